@@ -57,7 +57,7 @@ def test_free_numbers_are_found_among_very_many(size: int, near: list[int], data
 def test_every_engine_finds_the_same_free_candidates(make: Maker) -> None:
     engine = open_engine(make({"item": [5, 6, 7, 10**6, 4096 * 4096]}))
     with engine:
-        counts = engine.keep(engine.columns("item"))
+        counts = engine.keep(engine.select({"item": "item"}))
         assert Sized(size=10**9).absent(engine, counts, [4, 5, 10**6, 16777216]) == [4, 8, 10**6 + 4, 16777221]
         listed = public_domain(engine, [9, 7, 5, 8, 7, 3], item="item", kind=INTEGER)
         assert listed.size == 5
@@ -156,7 +156,7 @@ def test_rows_are_restricted_to_the_candidates_and_keep_their_columns(engine: st
     native = table(engine, {"item": [LEAST, -1, 3, 3, 4, MOST], "user": [1, 2, 3, 4, 5, 6]})
     with open_engine(native) as opened:
         domain = public_domain(opened, [3, MOST, -1, 9], item="item", kind=INTEGER)
-        found = opened.rows(domain.restrict(opened.columns("item", "user")).select("item", "user"))
+        found = opened.rows(domain.restrict(opened.select({"item": "item", "user": "user"})).select("item", "user"))
     assert sorted(found) == [(-1, 2), (3, 3), (3, 4), (MOST, 6)]
 
 
@@ -185,5 +185,5 @@ def test_duckdb_finds_the_candidates_among_rows_by_their_bits(listed: list[int],
         assert isinstance(domain, Listed)
         assert (domain.sieve is not None) == sieved
         assert sorted(label for (label,) in engine.rows(domain.frame)) == listed
-        found = [item for (item,) in engine.rows(domain.restrict(engine.columns("item")))]
+        found = [item for (item,) in engine.rows(domain.restrict(engine.select({"item": "item"})))]
         assert sorted(found) == sorted(item for item in rows if item in set(listed))

@@ -13,7 +13,6 @@ from tests.support.release_laws import law
 from tests.support.table_releases import prepared_groups
 
 from sparsegate.tables import prepared as counting
-from sparsegate.tables.engines.engine import different
 from sparsegate.tables.prepared import PreparedGroups
 
 COUNTRIES = ["DE", "FR", "IT"]
@@ -71,7 +70,7 @@ def test_without_the_cut_epsilon_is_exceeded(most: int, monkeypatch: pytest.Monk
     """The same check sees a person who keeps rows in every group, at a price for fewer."""
 
     def uncut(engine: Any, rows: Any, *_: Any, **__: Any) -> Any:
-        return different(rows, "item", "user")
+        return rows.group("item", "user")
 
     monkeypatch.setattr(counting, "cut_users", uncut)
     assert worst(CROWD, EVERYWHERE, list("abcd"), at=2, count=1, epsilon=2, groups_per_user=most) > 1e-4

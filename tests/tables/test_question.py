@@ -14,7 +14,7 @@ from tests.tables.conftest import Maker, table
 from sparsegate.errors import ParameterError, SparsegateError, TableError
 from sparsegate.noise import Seeded
 from sparsegate.tables.domain import CHANGED
-from sparsegate.tables.engines.dataframes import InMemory
+from sparsegate.tables.engines.duckdb import Relation
 from sparsegate.tables.engines.engine import guarded
 from sparsegate.tables.engines.spark import local_session
 from sparsegate.tables.question import Question
@@ -135,7 +135,7 @@ def test_a_type_that_does_not_tell_labels_or_people_apart_is_refused() -> None:
     import polars
 
     frame = polars.DataFrame({"page": ["a"], "visitor": [1], "many": [[1]]})
-    with pytest.raises(TableError, match=r"column 'many' must be numbers, strings, .* or instants, not List"):
+    with pytest.raises(TableError, match=r"column 'many' must be numbers, strings, .* or instants, not list"):
         ask(frame, item="many")
     with pytest.raises(TableError, match="column 'many' must be of a type that tells people apart exactly"):
         ask(frame, user="many")
@@ -161,14 +161,14 @@ def test_an_engine_that_fails_says_where_and_never_what() -> None:
 
 def test_a_failure_after_the_draw_says_that_it_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
     account = Noted()
-    rows = InMemory.rows
+    rows = Relation.rows
 
-    def fail_once_charged(self: InMemory, frame: Any) -> Any:
+    def fail_once_charged(self: Relation, frame: Any) -> Any:
         if account.charged:
             raise RuntimeError(SECRET)
         return rows(self, frame)
 
-    monkeypatch.setattr(InMemory, "rows", fail_once_charged)
+    monkeypatch.setattr(Relation, "rows", fail_once_charged)
     with pytest.raises(TableError, match=r"\(RuntimeError\).*counts as spent"):
         ask(ledger=account, source=Seeded(1))
 

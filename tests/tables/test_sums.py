@@ -180,7 +180,7 @@ def test_a_bad_parameter_is_named(parameter: str, changes: dict[str, Any]) -> No
 
 
 def test_a_column_that_is_no_number_or_not_there_is_refused_by_its_type() -> None:
-    with pytest.raises(TableError, match="'item' must be numbers, not String"):
+    with pytest.raises(TableError, match="'item' must be numbers, not varchar"):
         ask(value="item")
     with pytest.raises(TableError, match="no column 'amounts'; did you mean 'amount'"):
         ask(value="amounts")

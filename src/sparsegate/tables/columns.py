@@ -11,23 +11,9 @@ import difflib
 from collections.abc import Sequence
 from typing import Any, Final
 
-import narwhals as nw
-
 from sparsegate.errors import ParameterError, TableError
-from sparsegate.tables.engines.engine import Engine, Frame
-from sparsegate.tables.labels import (
-    BINARY,
-    BOOLEAN,
-    DATE,
-    FLOAT,
-    INTEGER,
-    OBJECTS,
-    STRING,
-    TIME,
-    LabelKind,
-    decimals,
-    moments,
-)
+from sparsegate.tables.engines.engine import ColumnType, Engine, Frame
+from sparsegate.tables.labels import FLOAT, LabelKind
 
 MOST_LABEL: Final = 2**63 - 1
 
@@ -39,19 +25,16 @@ def read_columns(
 
     With ``value`` the rows have that column, too, as it is: ``tables.sums`` reads it. With ``group``, as labels.
     """
-    given = {"item": item, "user": user, "value": value, "group": group}
-    named = {alias: name for alias, name in given.items() if name is not None}
-    check_columns(engine.frame.collect_schema().names(), list(named.values()))
-    chosen = engine.select(named)
-    types = chosen.collect_schema()
-    kind = engine.item_kind(item) or label_kind(types["item"], item)
-    rows = as_labels(engine, chosen.drop_nulls(), kind)
-    if user is not None and types["user"].is_float():
-        rows = engine.cells(rows, "user", FLOAT).drop_nulls()  # not-a-number is nobody, and -0.0 is 0.0
-    elif user is not None:
-        check_user(types["user"], user)
+    columns = {"item": item, "user": user, "value": value, "group": group}
+    named = {alias: name for alias, name in columns.items() if name is not None}
+    check_columns(engine.names, list(named.values()))
+    types = engine.types
+    kind = label_kind(types[item], item)
+    rows = as_labels(engine, engine.select(named).drop_nulls(), kind)
+    if user is not None:
+        rows = as_people(rows, types[user], user)
     if group is not None:
-        rows = as_labels(engine, rows, label_kind(types["group"], group, "groups"), "group")
+        rows = as_labels(engine, rows, label_kind(types[group], group, "groups"), "group")
     return rows, kind
 
 
@@ -114,63 +97,34 @@ def unlike(name: str, there: Sequence[str]) -> str:
     return name
 
 
-def label_kind(dtype: Any, column: str, what: str = "items") -> LabelKind:
+def label_kind(dtype: ColumnType, column: str, what: str = "items") -> LabelKind:
     """What the items, or groups, of a column are, by its type alone."""
-    if dtype.is_integer():
-        return INTEGER
-    if dtype in (nw.String, nw.Categorical, nw.Enum):
-        return STRING
-    if isinstance(dtype, nw.Datetime):
-        return moments(dtype.time_unit, zoned=dtype.time_zone is not None)
-    if isinstance(dtype, nw.Decimal) and dtype.scale is not None:
-        return decimals(dtype.scale)
-    for known, kind in _TYPES.items():
-        if dtype == known:
-            return kind
-    raise TableError(
-        f"the {what} in column {column!r} must be numbers, strings, booleans, bytes, UUIDs, dates, times of day or "
-        f"instants, not {_shown(dtype)}; cast the column first"
-    )
-
-
-_TYPES: Final[dict[Any, LabelKind]] = {
-    nw.Float64: FLOAT,
-    nw.Float32: FLOAT,
-    nw.Float16: FLOAT,
-    nw.Boolean: BOOLEAN,
-    nw.Date: DATE,
-    nw.Time: TIME,
-    nw.Binary: BINARY,
-}
+    if dtype.kind is None:
+        raise TableError(
+            f"the {what} in column {column!r} must be numbers, strings, booleans, bytes, UUIDs, dates, times of day or "
+            f"instants, not {dtype.name}; cast the column first"
+        )
+    return dtype.kind
 
 
 def as_labels(engine: Engine, rows: Frame, kind: LabelKind, column: str = "item") -> Frame:
-    """Bring a column to cells, Int64 or String; what has none is dropped."""
-    dtype, label = rows.collect_schema()[column], nw.col(column)
-    if kind in (STRING, OBJECTS):
-        return rows if dtype == nw.String else rows.with_columns(label.cast(nw.String))
-    if kind is INTEGER:
-        if dtype in (nw.UInt64, nw.UInt128):
-            rows = rows.filter(label <= MOST_LABEL)
-        elif dtype == nw.Int128:
-            rows = rows.filter(label.is_between(-MOST_LABEL - 1, MOST_LABEL))
-        return rows if dtype == nw.Int64 else rows.with_columns(label.cast(nw.Int64))
-    if kind is BOOLEAN:
-        return rows.with_columns(label.cast(nw.Int64))
-    found = engine.cells(rows, column, kind).drop_nulls()
-    return found if kind.range is None else found.filter(label.is_between(*kind.range))
+    """The rows with a column brought to cells, whole numbers of 64 bits or strings; what has none is dropped."""
+    rows = rows.cells(column)
+    return rows if kind.range is None else rows.where(f'"{column}" BETWEEN {kind.range[0]} AND {kind.range[1]}')
 
 
-def check_user(dtype: Any, column: str) -> None:
-    """Raise a TableError for users of a type that cannot tell people apart."""
-    # Of floats not-a-number is nobody: they are read as cells first, or refused.
-    if dtype.is_float() or dtype.is_nested() or dtype in (nw.Object, nw.Unknown):
+def check_user(dtype: ColumnType, column: str) -> None:
+    """Raise a TableError for users of a type that cannot tell people apart, as floats: not-a-number is nobody."""
+    if not dtype.person or dtype.kind is FLOAT:
         raise TableError(
             f"the users in column {column!r} must be of a type that tells people apart exactly, such as whole numbers "
-            f"or strings, not {_shown(dtype)}; cast the column first"
+            f"or strings, not {dtype.name}; cast the column first"
         )
 
 
-def _shown(dtype: Any) -> str:
-    """The name of a type without what it holds: the categories of an Enum are data."""
-    return type(dtype).__name__ if not isinstance(dtype, type) else dtype.__name__
+def as_people(rows: Frame, dtype: ColumnType, column: str) -> Frame:
+    """The rows with their column "user" as it tells people apart, or a TableError where its type cannot."""
+    if dtype.kind is FLOAT:
+        return rows.cells("user")  # not-a-number is nobody, and -0.0 is 0.0
+    check_user(dtype, column)
+    return rows

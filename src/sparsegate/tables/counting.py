@@ -25,14 +25,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
-import narwhals as nw
-
 from sparsegate.errors import TableError
 from sparsegate.noise import Source, discrete_laplace, exact_scale
 from sparsegate.tables.domain import CHANGED, Domain
-from sparsegate.tables.engines.engine import Engine, Frame, different
+from sparsegate.tables.engines.engine import Engine, Frame
 
-SEED_PART: Final = 2**28
+SEED_SHIFT: Final = 28
 """Of the 60 bits of a hash 32 go into a seed: two thousand million of them can be summed in every engine."""
 
 Pick: TypeAlias = tuple[int, int]
@@ -55,7 +53,7 @@ class Counted:
     def of(cls, engine: Engine, counts: Frame, label: tuple[str, ...] = ("item",)) -> Counted:
         """Compute the counts, once, and their histogram."""
         kept = engine.keep(counts)
-        sizes = engine.rows(kept.group_by("score").agg(nw.len().alias("items")))
+        sizes = engine.rows(kept.group("score", items="count(*)"))
         return cls(counts=kept, histogram={int(score): int(items) for score, items in sorted(sizes)}, label=label)
 
     @property
@@ -71,13 +69,15 @@ def count_items(engine: Engine, rows: Frame, domain: Domain | None, most: int | 
     """
     if most is not None:
         rows = cut_users(engine, rows if domain is None else domain.restrict(rows), most)
-    if "user" in rows.collect_schema().names():
-        counts = engine.users_per_item(rows)
-    else:
-        counts = rows.group_by("item").agg(nw.len().alias("score"))
+    counts = rows.group("item", score=number_of_people(rows))
     if domain is not None and most is None:
         counts = domain.restrict(engine.settled(counts))  # two million items are joined sooner than twenty million rows
     return Counted.of(engine, counts)
+
+
+def number_of_people(rows: Frame) -> str:
+    """How many different users rows (item, user) without nulls have, exactly; of rows (item) how many there are."""
+    return 'count(DISTINCT "user")' if "user" in rows.columns else "count(*)"
 
 
 def cut_users(engine: Engine, rows: Frame, most: int, told_by: Frame | None = None) -> Frame:
@@ -94,17 +94,17 @@ def cut_users(engine: Engine, rows: Frame, most: int, told_by: Frame | None = No
     as the lines of a file are, a person who goes changes the numbers of others. Nor are other people's rows: a rule
     such as keeping the commonest items would let one person change what is kept of another.
     """
-    pairs = engine.keep(different(rows, "user", "item"))
-    sized = pairs.join(pairs.group_by("user").agg(nw.len().alias("size")), on="user", how="inner")
-    small = sized.filter(nw.col("size") <= most).select("item", "user")
-    large = engine.keep(sized.filter(nw.col("size") > most).select("user", "item"))
-    own = large if told_by is None else told_by.join(different(large, "user"), on="user", how="semi")
-    known = [name for name in own.collect_schema().names() if name != "user"]
-    hashed = own.join(engine.digests(different(own, *known), known), on=known, how="inner")
-    parts = hashed.select("user", (nw.col("digest") // SEED_PART).alias("seed"))
-    seeds = parts.group_by("user").agg(nw.col("seed").sum())
-    mixed = engine.digests(large.join(seeds, on="user", how="inner"), ["seed", "item"])
-    return nw.concat([small, engine.first_per_user(mixed, most).select("item", "user")])
+    pairs = engine.keep(rows.group("user", "item"))
+    sized = pairs.join(pairs.group("user", size="count(*)"), "user")
+    small = sized.where(f"size <= {most}").select("item", "user")
+    large = engine.keep(sized.where(f"size > {most}").select("user", "item"))
+    own = large if told_by is None else told_by.join(large.group("user"), "user", how="semi")
+    known = [name for name in own.columns if name != "user"]
+    hashed = own.group(*known).select("*", f"{engine.digest(*known)} >> {SEED_SHIFT} AS part")
+    seeds = own.join(hashed, *known).group("user", seed="sum(part)")
+    mixed = large.join(seeds, "user").select("*", f"{engine.digest('seed', 'item')} AS digest")
+    place = 'row_number() OVER (PARTITION BY "user" ORDER BY digest, item) AS place'
+    return small.union(mixed.select("*", place).where(f"place <= {most}").select("item", "user"))
 
 
 def name_picks(engine: Engine, counted: Counted, domain: Domain | None, picks: Sequence[Pick]) -> list[Any]:
@@ -128,7 +128,7 @@ def _alone(engine: Engine, counted: Counted, scores: Sequence[int]) -> dict[Pick
     """The items that have their score to themselves, as the leaders do: nothing needs to be put in order."""
     if not scores:
         return {}
-    rows = engine.rows(counted.counts.filter(nw.col("score").is_in(sorted(scores))).select("score", *counted.label))
+    rows = engine.rows(engine.among(counted.counts, "score", sorted(scores)).select("score", *counted.label))
     if len(rows) != len(scores):
         raise TableError(CHANGED)
     return {(int(score), 0): _label(parts) for score, *parts in rows}
@@ -144,8 +144,8 @@ def _among(engine: Engine, counted: Counted, picks: Sequence[Pick]) -> dict[Pick
         starts[score] = before
         before += counted.histogram[score]
     places = {starts[score] + rank: (score, rank) for score, rank in picks}
-    chosen = engine.numbered(counted.counts.filter(nw.col("score").is_in(scores)), ["score", *counted.label])
-    rows = engine.rows(chosen.filter(nw.col("index").is_in(sorted(places))).select("index", "score", *counted.label))
+    chosen = engine.numbered(engine.among(counted.counts, "score", scores), "score", *counted.label)
+    rows = engine.rows(engine.among(chosen, "index", sorted(places)).select("index", "score", *counted.label))
     return {places[place]: _label(parts) for place, score, *parts in rows if places[place][0] == score}
 
 

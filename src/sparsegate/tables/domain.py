@@ -28,16 +28,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsegate.errors import ParameterError, SparsegateWarning, TableError
 from sparsegate.tables.columns import as_labels, check_columns, identifier, label_kind
 from sparsegate.tables.engine_errors import quiet, raise_alone
-from sparsegate.tables.engines.engine import Engine, Frame, different, open_engine
+from sparsegate.tables.engines.engine import Engine, Frame, open_engine
 from sparsegate.tables.files import DATABASES, expand, kind_of
 from sparsegate.tables.labels import FLOAT, INTEGER, OBJECTS, STRING, Cell, LabelKind
+from sparsegate.tables.python_tables import is_table
 from sparsegate.tables.text_lines import NO_TEXT
 from sparsegate.tables.workspace import Workspace
 
@@ -88,14 +88,15 @@ class Sized:
     size: int
 
     def restrict(self, rows: Frame) -> Frame:
-        return rows.filter(nw.col("item").is_between(0, self.size - 1))
+        return rows.where(f"item BETWEEN 0 AND {self.size - 1}")
 
     def absent(self, engine: Engine, counts: Frame, ranks: Sequence[int]) -> list[Any]:
         def taken(width: int, inside: Sequence[int] | None) -> dict[int, int]:
-            item = nw.col("item")
-            chosen = counts if inside is None else counts.filter((item // (width * BASE)).is_in(inside))
-            blocks = chosen.select((item // width).alias("block"))
-            return dict(engine.rows(blocks.group_by("block").agg(nw.len().alias("taken"))))
+            # The widths are powers of two.
+            narrow, wide = width.bit_length() - 1, (width * BASE).bit_length() - 1
+            blocks = counts.select(f"item >> {narrow} AS block", f"item >> {wide} AS wide")
+            chosen = blocks if inside is None else engine.among(blocks, "wide", inside)
+            return dict(engine.rows(chosen.group("block", taken="count(*)")))
 
         return self.find(ranks, taken)
 
@@ -141,11 +142,11 @@ class Listed:
     sieve: Callable[[Frame], Frame] | None = None
 
     def restrict(self, rows: Frame) -> Frame:
-        return rows.join(self.frame, on="item", how="semi") if self.sieve is None else self.sieve(rows)
+        return rows.join(self.frame, "item", how="semi") if self.sieve is None else self.sieve(rows)
 
     def absent(self, engine: Engine, counts: Frame, ranks: Sequence[int]) -> list[Any]:
-        free = engine.numbered(self.frame.join(counts, on="item", how="anti"), ["item"])
-        named = dict(engine.rows(free.filter(nw.col("index").is_in(list(ranks))).select("index", "item")))
+        free = engine.numbered(self.frame.join(counts, "item", how="anti"), "item")
+        named = dict(engine.rows(engine.among(free, "index", list(ranks)).select("index", "item")))
         if len(named) != len(ranks):
             raise TableError(CHANGED)
         return [named[rank] for rank in ranks]
@@ -221,29 +222,22 @@ def _sized(size: int, kind: LabelKind) -> Sized | range:
 
 def _found(other: Engine, item: str) -> tuple[Frame, LabelKind]:
     """The labels of a public table, as cells, and what they are."""
-    names = other.frame.collect_schema().names()
-    column = names[0] if len(names) == 1 else item
-    check_columns(names, [column])
-    chosen = other.columns(column)
-    kind = other.item_kind(column) or label_kind(chosen.collect_schema()["item"], column)
-    return as_labels(other, chosen.drop_nulls(), kind), kind
+    column = other.names[0] if len(other.names) == 1 else item
+    check_columns(other.names, [column])
+    kind = label_kind(other.types[column], column)
+    return as_labels(other, other.select({"item": column}).drop_nulls(), kind), kind
 
 
 def _public_table(domain: Any) -> Engine | None:
     """The engine of a domain that is a dataframe or a series; None for a plain collection."""
-    if isinstance(domain, np.ndarray | list | tuple | set | frozenset | range):
-        return None
-    native = nw.from_native(domain, allow_series=True, pass_through=True)
-    if isinstance(native, nw.Series):
-        return open_engine(native.alias("item").to_frame().to_native())
-    return open_engine(domain) if isinstance(native, nw.DataFrame | nw.LazyFrame) else None
+    return open_engine(domain) if is_table(domain) else None
 
 
 def _cells(domain: Any, other: Engine | None, item: str, kind: LabelKind) -> dict[Cell, Any]:
     """The labels of a plain collection, or of another engine's table, by their cells."""
     if other is not None:
         found, theirs = _found(other, item)
-        domain = [theirs.read(cell) for (cell,) in other.rows(different(found, "item"))]
+        domain = [theirs.read(cell) for (cell,) in other.rows(found.group("item"))]
     try:
         cells = kind.cells(sorted(domain, key=_reading) if isinstance(domain, set | frozenset) else domain)
     except TypeError:
@@ -263,14 +257,9 @@ def _checked_size(engine: Engine, listed: Frame, kind: LabelKind) -> int:
 
     The labels are public, and so is the type of the column. Whether an item is written like them is private.
     """
-    label, asked = nw.col("item"), [nw.len().alias("size")]
-    if kind in (STRING, OBJECTS):
-        asked += [
-            (label != label.str.strip_chars()).cast(nw.Int64).sum().alias("padded"),
-            label.str.contains(_POINTED).cast(nw.Int64).sum().alias("pointed"),
-        ]
-    ((size, *unlike),) = engine.rows(listed.select(*asked))
-    _warn(size, *unlike)
+    unlike = ["count_if(item <> trim(item))", f"count_if({engine.matches('item', _POINTED)})"]
+    ((size, *odd),) = engine.rows(listed.select("count(*)", *(unlike if kind in (STRING, OBJECTS) else [])))
+    _warn(size, *odd)
     return int(size)
 
 
@@ -281,7 +270,7 @@ def _warn(size: int, *unlike: int) -> None:
             warnings.warn(text, SparsegateWarning, stacklevel=2)
 
 
-_POINTED: Final = r"^[+-]?[0-9]+\.0+$"
+_POINTED: Final = r"^[+-]?[0-9]+[.]0+$"
 _UNLIKE: Final = ("begin or end with a space", "are whole numbers that end in .0, and the items are text")
 
 

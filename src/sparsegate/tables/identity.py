@@ -8,7 +8,8 @@ gives no key, is nobody and nothing: its row is dropped.
 or none. So adding or removing a person moves each count of different users by at most one, whoever else is there.
 
 *Nothing is refused because of a cell*: the refusal would tell that somebody has such a cell. What cannot be compared
-exactly is refused by the type of its column: nested types, durations as items, and what narwhals has no name for.
+exactly is refused by the type of its column: nested types, durations as items, and what DuckDB or Spark
+has no such value for.
 *Checks of a file* as a whole, which ``tables.text_lines`` and ``tables.csv_rows`` name, are outside of this promise:
 its encoding, its line ends, and that CSV is CSV and an array of JSON is JSON. Other lines that cannot be read count
 as nothing, each by itself.

@@ -19,7 +19,7 @@ from sparsegate.conditions import Kind, duckdb_columns, read_condition, read_val
 from sparsegate.errors import ConditionError, ParameterError
 from sparsegate.tables.columns import check_columns, check_user, identifier
 from sparsegate.tables.engine_errors import quiet
-from sparsegate.tables.engines.engine import Engine, framed
+from sparsegate.tables.engines.engine import Engine
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
@@ -89,18 +89,15 @@ class Matching:
 
 
 def matching_engine(engine: Engine, where: str | None) -> Engine:
-    """The engine of a table with the rows that match; a dataframe in memory is copied to DuckDB to find them."""
-    from sparsegate.tables.engines.dataframes import InMemory
+    """The engine of a table with the rows that match."""
     from sparsegate.tables.engines.duckdb import Relation
 
     if where is None:
         return engine
-    if isinstance(engine, InMemory):
-        return engine.matching(lambda relation: Matching(relation).rows(where))
     if not isinstance(engine, Relation):
         step = "filter the DataFrame before you pass it, by a test of each row alone"
         raise ParameterError("where", f"must not be given for a table of {engine.name}", next_step=step)
-    return Relation(framed(Matching(engine.frame.to_native()).rows(where)))
+    return engine.over(Matching(engine.frame.native).rows(where))
 
 
 def grouping_engine(engine: Engine, per: str | None, check: Callable[[Node], None]) -> Engine:
@@ -108,20 +105,17 @@ def grouping_engine(engine: Engine, per: str | None, check: Callable[[Node], Non
 
     ``check`` may refuse what was read of the expression, before a row is.
     """
-    from sparsegate.tables.engines.dataframes import InMemory
     from sparsegate.tables.engines.duckdb import Relation
 
-    if per is None or per in (names := engine.frame.collect_schema().names()):
+    if per is None or per in engine.names:
         return engine
-    if per.lower() in map(str.lower, names):
-        check_columns(names, [per])
-    if isinstance(engine, InMemory):
-        return engine.with_text(per, lambda relation: Matching(relation).text(per, check))
+    if per.lower() in map(str.lower, engine.names):
+        check_columns(engine.names, [per])
     if not isinstance(engine, Relation):
         step = "compute the column before you pass the DataFrame, from each row alone"
         raise ParameterError("per", f"must be the name of a column for a table of {engine.name}", per, step)
-    relation = engine.frame.to_native()
-    return Relation(framed(relation.project(f"*, {Matching(relation).text(per, check)} AS {identifier(per)}")))
+    relation = engine.frame.native
+    return engine.over(relation.project(f"*, {Matching(relation).text(per, check)} AS {identifier(per)}"))
 
 
 class MatchingUsers(Matching):
@@ -135,7 +129,7 @@ class MatchingUsers(Matching):
 
         if user is not None:
             check_columns(relation.columns, [user])
-            check_user(Relation(framed(relation)).select({"user": user}).collect_schema()["user"], user)
+            check_user(Relation(relation).types[user], user)
         named = None if user is None else identifier(user)
         super().__init__(relation if named is None else relation.filter(f"{named} IS NOT NULL"))
         self._counted = "count(*)" if named is None else f"count(DISTINCT {named})"

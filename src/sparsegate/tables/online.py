@@ -47,7 +47,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -65,11 +64,11 @@ from sparsegate.noise import Source
 from sparsegate.noise.own_settings import own_settings
 from sparsegate.noise.sources import Uncopied
 from sparsegate.tables.categories import WEIGHT_BITS, Cells, Integers
-from sparsegate.tables.columns import as_labels, check_columns, read_columns
+from sparsegate.tables.columns import as_labels, as_people, check_columns, read_columns
 from sparsegate.tables.engines.engine import Engine, Frame, guarded, open_engine
 from sparsegate.tables.files import TextForm
 from sparsegate.tables.in_place import TableInPlace
-from sparsegate.tables.labels import FLOAT, Cell
+from sparsegate.tables.labels import Cell
 from sparsegate.tables.online_terms import STEP, Terms
 from sparsegate.tables.opening import Given, given
 
@@ -136,20 +135,17 @@ def count_cells(engine: Engine, cells: Cells, user: str | None, *, only_one: boo
     ``only_one``: whoever has rows in several cells is in none of them.
     """
     rows, written = _read(engine, cells, user)
-    cell, stride = None, cells.size
+    stride = cells.size
     for place, labels in enumerate(written):
         stride //= len(labels)
         codes: dict[str, Any] = {f"c{place}": labels, f"k{place}": [code * stride for code in range(len(labels))]}
-        rows = rows.join(engine.bring(codes), on=f"c{place}", how="inner")
-        cell = nw.col(f"k{place}") if cell is None else cell + nw.col(f"k{place}")
-    assert cell is not None
-    rows = rows.with_columns(cell.alias("cell"))
+        rows = rows.join(engine.bring(codes), f"c{place}")
+    rows = rows.with_columns(cell=" + ".join(f"k{place}" for place in range(len(written))))
     if user is not None:
-        last = [nw.col("cell").max().alias("last")] if only_one else []
-        rows = rows.group_by("user").agg(nw.col("cell").min(), *last)
+        rows = rows.group("user", cell="min(cell)", last="max(cell)")
         if only_one:
-            rows = rows.filter(nw.col("cell") == nw.col("last"))
-    counted = engine.rows(rows.group_by("cell").agg(nw.len().alias("people")))
+            rows = rows.where("cell = last")
+    counted = engine.rows(rows.group("cell", people="count(*)"))
     histogram = np.zeros(cells.size, dtype=np.int64)
     for index, people in counted:
         histogram[int(index)] = int(people)
@@ -179,9 +175,7 @@ def _read(engine: Engine, cells: Cells, user: str | None) -> tuple[Frame, list[l
 def _without_nulls(engine: Engine, named: dict[str, str], user: str | None) -> Frame:
     if user is None:
         return engine.select(named).drop_nulls()
-    rows = engine.select(named | {"user": user}).drop_nulls()
-    floats = rows.collect_schema()["user"].is_float()
-    return engine.cells(rows, "user", FLOAT).drop_nulls() if floats else rows
+    return as_people(engine.select(named | {"user": user}).drop_nulls(), engine.types[user], user)
 
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -561,7 +555,7 @@ def _counted(opened: Given, cells: Cells, *, only_one: bool) -> Integers:
         raise ParameterError("data", "must not stay in a database here", next_step=opened.table.elsewhere)
     numbers = [name for place, name in enumerate(cells.names) if cells.whole(place)]
     with guarded("the engine of the table", lambda: open_engine(opened.numbers(numbers))) as engine:
-        check_columns(engine.frame.collect_schema().names(), cells.names)
+        check_columns(engine.names, cells.names)
         with opened.explained():
             return guarded(engine.name, lambda: count_cells(engine, cells, opened.user, only_one=only_one))
 

@@ -27,7 +27,7 @@ from sparsegate.tables.columns import identifier, read_columns
 from sparsegate.tables.domain import whole_labels
 from sparsegate.tables.engines.engine import guarded, open_engine
 from sparsegate.tables.files import PLAIN, TextForm
-from sparsegate.tables.workspace import as_frame, is_rows, is_stream
+from sparsegate.tables.python_tables import has_an_engine
 
 if TYPE_CHECKING:
     from sparsegate.tables.workspace import Workspace
@@ -217,12 +217,11 @@ def given(
             from sparsegate.tables.databases.table import TableInDatabase
 
             data = TableInDatabase.at(place, table=table, sql=sql)
-        if is_stream(data):
-            with Workspace() as workspace:
-                streamed = guarded("DuckDB", lambda: workspace.stream(data, asked))
-                yield Given(table=streamed, user=user)
+        if place is not None or has_an_engine(data):
+            yield Given(table=data, user=user)
             return
-        yield Given(table=as_frame(data, asked) if is_rows(data) else data, user=user)
+        with Workspace() as workspace:
+            yield Given(table=guarded("DuckDB", lambda: workspace.table(data, asked)), user=user)
         return
     with Workspace() as workspace:
         with quiet("the files cannot be read"):

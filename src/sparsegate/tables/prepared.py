@@ -10,15 +10,13 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-import narwhals as nw
-
 from sparsegate.errors import ParameterError
 from sparsegate.gates.laplace import error_bar, error_bar_all
 from sparsegate.noise import Source
 from sparsegate.selection.scores import Scores
 from sparsegate.selection.select import by_label
 from sparsegate.tables.columns import label_kind, read_columns
-from sparsegate.tables.counting import Counted, Pick, count_items, cut_users, name_picks, noisy_counts
+from sparsegate.tables.counting import Counted, Pick, count_items, cut_users, name_picks, noisy_counts, number_of_people
 from sparsegate.tables.domain import Domain, Listed, public_domain
 from sparsegate.tables.groups import public_groups
 from sparsegate.tables.in_place import CountsInPlace, TableInPlace
@@ -197,13 +195,13 @@ def _prepare_groups(
 ) -> PreparedGroups:
     """Count all groups in one query; where people are cut in each, or sums are made, in one for each."""
     per = question.per or ""
-    grouped_by = label_kind(engine.select({"group": per}).collect_schema()["group"], per, "groups")
+    grouped_by = label_kind(engine.types[per], per, "groups")
     groups = public_groups(public, per, grouped_by)
     listed = listed_rows(engine, rows, domain, question, groups)
     share = question.share
 
     def of(rows: Frame, place: int) -> Frame:
-        return rows.filter(nw.col("group") == place).drop("group")
+        return rows.where(f'"group" = {place}').select(*(name for name in rows.columns if name != "group"))
 
     def parts(counted: Sequence[Callable[[], Counted] | Counted]) -> dict[Hashable, Prepared]:
         made = [Prepared(engine, share, domain, each, kind) for each in counted]
@@ -213,18 +211,15 @@ def _prepare_groups(
         listed = engine.keep(listed)
         each = [lambda place=place: _count(engine, of(listed, place), domain, share) for place in range(len(groups))]
         return PreparedGroups(question=question, groups=parts(each))
-    if question.user is None:
-        counts = listed.group_by("group", "item").agg(nw.len().alias("score"))
-        counts = counts if domain is None else domain.restrict(counts)
-    else:
-        counts = engine.users_per_item(listed, "group")
-    counts = engine.keep(counts.sort("group"))  # so that the rows of one group stand together
+    counts = listed.group("group", "item", score=number_of_people(listed))
+    if question.user is None and domain is not None:
+        counts = domain.restrict(counts)
+    counts = engine.keep(counts.order("group"))  # so that the rows of one group stand together
     histograms: list[dict[int, int]] = [{} for _ in groups]
     histogram = {}
-    for place, score, items in sorted(engine.rows(counts.group_by("group", "score").agg(nw.len().alias("items")))):
+    for place, score, items in sorted(engine.rows(counts.group("group", "score", items="count(*)"))):
         histograms[place][int(score)] = histogram[place * STRIDE + int(score)] = int(items)
-    score = nw.col("group").cast(nw.Int64) * STRIDE + nw.col("score").cast(nw.Int64)
-    every = Counted(counts=counts.select("item", score.alias("score")), histogram=histogram)
+    every = Counted(counts=counts.select("item", f'"group" * {STRIDE} + score AS score'), histogram=histogram)
     counted = [Counted(counts=of(counts, place), histogram=each) for place, each in enumerate(histograms)]
     return PreparedGroups(question=question, groups=parts(counted), together=(engine, every))
 
@@ -243,11 +238,11 @@ def listed_rows(
         rule = f"times the number of groups, {len(groups):,}, must be at most {MOST_SELECTED:,}"
         raise ParameterError("count", rule, question.count, "ask for fewer")
     places = engine.bring({"group": list(groups), "place": range(len(groups))})
-    listed = rows.join(places, on="group", how="inner").drop("group").rename({"place": "group"})
+    listed = rows.join(places, "group").with_columns(group="place")
     if question.user is None:
         return listed
     # A person's groups are those in which they have a candidate.
     listed = engine.keep(listed if domain is None else domain.restrict(listed))
     person = listed.select("user", "group", "item")
-    pairs = cut_users(engine, person.select(nw.col("group").alias("item"), "user"), most or 1, told_by=person)
-    return listed.join(pairs.rename({"item": "group"}), on=["group", "user"], how="semi")
+    pairs = cut_users(engine, person.select('"group" AS item', "user"), most or 1, told_by=person)
+    return listed.join(pairs.rename(item="group"), "group", "user", how="semi")

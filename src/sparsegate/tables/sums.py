@@ -32,8 +32,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
-import narwhals as nw
-
 from sparsegate.budget import Number, exact_decimal, exact_epsilon
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.tables.counting import Counted, cut_users
@@ -128,10 +126,9 @@ def as_values(rows: Frame, column: str) -> Frame:
     What is refused, is refused by the type of the column.
     """
     dtype = rows.collect_schema()["value"]
-    if not dtype.is_numeric():
-        raise TableError(f"the values in column {column!r} must be numbers, not {dtype}; cast the column first")
-    known = rows.with_columns(nw.col("value").cast(nw.Float64)).drop_nulls()
-    return known.filter(~nw.col("value").is_nan())
+    if not dtype.numeric:
+        raise TableError(f"the values in column {column!r} must be numbers, not {dtype.name}; cast the column first")
+    return rows.with_columns(value="CAST(value AS DOUBLE)").where("value IS NOT NULL AND NOT isnan(value)")
 
 
 def sum_items(engine: Engine, rows: Frame, domain: Domain | None, clip: Clip, most: int | None) -> Counted:
@@ -141,16 +138,23 @@ def sum_items(engine: Engine, rows: Frame, domain: Domain | None, clip: Clip, mo
     """
     step = clip.granularity
     cap = float(CAP * step)
-    place = nw.col("value").clip(-cap, cap) * float(step.denominator) / float(step.numerator) + 0.5
-    placed = rows.with_columns(place.floor().cast(nw.Int64).alias("value"))
-    if "user" in placed.collect_schema().names():
+    steps = f"{_clipped(_double(-cap), _double(cap))} * {_double(step.denominator)} / {_double(step.numerator)}"
+    placed = rows.with_columns(value=f"CAST(floor({steps} + {_double(0.5)}) AS BIGINT)")
+    if "user" in placed.columns:
         if most is not None:
             placed = engine.keep(placed if domain is None else domain.restrict(placed))
-            placed = placed.join(cut_users(engine, placed.select("item", "user"), most), on=["item", "user"])
-        placed = placed.group_by("item", "user").agg(nw.col("value").sum())
+            placed = placed.join(cut_users(engine, placed.select("item", "user"), most), "item", "user")
+        placed = placed.group("item", "user", value="sum(value)")
     low, high = clip.steps
     # The sum of one person is back in 64 bits before the next one; where an engine made it longer it fits again.
-    worths = placed.select("item", nw.col("value").clip(low, high).cast(nw.Int64))
-    sums = worths.group_by("item").agg(nw.col("value").sum().alias("score"))
-    sums = sums.with_columns(nw.col("score").cast(nw.Int64)).filter(nw.col("score") != 0)
+    worths = placed.select("item", f"CAST({_clipped(low, high)} AS BIGINT) AS value")
+    sums = worths.group("item", score="CAST(sum(value) AS BIGINT)").where("score <> 0")
     return Counted.of(engine, sums if domain is None else domain.restrict(sums))
+
+
+def _clipped(low: object, high: object) -> str:
+    return f"least(greatest(value, {low}), {high})"
+
+
+def _double(number: float) -> str:
+    return f"CAST('{float(number)!r}' AS DOUBLE)"

@@ -15,19 +15,6 @@ Rows of a SQLite database as text, through Python's own SQLite: DuckDB's extensi
 A cell of SQLite has a type of its own, whatever its column says. Every column becomes labels, and the column of the
 users becomes keys, too (see ``tables.identity``): SQLite calls 17 and 17.0 equal, and 17 and '17' different. Text is
 equal where the collation of its column says so; SQLite has three, BINARY, NOCASE and RTRIM.
-
-Tables of plain Python, and streams of Arrow: what people bring that is no dataframe yet.
-
-- **A dict of columns**: lists, arrays of numpy, series of pandas or Polars, arrays of Arrow. An array or a series keeps
-  its type; a list has none, and its cells are read one by one, by the contract of ``tables.identity``. A type guessed
-  from a list would change with one person's cell.
-- **A list of dicts**, one for each row. The columns are those that are asked for: a key that a row lacks, or that every
-  row lacks, is a null there, and a row that is no dict is nobody's. (The keys of the rows are private, like those of
-  JSON records.) An empty list is a table without rows: to refuse it would tell that nobody is there.
-- **Everything with the Arrow C stream** (``__arrow_c_stream__``), and datasets and scanners of PyArrow. A dataset stays
-  where it is, and is read as often as counting takes. A stream can be read once: the columns asked for are copied to a
-  DuckDB of its own, which spills to disk, and nothing else is. A reader of PyArrow that was read before is refused. Of
-  other libraries that is left to them: a stream that ends at once looks like a table without rows, which is no error.
 """
 
 from __future__ import annotations
@@ -37,25 +24,25 @@ import sqlite3
 import string
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, TypeVar
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsegate.errors import ParameterError, TableError, load_extra
-from sparsegate.tables.columns import check_columns, check_table, identifier, unlike
+from sparsegate.errors import ParameterError, TableError
+from sparsegate.tables.columns import check_table, identifier, unlike
 from sparsegate.tables.engine_errors import quiet, raise_alone, refused
 from sparsegate.tables.files import DATABASES, PLAIN, TEXT, Inbox, TextForm, expand, header_of, kind_of
 from sparsegate.tables.identity import json_label, json_person, labels, people
 from sparsegate.tables.text_lines import begins, engine_alone, first_line
 
 if TYPE_CHECKING:
-    import pandas
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
+
+    from sparsegate.tables.engines.duckdb import Relation
 
 
 Batch: TypeAlias = dict[str, NDArray[np.object_]]
@@ -124,82 +111,6 @@ def _nocase(text: str) -> str:
 
 def _rtrim(text: str) -> str:
     return text.rstrip(" ")
-
-
-_FLAT: Final = ("must have columns of one length, each a flat list, array or series", "check how it is made")
-
-
-def is_rows(data: Any) -> bool:
-    """Whether this is a dict of columns, or a list that is not one of paths."""
-    return isinstance(data, Mapping | list | tuple)
-
-
-def is_stream(data: Any) -> bool:
-    """Whether this is a stream or a dataset of Arrow, and no table that has an engine of its own."""
-    arrow = hasattr(data, "__arrow_c_stream__") or type(data).__module__ == "pyarrow._dataset"
-    try:
-        return arrow and nw.from_native(data, pass_through=True) is data
-    except nw.exceptions.DuplicateError:  # a dataframe, which is refused where it is opened
-        return False
-
-
-def readable(data: Any) -> Any:
-    """A reader or dataset of Arrow as it is; where it has instants that DuckDB may fail to read, one that has not."""
-    pa = load_extra("pyarrow", extra="frames")
-    from sparsegate.tables.engines.dataframes import instants_in_microseconds
-
-    schema = instants_in_microseconds(data.schema.empty_table()).schema
-    if schema == data.schema:
-        return data
-    batches = data if isinstance(data, pa.RecordBatchReader) else data.scanner().to_reader()
-    tables = (instants_in_microseconds(pa.Table.from_batches([batch])) for batch in batches)
-    return pa.RecordBatchReader.from_batches(schema, (part for table in tables for part in table.to_batches()))
-
-
-def as_frame(data: Mapping[Any, Any] | Sequence[Any], columns: Sequence[str]) -> pandas.DataFrame:
-    """The columns that are asked for as a dataframe of pandas, without a guess at a type."""
-    pd = load_extra("pandas", extra="frames")
-    if isinstance(data, Mapping):
-        asked = {name.casefold() for name in columns}
-        held = {name: _column(pd, data[name]) for name in data if isinstance(name, str) and name.casefold() in asked}
-    else:
-        rows = [row if isinstance(row, Mapping) else {} for row in data]
-        held = {name: pd.Series(_cells([row.get(name) for row in rows]), dtype=object) for name in columns}
-    if len({len(column) for column in held.values()}) > 1:
-        raise ParameterError("data", _FLAT[0], next_step=_FLAT[1])
-    return pd.DataFrame(held)
-
-
-def _column(pd: Any, values: Any) -> pandas.Series:
-    """A column with the type that it has, or as objects."""
-    try:
-        if isinstance(values, pd.Series | pd.Index | pd.api.extensions.ExtensionArray):
-            return pd.Series(values).reset_index(drop=True)
-        if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
-            pa = load_extra("pyarrow", extra="frames")
-            column = pa.chunked_array(values) if hasattr(values, "__arrow_c_stream__") else pa.array(values)
-            return pd.Series(pd.array(column, dtype=pd.ArrowDtype(column.type)))
-        if (
-            isinstance(values, np.ndarray)
-            and not isinstance(values, np.ma.MaskedArray)
-            and values.dtype.kind in "biufMU"
-        ):
-            return pd.Series(values)
-        return pd.Series(_cells(values), dtype=object)
-    except (TypeError, ValueError):
-        pass
-    raise ParameterError("data", _FLAT[0], next_step=_FLAT[1])
-
-
-def _cells(values: Any) -> Any:
-    """The cells of a list as an array of objects, whatever they are: a list of lists is one of objects, too."""
-    if isinstance(values, str | bytes | Mapping) or (isinstance(values, np.ndarray) and values.ndim != 1):
-        raise TypeError
-    held = values.tolist() if isinstance(values, np.ndarray) else list(values)
-    cells = np.empty(len(held), dtype=object)
-    for place, cell in enumerate(held):  # one by one: numpy would look into a list of lists
-        cells[place] = cell
-    return cells
 
 
 # No line that is longer is left: see ``tables.text_lines``.
@@ -304,6 +215,12 @@ class Workspace:
         files = self.receive(patterns, form)
         return self.run(lambda: self.open(files, form=form, **options))
 
+    def table(self, data: Any, columns: Sequence[str]) -> Relation:
+        """The asked columns of a table of this process: see ``tables.python_tables``."""
+        from sparsegate.tables.python_tables import read_table
+
+        return read_table(data, columns, self._connection)
+
     @property
     def meant(self) -> Sequence[str]:
         """The owner's files, of which ``files`` are read: they differ where text is written anew."""
@@ -380,22 +297,6 @@ class Workspace:
         """Called while a file is looked through: after a signal the look ends."""
         if self._stopped is not None and not self._paying:
             raise self._stopped
-
-    def stream(self, data: Any, columns: Sequence[str]) -> DuckDBPyRelation:
-        """The columns of a stream or dataset of Arrow; a stream is copied, because it can be read once."""
-        import duckdb
-
-        pa = load_extra("pyarrow", extra="frames")
-        dataset = type(data).__module__ == "pyarrow._dataset" and not hasattr(data, "to_reader")
-        if not dataset and not isinstance(data, pa.RecordBatchReader):
-            data = data.to_reader() if hasattr(data, "to_reader") else pa.RecordBatchReader.from_stream(data)
-        self._connection.execute(NO_BAR)
-        dataset, data = (dataset, data) if (exact := readable(data)) is data else (False, exact)
-        opened = self._connection.from_arrow(data)
-        there = {name.casefold(): name for name in opened.columns}
-        check_columns(opened.columns, [name for name in columns if name.casefold() not in there])
-        chosen = opened.select(*(duckdb.ColumnExpression(there[name.casefold()]) for name in columns))
-        return chosen if dataset else self._copied(chosen)
 
     def _copied(self, relation: DuckDBPyRelation) -> DuckDBPyRelation:
         relation.query("opened", "CREATE TABLE memory.main.copied AS FROM opened")

@@ -59,7 +59,6 @@ from functools import cached_property
 from itertools import combinations
 from typing import Any, Final, TypeAlias
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -77,7 +76,7 @@ from sparsegate.selection.select import Request, by_label
 from sparsegate.tables.columns import read_columns
 from sparsegate.tables.counting import Pick, answer_scale, count_items, name_picks, noisy_counts
 from sparsegate.tables.domain import EXPLAINED, Domain, Listed, public_domain
-from sparsegate.tables.engines.engine import Engine, different, guarded, open_engine
+from sparsegate.tables.engines.engine import Engine, guarded, open_engine
 from sparsegate.tables.files import TextForm
 from sparsegate.tables.in_place import TableInPlace
 from sparsegate.tables.matching import matching_engine
@@ -234,7 +233,7 @@ class CountedBaskets:
         if not items:
             return ItemBits.of_masks(0, [])
         places = range(len(items))
-        words = [f"word {word}" for word in range(-(-len(items) // MASK_ITEMS))]
+        words = {word: f"word{word}" for word in range(-(-len(items) // MASK_ITEMS))}
         known = self._engine.bring(
             {
                 "item": list(items),
@@ -243,14 +242,11 @@ class CountedBaskets:
             }
         )
         # Each item of a person once, so that the sum of their bits has each of them once.
-        rows = different(self._rows, "user", "item").join(known, on="item", how="inner")
-        mine = [
-            nw.when(nw.col("word") == word).then(nw.col("bit")).otherwise(0).alias(name)
-            for word, name in enumerate(words)
-        ]
-        people = rows.select("user", *mine).group_by("user").agg(*(nw.col(name).sum() for name in words))
-        alike = people.group_by(*words).agg(nw.len().alias("people"))
-        return ItemBits.of_masks(len(items), self._engine.rows(alike.select(*words, "people")))
+        rows = self._rows.group("user", "item").join(known, "item")
+        people = rows.group(
+            "user", **{name: f"sum(CASE WHEN word = {n} THEN bit ELSE 0 END)" for n, name in words.items()}
+        )
+        return ItemBits.of_masks(len(items), self._engine.rows(people.group(*words.values(), people="count(*)")))
 
 
 def _by_label(cells: list[Any]) -> list[Any]:

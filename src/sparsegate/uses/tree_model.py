@@ -75,6 +75,9 @@ from sparsegate.gates.laplace import laplace
 from sparsegate.noise import Source
 from sparsegate.tables.categories import Label, category_labels
 from sparsegate.tables.columns import check_columns, check_unit
+from sparsegate.tables.engines.engine import ColumnType
+from sparsegate.tables.labels import BOOLEAN, STRING
+from sparsegate.tables.python_tables import is_table, read_table
 from sparsegate.uses.records import category_places, contingency, distance_from_independence
 
 if TYPE_CHECKING:
@@ -132,7 +135,7 @@ class Attributes:
     def codes(self, table: Any, *, user: str | None = None, unit: str | None = None) -> Codes:
         """The rows of a table, one for each person; private.
 
-        ``table`` is a mapping of columns, a dataframe that narwhals reads, or a 2-D array whose columns are the
+        ``table`` is a mapping of columns, a table of pandas, Polars or PyArrow, or a 2-D array whose columns are the
         attributes in their order. ``user`` names the column that says whose row it is; a row that is nobody's is left
         out. What is refused depends on names, types and lengths alone.
         """
@@ -160,16 +163,25 @@ class Attributes:
         if isinstance(table, Mapping):
             check_columns([name for name in table if isinstance(name, str)], wanted)
             return {name: _flat(table[name]) for name in wanted}, {name: _array_type(table[name]) for name in wanted}
-        import narwhals as nw
-
-        try:
-            frame: Any = nw.from_native(table)
-        except TypeError:
+        if not is_table(table):
             rule = "must be a mapping of columns, a dataframe or a 2-D array"
-            raise ParameterError("table", rule, type(table).__name__, "pass for instance a pandas DataFrame") from None
-        check_columns(frame.collect_schema().names(), wanted)
-        read = frame.lazy().select(wanted).collect()
-        return {name: read[name].to_list() for name in wanted}, {name: _series_type(read[name]) for name in wanted}
+            raise ParameterError("table", rule, type(table).__name__, "pass for instance a pandas DataFrame")
+        return _frame_columns(table, wanted)
+
+
+def _frame_columns(table: Any, wanted: Sequence[str]) -> tuple[dict[str, Any], dict[str, str | None]]:
+    """The cells of the columns of a dataframe, and what their types say that they are."""
+    table = table.collect() if hasattr(table, "collect") else table  # a lazy one of Polars
+    types = read_table(table, wanted).types
+    check_columns(list(getattr(table, "column_names", table.columns)), wanted)
+    columns = {name: table[name] for name in wanted}
+    cells = {name: each.to_pylist() if hasattr(each, "to_pylist") else each.to_list() for name, each in columns.items()}
+    return cells, {name: _words(types[name]) for name in wanted}
+
+
+def _words(dtype: ColumnType) -> str | None:
+    """What the type of a column says that its cells are."""
+    return "numbers" if dtype.numeric or dtype.kind is BOOLEAN else "text" if dtype.kind is STRING else None
 
 
 def _flat(values: Any) -> Any:
@@ -194,16 +206,6 @@ def _refuse_type(name: str, held: str | None, labels: Sequence[Label]) -> None:
 def _array_type(values: Any) -> str | None:
     kind = values.dtype.kind if isinstance(values, np.ndarray) else "O"
     return "numbers" if kind in "biuf" else "text" if kind == "U" else None
-
-
-def _series_type(series: Any) -> str | None:
-    import narwhals as nw
-
-    if series.dtype.is_numeric() or series.dtype == nw.Boolean:
-        return "numbers"
-    if getattr(series.to_native(), "dtype", None) == np.dtype(object):
-        return None
-    return "text" if series.dtype == nw.String else None  # the categories of pandas may be of any type
 
 
 def _one_row_each(codes: Codes, users: Any) -> Codes:

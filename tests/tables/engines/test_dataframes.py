@@ -10,7 +10,7 @@ import sparsegate as sg
 from sparsegate.tables.release import TopItems
 
 ASKED: dict[str, Any] = {"item": "page", "user": "visitor", "count": 1, "epsilon": 2, "domain": ["/home", "/pay"]}
-LARGEST = 2**63 - 1
+LARGEST = 2**62
 
 
 @pytest.mark.parametrize("engine", ["pandas", "polars", "pyarrow"])
@@ -25,7 +25,7 @@ def test_a_table_of_nobody_meets_a_condition_as_any_other(engine: str) -> None:
 
 
 @pytest.mark.parametrize("unit", ["s", "ms"])
-@pytest.mark.parametrize("ticks", [LARGEST, -LARGEST // 1000])
+@pytest.mark.parametrize("ticks", [LARGEST, -LARGEST])
 @pytest.mark.parametrize("engine", ["pyarrow", "pandas", "polars"])
 def test_an_instant_beyond_all_microseconds_fails_no_release(engine: str, ticks: int, unit: str) -> None:
     """Conditions and groups are worked out on a copy in DuckDB, which has no such instant and would raise."""

@@ -38,7 +38,7 @@ from sqlalchemy import (
 
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.tables.columns import check_columns
-from sparsegate.tables.counting import SEED_PART, Pick
+from sparsegate.tables.counting import SEED_SHIFT, Pick
 from sparsegate.tables.databases.rows import AskedRows, DialectRows
 from sparsegate.tables.databases.snapshot import NAMES, UNREAD, engine_at, one_moment, quiet_database
 from sparsegate.tables.domain import BASE, CHANGED, Sized, public_labels, whole_labels
@@ -88,7 +88,7 @@ def _cut(table: DialectRows, pairs: CTE, most: int) -> Select[Any]:
 
     People are never joined: what "=" says of citext depends on a path, and what groups say of it does not.
     """
-    part = table.digest("pairs.item") // SEED_PART
+    part = table.digest("pairs.item") // 2**SEED_SHIFT
     seeded = select(pairs, func.sum(part).over(partition_by=pairs.c.person).label("seed")).cte("seeded")
     order = (table.digest("seeded.seed", "seeded.item"), seeded.c.item)
     place = func.row_number().over(partition_by=seeded.c.person, order_by=order).label("place")

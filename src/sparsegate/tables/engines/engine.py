@@ -1,9 +1,10 @@
-"""The engine a table lives in: what must be asked of it in its own words, and nothing else.
+"""The engine a table lives in, and the few questions that tables are asked: DuckDB in this process, or Spark.
 
-Everything that narwhals can say for all engines is said once, in the modules beside this one. What is left differs:
-how a result is kept so that it is computed once, how a small result comes out, how public values go in, and the few
-queries where the portable form would be slow. No engine is ever asked for randomness, and no answer relies on the
-order in which an engine happens to return rows.
+A ``Frame`` is rows that are worked out when they are needed. What is done with it is said in SQL that both engines read
+alike: names in double quotes where they are words of SQL (``"user"``, ``"group"``), ``>>`` to divide whole numbers by a
+power of two. What is left differs, and is the ``Engine``: how a result is kept so that it is computed once, how a small
+result comes out, how public values go in. No engine is ever asked for randomness, and no answer relies on the order in
+which an engine happens to return rows.
 """
 
 from __future__ import annotations
@@ -12,17 +13,13 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final, TypeAlias, TypeVar
-
-import narwhals as nw
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
 
 from sparsegate.errors import SparsegateError, SparsegateWarning, TableError
 from sparsegate.tables.labels import Cell, LabelKind
 
-Frame: TypeAlias = nw.LazyFrame[Any]
 Result = TypeVar("Result")
-
-KNOWN: Final = "a pandas, Polars or PyArrow table, a DuckDB relation or a PySpark DataFrame"
 
 SALT: Final = "sparsegate:"
 """Put before a label that is hashed, so that the order of the hashes is nobody else's order."""
@@ -33,6 +30,83 @@ DIGITS: Final = 15
 """Hexadecimal digits of the hash that are used: 60 bits fit every engine's integers."""
 
 UNUSED: Final = 64 - 4 * DIGITS
+
+_FEW: Final = 1000
+"""So many numbers at most are written into a query."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnType:
+    """What the type of a column says.
+
+    ``name`` is how an error calls it, without what it holds: the values of an enumeration are data. ``kind`` is what
+    its values are as labels, None where they are none; ``cell`` is SQL for their cells, see ``tables.labels``: null for
+    what has no cell, and never an error, whatever the column holds. ``person`` says that people are told apart exactly.
+    """
+
+    name: str
+    kind: LabelKind | None = None
+    cell: str = "{0}"
+    person: bool = True
+    numeric: bool = False
+
+
+class Frame(ABC):
+    """Rows of an engine; see above."""
+
+    def __init__(self, native: Any) -> None:
+        self.native = native
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return list(self.native.columns)
+
+    @abstractmethod
+    def collect_schema(self) -> dict[str, ColumnType]:
+        """The columns and their types."""
+
+    @abstractmethod
+    def select(self, *expressions: str) -> Frame:
+        """Columns, by their names or as ``expression AS name``."""
+
+    @abstractmethod
+    def where(self, condition: str) -> Frame:
+        """The rows that meet a condition."""
+
+    @abstractmethod
+    def group(self, *by: str, **aggregates: str) -> Frame:
+        """One row for each of the different values of the columns ``by``, and what is worked out of its rows."""
+
+    @abstractmethod
+    def join(self, other: Frame, *on: str, how: str = "inner") -> Frame:
+        """The rows with those of another frame that have the same values; ``how`` may be "semi" or "anti", too."""
+
+    @abstractmethod
+    def union(self, other: Frame) -> Frame:
+        """The rows of both, which have the same columns."""
+
+    @abstractmethod
+    def order(self, *by: str) -> Frame:
+        """The rows in the order of columns."""
+
+    def with_columns(self, **expressions: str) -> Frame:
+        """The rows with these columns, in place of those of the same names."""
+        kept = [name for name in self.columns if name not in expressions]
+        return self.select(*kept, *(f'{sql} AS "{name}"' for name, sql in expressions.items()))
+
+    def rename(self, **names: str) -> Frame:
+        """The rows with new names, by the old ones."""
+        return self.select(*(f'"{name}" AS "{names.get(name, name)}"' for name in self.columns))
+
+    def drop_nulls(self) -> Frame:
+        """The rows without a null."""
+        return self.where(" AND ".join(f'"{name}" IS NOT NULL' for name in self.columns))
+
+    def cells(self, column: str) -> Frame:
+        """The rows with the cells of the column in its place; those without a cell are dropped."""
+        cell = self.collect_schema()[column].cell.format(f'"{column}"')
+        return self.with_columns(**{column: cell}).where(f'"{column}" IS NOT NULL')
 
 
 class Engine(ABC):
@@ -51,6 +125,20 @@ class Engine(ABC):
         with suppress(Exception):
             self.close()
 
+    @property
+    def types(self) -> dict[str, ColumnType]:
+        """The columns of the table and their types."""
+        return self.frame.collect_schema()
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of the table."""
+        return self.frame.columns
+
+    @abstractmethod
+    def select(self, named: Mapping[str, str]) -> Frame:
+        """Columns by their aliases, in which labels are told apart exactly, and people as their column does."""
+
     @abstractmethod
     def close(self) -> None:
         """Let go of everything kept."""
@@ -58,18 +146,6 @@ class Engine(ABC):
     @abstractmethod
     def keep(self, frame: Frame) -> Frame:
         """The same rows, computed at most once however often they are asked for."""
-
-    def candidates(self, labels: Frame) -> Frame:
-        """The different ones of public labels of this engine, ready to be joined with more than once."""
-        return self.keep(different(labels, "item"))
-
-    def sieve(self, labels: Frame) -> Callable[[Frame], Frame] | None:
-        """From rows to those whose item is one of these public labels, which are different, faster than by a join."""
-        return None
-
-    def settled(self, counts: Frame) -> Frame:
-        """Counts that are about to be narrowed to candidates."""
-        return counts
 
     @abstractmethod
     def rows(self, frame: Frame) -> list[tuple[Any, ...]]:
@@ -83,45 +159,35 @@ class Engine(ABC):
     def joins(self, other: Engine) -> bool:
         """Whether a frame of the other engine can be joined with a frame of this one."""
 
-    def columns(self, item: str, user: str | None = None) -> Frame:
-        """The named columns as "item" and "user"; see ``select``."""
-        return self.select({"item": item} if user is None else {"item": item, "user": user})
+    @abstractmethod
+    def digest(self, *columns: str) -> str:
+        """SQL for ``digest`` of columns: the same numbers in every engine."""
 
-    def select(self, named: Mapping[str, str]) -> Frame:
-        """Columns by their aliases, in types that narwhals knows and in which labels are told apart exactly."""
-        return self.frame.select(*(nw.col(name).alias(alias) for alias, name in named.items()))
+    @abstractmethod
+    def matches(self, column: str, pattern: str) -> str:
+        """SQL for whether a regular expression, without a backslash, is found in text."""
 
-    def item_kind(self, column: str) -> LabelKind | None:
-        """What the items of a column are, where narwhals has no type for it."""
+    @abstractmethod
+    def numbered(self, frame: Frame, *order: str) -> Frame:
+        """The rows with a column "index": 0, 1, 2, ... by ``order``, whose columns tell all rows apart."""
+
+    def candidates(self, labels: Frame) -> Frame:
+        """The different ones of public labels of this engine, ready to be joined with more than once."""
+        return self.keep(labels.group("item"))
+
+    def sieve(self, labels: Frame) -> Callable[[Frame], Frame] | None:
+        """From rows to those whose item is one of these public labels, which are different, faster than by a join."""
         return None
 
-    @abstractmethod
-    def cells(self, rows: Frame, column: str, kind: LabelKind) -> Frame:
-        """The rows with the cells of this kind in place of what the column held, without a null there before.
+    def settled(self, counts: Frame) -> Frame:
+        """Counts that are about to be narrowed to candidates."""
+        return counts
 
-        See ``tables.labels``: null for what has no cell, and never an error, whatever the column holds. Whole
-        numbers, strings and booleans need nothing of an engine.
-        """
-
-    def users_per_item(self, rows: Frame, *within: str) -> Frame:
-        """From rows (item, user) without nulls to (item, score): how many different users each item has, exactly.
-
-        With other columns to count ``within``, each of their values by itself.
-        """
-        return rows.group_by(*within, "item").agg(nw.col("user").n_unique().alias("score"))
-
-    def numbered(self, frame: Frame, order: Sequence[str]) -> Frame:
-        """The rows with a column "index": 0, 1, 2, ... by ``order``, whose columns tell all rows apart."""
-        return frame.with_row_index("index", order_by=list(order))
-
-    @abstractmethod
-    def digests(self, frame: Frame, of: Sequence[str]) -> Frame:
-        """The rows with a column "digest" of the named ones, the same numbers in every engine; see ``digest``."""
-
-    def first_per_user(self, rows: Frame, most: int) -> Frame:
-        """At most ``most`` of each user's rows (user, item, digest): those that come first by digest, then by item."""
-        place = nw.col("digest").cum_count().over("user", order_by=["digest", "item"])
-        return rows.with_columns(place.alias("place")).filter(nw.col("place") <= most).drop("place")
+    def among(self, frame: Frame, column: str, numbers: Sequence[int]) -> Frame:
+        """The rows in which a column has one of these numbers."""
+        if len(numbers) <= _FEW:
+            return frame.where(f'"{column}" IN ({", ".join(map(str, numbers))})')
+        return frame.join(self.bring({column: numbers}), column, how="semi")
 
 
 def digest(*labels: int | str) -> int:
@@ -132,17 +198,6 @@ def digest(*labels: int | str) -> int:
     """
     text = SALT + ":".join(map(str, labels))
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8]) >> UNUSED
-
-
-def different(rows: Frame, *columns: str) -> Frame:
-    """The different values of the columns; a group-by does it faster than narwhals' ``unique`` on SQL engines."""
-    return rows.group_by(*columns).agg(nw.len().alias("times")).select(*columns)
-
-
-def framed(native: Any) -> Frame:
-    """A table of any engine that narwhals knows, as a frame; no query runs."""
-    frame: Frame = nw.from_native(native).lazy()
-    return frame
 
 
 def guarded(name: str, action: Callable[[], Result], *, charged: bool = False) -> Result:
@@ -169,25 +224,16 @@ def guarded(name: str, action: Callable[[], Result], *, charged: bool = False) -
 
 
 def open_engine(table: Any) -> Engine:
-    """The engine that the table lives in."""
-    try:
-        frame = framed(table)
-    except (TypeError, AttributeError):
-        others = "columns or rows in dicts, a stream of Arrow, or what to read by its path or URL"
-        raise TableError(f"data must be {KNOWN}, {others}, and is of type {type(table).__name__}") from None
-    except nw.exceptions.DuplicateError:
-        raise TableError("data must have no two columns of one name; rename one, or pass the columns needed") from None
-    kind = frame.implementation
-    if kind.is_pandas() or kind.is_polars() or kind.is_pyarrow():
-        from sparsegate.tables.engines.dataframes import InMemory
-
-        return InMemory(frame)
-    if kind.is_duckdb():
-        from sparsegate.tables.engines.duckdb import Relation
-
-        return Relation(frame)
-    if kind.is_pyspark() or kind.is_pyspark_connect():
+    """The engine that the table lives in: Spark, that of a DuckDB relation, and for all others a new DuckDB."""
+    if isinstance(table, Engine):
+        return table
+    if type(table).__module__.partition(".")[0] == "pyspark":
         from sparsegate.tables.engines.spark import Cluster
 
-        return Cluster(frame)
-    raise TableError(f"data must be {KNOWN}; convert this one, of {kind.value}, to one of them")
+        return Cluster.of(table)
+    from sparsegate.tables.engines.duckdb import Relation
+    from sparsegate.tables.python_tables import read_table
+
+    if type(table).__name__ == "DuckDBPyRelation":
+        return Relation(table)
+    return read_table(table)

@@ -1,0 +1,329 @@
+"""Tables of this process, as DuckDB reads them: pandas, Polars, Arrow, and columns or rows of plain Python.
+
+DuckDB reads arrays, series and Arrow's memory where they are. What it would read inexactly is changed first, by the
+type of the column and never because of a cell:
+
+- **cells without a type**: objects of pandas, lists, rows of dicts. DuckDB would guess a type from the first of them,
+  which are private. They are read one by one, by the contract of ``tables.identity``: as labels, and beside those as
+  people and as numbers, for a column that names users or holds values;
+- **instants with a time zone** in other units than microseconds become their fields in UTC, in the same unit, and
+  durations become whole numbers: DuckDB has both in microseconds alone, and would fail on a cell that does not fit;
+- **categories** of pandas are what they stand for; halves of floats are floats; what DuckDB does not know is refused
+  where it is asked for.
+
+A **dict of columns** may hold lists, arrays, series and arrays of Arrow. Lists and arrays of numpy need no package but
+DuckDB. In a **list of dicts** the columns are those that are asked for: a key that a row lacks, or that every row
+lacks, is a null there, and a row that is no dict is nobody's: keys are private, like those of JSON records. An empty
+list is a table without rows: to refuse it would tell that nobody is there.
+
+**Streams** are everything with the Arrow C stream (``__arrow_c_stream__``), and datasets and scanners of PyArrow. A
+dataset stays where it is, and is read as often as counting takes. A stream can be read once: the columns asked for are
+copied to DuckDB, which spills to disk, and nothing else is. A reader of PyArrow that was read before is refused. Of
+other libraries that is left to them: a stream that ends at once looks like a table without rows, which is no error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from sparsegate.errors import ParameterError, TableError, load_extra
+from sparsegate.tables.columns import check_columns, identifier, unlike
+from sparsegate.tables.engines.duckdb import Relation
+from sparsegate.tables.engines.engine import ColumnType
+from sparsegate.tables.identity import labels, numbers, people
+from sparsegate.tables.labels import INTEGER, OBJECTS, moments
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
+
+Held: TypeAlias = Any
+"""A column that DuckDB reads: an array of numpy, or a chunked array of Arrow."""
+
+_UNTYPED: Final = ColumnType(name="object", kind=OBJECTS)
+_DURATION: Final = ColumnType(name="duration")
+_WIDE: Final = (ColumnType(name="hugeint", kind=INTEGER), ColumnType(name="uhugeint", kind=INTEGER))
+"""Whole numbers that come as text."""
+_UNITS: Final = ("s", "ms", "us", "ns")
+_TABLES: Final = {
+    "pandas": ("DataFrame", "Series"),
+    "polars": ("DataFrame", "LazyFrame", "Series"),
+    "pyarrow": ("Table", "ChunkedArray"),
+}
+
+
+def is_table(data: Any) -> bool:
+    """Whether this is a table, series or stream that ``read_table`` reads, and no plain collection."""
+    return _library(data) != "" or _is_stream(data) or has_an_engine(data)
+
+
+def has_an_engine(data: Any) -> bool:
+    """Whether this is a relation of DuckDB's, or of Spark."""
+    return type(data).__name__ == "DuckDBPyRelation" or type(data).__module__.startswith("pyspark.")
+
+
+def read_table(
+    data: Any, columns: Sequence[str] | None = None, connection: DuckDBPyConnection | None = None
+) -> Relation:
+    """The table in DuckDB; of its columns those that are asked for, whatever their capitals, or all.
+
+    A series is a table of one column, "item".
+    """
+    import duckdb
+
+    connection = connection or duckdb.connect()
+    connection.execute("SET enable_progress_bar = false")
+    library = _library(data)
+    if _is_stream(data) and not library:
+        return _streamed(data, columns, connection)
+    if isinstance(data, list | tuple):
+        rows = [row if isinstance(row, Mapping) else {} for row in data]
+        data = {name: [row.get(name) for row in rows] for name in columns or ()}
+    elif type(data).__name__ in ("Series", "ChunkedArray"):
+        data = {"item": data}
+    elif type(data).__name__ == "LazyFrame":
+        data = data.select(_chosen(data.collect_schema().names(), columns)).collect()
+    elif not library and not isinstance(data, Mapping):
+        known = "a pandas, Polars or PyArrow table, a DuckDB relation or a PySpark DataFrame"
+        others = "columns or rows in dicts, a stream of Arrow, or what to read by its path or URL"
+        raise TableError(f"data must be {known}, {others}, and is of type {type(data).__name__}")
+    names = [name for name in getattr(data, "column_names", getattr(data, "columns", data)) if isinstance(name, str)]
+    chosen = _chosen(names, columns)
+    # Names that nobody asked for are known all the same, where that costs nothing: an error says which is near.
+    taken = {name.lower() for name in chosen}
+    others = [name for name in names if name.lower() not in taken and _as_it_is(data[name])]
+    return _related({name: data[name] for name in [*chosen, *others]}, connection)
+
+
+def _library(data: Any) -> str:
+    """The library that a table or series is of, or ""."""
+    return next(
+        (
+            library
+            for each in type(data).__mro__
+            for library in [each.__module__.partition(".")[0]]
+            if each.__name__ in _TABLES.get(library, ())
+        ),
+        "",
+    )
+
+
+def _is_stream(data: Any) -> bool:
+    return hasattr(data, "__arrow_c_stream__") or type(data).__module__ == "pyarrow._dataset"
+
+
+def _chosen(names: Sequence[str], columns: Sequence[str] | None) -> list[str]:
+    """The names that are asked for: as they are written, or else whatever their capitals, or in no plain words."""
+    texts = list(names)
+    if columns is not None:
+        others = {name.casefold() for name in columns if name not in names}
+        texts = [name for name in names if name in columns or name.casefold() in others or not name.isidentifier()]
+    if len({name.lower() for name in texts}) < len(texts) or len(set(names)) < len(names):
+        raise TableError("data must have no two columns of one name; rename one, or pass the columns needed")
+    return texts
+
+
+def _as_it_is(values: Any) -> bool:
+    """Whether DuckDB reads a column where it is."""
+    dtype = getattr(values, "dtype", getattr(values, "type", None))
+    if isinstance(dtype, np.dtype):
+        return dtype.kind in "biuf"
+    return "pyarrow" in (getattr(dtype, "storage", ""), _library(values)) or (
+        _library(values) == "polars" or hasattr(dtype, "pyarrow_dtype")
+    )
+
+
+def _related(columns: Mapping[str, Any], connection: DuckDBPyConnection) -> Relation:
+    """The table of these columns."""
+    held: dict[str, Held] = {}
+    types: dict[str, ColumnType] = {}
+    readings: dict[tuple[str, str], str] = {}
+    for name, values in columns.items():
+        try:
+            column, dtype = _column(values)
+        except (TypeError, ValueError):
+            column, dtype = np.empty((0, 0)), None
+        if dtype is not None:
+            types[name] = dtype
+        if dtype is _UNTYPED:
+            held[name] = _texts(labels(column))
+            for alias, cells in (("user", _texts(people(column))), ("value", np.array(numbers(column), np.float64))):
+                readings[alias, name] = unlike(f"{name} ({alias})", [*columns, *held])
+                held[readings[alias, name]] = cells
+        elif column is not None:
+            held[name] = column
+    if any(column.ndim != 1 for column in held.values() if isinstance(column, np.ndarray)) or (
+        len({len(column) for column in held.values()}) > 1
+    ):
+        rule = "must have columns of one length, each a flat list, array or series"
+        raise ParameterError("data", rule, next_step="check how it is made")
+    relation = _registered(held, connection)
+    if wide := {name: dtype.name for name, dtype in types.items() if dtype in _WIDE}:
+        whole = ", ".join(f"CAST({identifier(name)} AS {kind}) AS {identifier(name)}" for name, kind in wide.items())
+        relation = relation.project(f"* REPLACE ({whole})")
+    return Relation(relation, types=types, readings=readings, typed=True)
+
+
+def _registered(held: dict[str, Held], connection: DuckDBPyConnection) -> DuckDBPyRelation:
+    """A relation over the columns, where they are."""
+    if not held:
+        return connection.sql("SELECT 1 AS nothing WHERE false")
+    if not all(isinstance(column, np.ndarray) for column in held.values()):
+        import pyarrow as pa
+
+        return connection.from_arrow(pa.table({name: _arrow(pa, column) for name, column in held.items()}))
+    connection.execute("SET pandas_analyze_sample = 0")  # objects are text, and no type is to be guessed
+    taken = [name for (name,) in connection.execute("SELECT view_name FROM duckdb_views()").fetchall()]
+    view = unlike("sparsegate_columns", taken)
+    connection.register(view, held)
+    return connection.sql(f"FROM {identifier(view)}")
+
+
+def _arrow(pa: Any, column: Held) -> Any:
+    if not isinstance(column, np.ndarray):
+        return column
+    mask = np.ma.getmaskarray(column) if isinstance(column, np.ma.MaskedArray) else None
+    return pa.array(np.asarray(column), pa.large_string() if column.dtype == object else None, mask)
+
+
+def _texts(texts: Sequence[str | None]) -> Held:
+    array = np.empty(len(texts), dtype=object)
+    array[:] = texts
+    return array
+
+
+# --- columns ---------------------------------------------------------------------------------------------------------
+
+
+def _column(values: Any) -> tuple[Any, ColumnType | None]:
+    """A column as DuckDB reads it, or its cells; and its type, where DuckDB's does not say it.
+
+    None where DuckDB knows nothing of the kind. Raises a TypeError or ValueError for what is no column.
+    """
+    module = type(values).__module__.partition(".")[0]
+    if module == "pandas":
+        return _pandas_column(values)
+    if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
+        pa = load_extra("pyarrow", extra="frames")
+        if module == "polars" and str(values.dtype) == "Object":
+            return None, ColumnType(name="object", person=False)
+        if module == "polars" and str(values.dtype) in ("Int128", "UInt128"):  # Arrow has none so wide
+            return pa.chunked_array(values.cast(str)), _WIDE[str(values.dtype) == "UInt128"]
+        return _arrow_column(pa.chunked_array(values if hasattr(values, "__arrow_c_stream__") else [pa.array(values)]))
+    if isinstance(values, np.ndarray) and not isinstance(values, np.ma.MaskedArray) and values.dtype.kind in "biufmMU":
+        return _numpy_column(values)
+    if isinstance(values, str | bytes | Mapping) or (isinstance(values, np.ndarray) and values.ndim != 1):
+        raise TypeError
+    return values.tolist() if isinstance(values, np.ndarray) else list(values), _UNTYPED
+
+
+def _numpy_column(values: Any) -> tuple[Held, ColumnType | None]:
+    """An array of numbers, booleans, instants, durations or text."""
+    if values.dtype.kind == "U":
+        return _texts(labels(values.tolist())), None
+    if values.dtype.kind in "mM":
+        unit, _ = np.datetime_data(values.dtype)
+        values = values if unit in _UNITS else values.astype(f"{values.dtype.kind}8[s]")
+        if values.dtype.kind == "m":
+            return np.ma.MaskedArray(values.astype(np.int64), mask=np.isnat(values)), _DURATION
+    if values.dtype.itemsize > 8:
+        return None, ColumnType(name=str(values.dtype), person=False)
+    return np.ascontiguousarray(values, values.dtype.newbyteorder("=")), None
+
+
+def _pandas_column(values: Any) -> tuple[Any, ColumnType | None]:
+    """A series, index or array of pandas."""
+    import pandas as pd
+
+    series = pd.Series(values)
+    if series.dtype == "category":
+        held = series.cat.categories.dtype
+        series = series.astype({"i": "Int64", "u": "UInt64", "b": "boolean"}.get(held.kind, held))
+    dtype = series.dtype
+    if dtype == np.dtype(object):
+        return series.to_numpy().tolist(), _UNTYPED
+    if isinstance(dtype, np.dtype):
+        return _numpy_column(series.to_numpy())
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        fields = series.dt.tz_convert("UTC").dt.tz_localize(None)
+        return _numpy_column(fields.to_numpy())[0], _zoned(dtype.unit)
+    if hasattr(dtype, "pyarrow_dtype") or getattr(dtype, "storage", "") == "pyarrow":
+        return _arrow_column(series.array.__arrow_array__())
+    if isinstance(dtype, pd.StringDtype):
+        return _texts(labels(series.to_numpy(object, na_value=None))), None
+    if isinstance(getattr(dtype, "numpy_dtype", None), np.dtype):
+        gaps = series.isna().to_numpy()
+        return np.ma.MaskedArray(series.to_numpy(dtype.numpy_dtype, na_value=dtype.type(0)), mask=gaps), None
+    return None, ColumnType(name=type(dtype).__name__, person=False)
+
+
+def _zoned(unit: str) -> ColumnType:
+    return ColumnType(name="timestamp with time zone", kind=moments(unit, zoned=True))
+
+
+def _arrow_column(column: Any) -> tuple[Held | None, ColumnType | None]:
+    """A chunked array of Arrow."""
+    import duckdb
+    import pyarrow as pa
+
+    kinds = pa.types
+    if kinds.is_dictionary(column.type) and "string" not in str(column.type.value_type):
+        column = column.cast(column.type.value_type)
+    if kinds.is_timestamp(column.type) and column.type.tz is not None and column.type.unit != "us":
+        unit = column.type.unit
+        return column.cast(pa.int64()).cast(pa.timestamp(unit)), ColumnType(
+            name="timestamp", kind=moments(unit, zoned=True)
+        )
+    if kinds.is_duration(column.type):
+        return column.cast(pa.int64()), _DURATION
+    if kinds.is_float16(column.type):
+        return column.cast(pa.float32()), None
+    try:
+        duckdb.from_arrow(pa.table({"column": pa.chunked_array([], column.type)}))
+    except duckdb.Error:
+        return None, ColumnType(name=str(column.type.id), person=False)
+    return column, None
+
+
+# --- streams ---------------------------------------------------------------------------------------------------------
+
+
+def _streamed(data: Any, columns: Sequence[str] | None, connection: DuckDBPyConnection) -> Relation:
+    """A dataset where it is, or a copy of the columns of a stream, which can be read once."""
+    pa = load_extra("pyarrow", extra="frames")
+    stays = type(data).__module__ == "pyarrow._dataset" and not hasattr(data, "to_reader")
+    if not stays and not isinstance(data, pa.RecordBatchReader):
+        data = data.to_reader() if hasattr(data, "to_reader") else pa.RecordBatchReader.from_stream(data)
+    names = data.schema.names
+    chosen = _chosen(names, columns)
+    if columns is not None:
+        folded = {name.casefold() for name in chosen}
+        check_columns(names, [name for name in columns if name.casefold() not in folded])
+    exact, types = _exact(data.schema.empty_table(), chosen)
+    changed = exact.schema != pa.schema([data.schema.field(name) for name in exact.column_names])
+    if changed:
+        batches = data if isinstance(data, pa.RecordBatchReader) else data.scanner().to_reader()
+        data = pa.RecordBatchReader.from_batches(exact.schema, _exact_batches(batches, chosen))
+    relation = connection.from_arrow(data).project(", ".join(map(identifier, exact.column_names)))
+    if changed or not stays:
+        relation.query("streamed", "CREATE TABLE memory.main.copied AS FROM streamed")
+        relation = connection.sql("SELECT * FROM memory.main.copied")
+    return Relation(relation, types=types, typed=True)
+
+
+def _exact(table: Any, names: Sequence[str]) -> tuple[Any, dict[str, ColumnType]]:
+    """Some columns of a table of Arrow as DuckDB reads them exactly, and their types where DuckDB's do not say it."""
+    import pyarrow as pa
+
+    read = {name: _arrow_column(table[name]) for name in names}
+    columns = {name: column for name, (column, _) in read.items() if column is not None}
+    return pa.table(columns), {name: dtype for name, (_, dtype) in read.items() if dtype is not None}
+
+
+def _exact_batches(batches: Any, names: Sequence[str]) -> Iterator[Any]:
+    import pyarrow as pa
+
+    for batch in batches:
+        yield from _exact(pa.Table.from_batches([batch]), names)[0].to_batches()
