@@ -48,7 +48,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 
 HEAVY = {
     *("scipy", "mpmath", "matplotlib", "sklearn"),
-    *("duckdb", "narwhals", "pandas", "polars", "pyarrow", "pyspark"),
+    *("duckdb", "pandas", "polars", "pyarrow", "pyspark"),
     *("fastapi", "uvicorn", "sqlalchemy", "httpx"),
     *("typer", "rich"),
 }

@@ -13,7 +13,7 @@ import sparsegate
 from sparsegate import cli
 from sparsegate.cli.app import COMMANDS
 
-SLOW = {"sqlalchemy", "duckdb", "scipy", "matplotlib", "sklearn", "pyarrow", "pandas", "narwhals", "fastapi", "httpx"}
+SLOW = {"sqlalchemy", "duckdb", "scipy", "matplotlib", "sklearn", "pyarrow", "pandas", "fastapi", "httpx"}
 
 
 def test_the_console_script_is_this_main() -> None:

@@ -27,6 +27,7 @@ from sparsegate.tables.columns import identifier, read_columns
 from sparsegate.tables.domain import whole_labels
 from sparsegate.tables.engines.engine import guarded, open_engine
 from sparsegate.tables.files import PLAIN, TextForm
+from sparsegate.tables.in_place import TableInPlace
 from sparsegate.tables.python_tables import has_an_engine
 
 if TYPE_CHECKING:
@@ -217,7 +218,7 @@ def given(
             from sparsegate.tables.databases.table import TableInDatabase
 
             data = TableInDatabase.at(place, table=table, sql=sql)
-        if place is not None or has_an_engine(data):
+        if place is not None or isinstance(data, TableInPlace) or has_an_engine(data):
             yield Given(table=data, user=user)
             return
         with Workspace() as workspace:

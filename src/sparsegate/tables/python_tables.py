@@ -84,17 +84,18 @@ def read_table(
     elif type(data).__name__ in ("Series", "ChunkedArray"):
         data = {"item": data}
     elif type(data).__name__ == "LazyFrame":
-        data = data.select(_chosen(data.collect_schema().names(), columns)).collect()
+        data = data.select(_present(data.collect_schema().names(), columns)).collect()
     elif not library and not isinstance(data, Mapping):
         known = "a pandas, Polars or PyArrow table, a DuckDB relation or a PySpark DataFrame"
         others = "columns or rows in dicts, a stream of Arrow, or what to read by its path or URL"
         raise TableError(f"data must be {known}, {others}, and is of type {type(data).__name__}")
-    names = [name for name in getattr(data, "column_names", getattr(data, "columns", data)) if isinstance(name, str)]
+    held = data if isinstance(data, Mapping) else data.column_names if library == "pyarrow" else data.columns
+    names = [name for name in held if isinstance(name, str)]
     chosen = _chosen(names, columns)
     # Names that nobody asked for are known all the same, where that costs nothing: an error says which is near.
     taken = {name.lower() for name in chosen}
-    others = [name for name in names if name.lower() not in taken and _as_it_is(data[name])]
-    return _related({name: data[name] for name in [*chosen, *others]}, connection)
+    chosen += [name for name in names if name.lower() not in taken and _as_it_is(data[name])]
+    return _related({name: data[name] for name in chosen}, connection)
 
 
 def _library(data: Any) -> str:
@@ -123,6 +124,14 @@ def _chosen(names: Sequence[str], columns: Sequence[str] | None) -> list[str]:
     if len({name.lower() for name in texts}) < len(texts) or len(set(names)) < len(names):
         raise TableError("data must have no two columns of one name; rename one, or pass the columns needed")
     return texts
+
+
+def _present(names: Sequence[str], columns: Sequence[str] | None) -> list[str]:
+    """The same, of a table whose other columns are not read; refused where one is missing."""
+    chosen = _chosen(names, columns)
+    folded = {name.casefold() for name in chosen}
+    check_columns(names, [name for name in columns or () if name.casefold() not in folded])
+    return chosen
 
 
 def _as_it_is(values: Any) -> bool:
@@ -296,11 +305,7 @@ def _streamed(data: Any, columns: Sequence[str] | None, connection: DuckDBPyConn
     stays = type(data).__module__ == "pyarrow._dataset" and not hasattr(data, "to_reader")
     if not stays and not isinstance(data, pa.RecordBatchReader):
         data = data.to_reader() if hasattr(data, "to_reader") else pa.RecordBatchReader.from_stream(data)
-    names = data.schema.names
-    chosen = _chosen(names, columns)
-    if columns is not None:
-        folded = {name.casefold() for name in chosen}
-        check_columns(names, [name for name in columns if name.casefold() not in folded])
+    chosen = _present(data.schema.names, columns)
     exact, types = _exact(data.schema.empty_table(), chosen)
     changed = exact.schema != pa.schema([data.schema.field(name) for name in exact.column_names])
     if changed:
