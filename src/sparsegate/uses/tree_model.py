@@ -75,9 +75,9 @@ from sparsegate.gates.laplace import laplace
 from sparsegate.noise import Source
 from sparsegate.tables.categories import Label, category_labels
 from sparsegate.tables.columns import check_columns, check_unit
-from sparsegate.tables.engines.engine import ColumnType
+from sparsegate.tables.engines.engine import ColumnType, open_engine
 from sparsegate.tables.labels import BOOLEAN, STRING
-from sparsegate.tables.python_tables import is_table, read_table
+from sparsegate.tables.python_tables import has_an_engine, is_table, read_table
 from sparsegate.uses.records import category_places, contingency, distance_from_independence
 
 if TYPE_CHECKING:
@@ -171,6 +171,12 @@ class Attributes:
 
 def _frame_columns(table: Any, wanted: Sequence[str]) -> tuple[dict[str, Any], dict[str, str | None]]:
     """The cells of the columns of a dataframe, and what their types say that they are."""
+    if has_an_engine(table):
+        engine = open_engine(table)
+        check_columns(engine.names, wanted)
+        rows = engine.rows(engine.frame.select(*wanted))
+        cells = {name: [row[place] for row in rows] for place, name in enumerate(wanted)}
+        return cells, {name: _words(engine.types[name]) for name in wanted}
     table = table.collect() if hasattr(table, "collect") else table  # a lazy one of Polars
     types = read_table(table, wanted).types
     check_columns(list(getattr(table, "column_names", table.columns)), wanted)
