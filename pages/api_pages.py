@@ -66,7 +66,7 @@ SUBJECTS: Mapping[str, ApiSubject] = {
         about="What people reach for the technique for. [Which page](../../how-to/uses.md) says which of them fits.",
         room="sparsegate.uses",
         names=(
-            *("Alert", "AlertAnswer", "AlertPlan", "TimeWindows"),
+            *("Alert", "AlertAnswer", "TimeWindows"),
             *("Holdout", "HoldoutScore", "HoldoutScorer"),
             *("improved", "Improvement", "SelectKBestPrivate"),
             *("frequent_itemsets", "FrequentItemsets", "dependency_tree", "DependencyTree"),

@@ -236,7 +236,7 @@ class Charge:
     def keep(self, gave: Mapping[str, Any]) -> None:
         """Store what the release gave."""
         if self.ledger is not None:
-            _or_warn("this release is paid for, and is not stored", lambda: self.ledger.keep(self.entry, gave))  # type: ignore[union-attr]
+            or_warn("this release is paid for, and is not stored", lambda: self.ledger.keep(self.entry, gave))  # type: ignore[union-attr]
 
     def give_back(self, epsilon: Fraction) -> bool:
         """Give back what the release did not cost; False where that may be tried again: an error of this library came
@@ -248,7 +248,7 @@ class Charge:
         giving = getattr(self.ledger, "give_back", None)
         if giving is None or not self.pure or epsilon <= 0:
             return True
-        return _or_warn("what this did not cost stays spent", lambda: giving(self.entry, epsilon=epsilon))
+        return or_warn("what this did not cost stays spent", lambda: giving(self.entry, epsilon=epsilon))
 
 
 @dataclass(frozen=True)
@@ -266,8 +266,8 @@ class Prepaid:
         self.paid.keep(gave)
 
 
-def _or_warn(otherwise: str, write: Callable[[], object]) -> bool:
-    """Whether it is over: it is written, or nobody knows."""
+def or_warn(otherwise: str, write: Callable[[], object]) -> bool:
+    """Write what must not fail, or warn. Whether it is over: it is written, or nobody knows."""
     try:
         write()
     except Exception as error:

@@ -77,7 +77,6 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "OnlineAnswer": lambda: sg.uses.OnlineAnswer(
         estimate=12.5, paid=True, checked=True, margin=3.0, note="a note " * 15
     ),
-    "AlertPlan": lambda: sg.uses.Alert(threshold=100, cutoff=10, epsilon=0.5, windows_per_user=3).plan,
     "Preview of a prediction": lambda: sg.uses.PrivatePredictor.preview(
         batches=500, threshold=0.4, cutoff=20, epsilon=2, clip=5
     ),

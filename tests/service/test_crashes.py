@@ -25,9 +25,9 @@ from tests.support.postgres_cluster import Cluster
 from tests.support.serving import MANY, NOBODY, write_visits
 
 from sparsegate.ledger.ledger import Ledger
-from sparsegate.ledger.schema import ASKS, GATES
-from sparsegate.service import gate_store as gate_rows
+from sparsegate.service.gate_store import WITH_LAST, stored_tally
 from sparsegate.service.gates import cost
+from sparsegate.service.schema import ASKS
 
 CUTOFF, EPSILON, BUDGET = 5, 100, 1_000_000
 ASKERS = 3
@@ -205,15 +205,13 @@ def check(load: Load, place: str) -> None:
         assert (again.status_code, again.json()["above"]) == (200, above)
     ledger = Ledger(place)
     with ledger.database.reading() as connection:
-        stored = {row.id: row for row in connection.execute(select(GATES))}
-        counted = connection.execute(
-            select(GATES.c.id, func.count(), func.sum(ASKS.c.above), func.count(ASKS.c.above))
-            .join(ASKS, ASKS.c.gate == GATES.c.number)
-            .group_by(GATES.c.id)
-        ).all()
+        stored = {row.id: row for row in connection.execute(WITH_LAST)}
+        sums = select(ASKS.c.gate, func.count(), func.sum(ASKS.c.above), func.count(ASKS.c.above))
+        counted = connection.execute(sums.group_by(ASKS.c.gate)).all()
+    by_entry = {row.entry: row for row in stored.values()}
     # The counters of a gate are what its asks add up to, and what is not settled counts as ABOVE.
     for gate, asked, above, settled in counted:
-        row = stored[gate]
+        row = by_entry[gate]
         assert (row.asked, row.above, row.below) == (asked, above or 0, settled - (above or 0))
         assert row.above + (row.asked - row.above - row.below) <= CUTOFF
     # Every gate that anybody heard of is there, and the ledger's sum is what was granted: one charge for each gate.
@@ -228,7 +226,7 @@ def check(load: Load, place: str) -> None:
     assert statement.spent.epsilon == paid - sum(back.values()) <= BUDGET
     # What is left of each charge pays for all that its gate may have said.
     for row in stored.values():
-        assert EPSILON - back.get(row.entry, 0) >= cost(gate_rows.stored(row).tally)
+        assert EPSILON - back.get(row.entry, 0) >= cost(stored_tally(row))
     assert sorted(row.entry for row in stored.values()) == [entry.number for entry in charges]
     ledger.close()
 

@@ -12,10 +12,10 @@ from sqlalchemy import update
 from tests.support.pretend_service import HIGH, LOW, Pretend, Shop, broken, swallow, until
 
 from sparsegate.errors import OutcomeLost
-from sparsegate.ledger.schema import ASKS, GATES
 from sparsegate.service.departures import Departures
 from sparsegate.service.gate_store import GateStore
 from sparsegate.service.keeper import FAILED, Keeper
+from sparsegate.service.schema import ASKS
 
 D = 0.8
 DAY = 86_400.0
@@ -135,14 +135,6 @@ def test_a_retry_at_another_server_waits_until_the_answer_has_left(shop: Shop) -
     assert other.ask(shop.caller("mine"), gate, HIGH).above
     assert time.monotonic() - begun >= D
     asking.join()
-
-
-def test_asks_of_before_version_5_have_left(shop: Shop, keeper: Keeper) -> None:
-    gate = shop.open(keeper)
-    keeper.ask(shop.caller(), gate, LOW)
-    with keeper.ledger.database.writing() as connection:
-        connection.execute(update(GATES).values(closed_because="old", closed_from=time.time() + DAY))
-    assert look(shop.keeper(), gate) == (1, True, [(1, False)])
 
 
 def test_departures_know_their_own_moment_and_wait_for_that_of_others() -> None:

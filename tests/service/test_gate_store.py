@@ -16,10 +16,11 @@ from sqlalchemy import func, select
 from tests.support.pretend_service import HIGH, LOW, Shop
 
 from sparsegate.errors import GateClosed, LedgerError, OutcomeLost, RequestLost
-from sparsegate.ledger.schema import ASKS, ENTRIES, GATES, REQUESTS
+from sparsegate.ledger.schema import ENTRIES
 from sparsegate.service import gate_store
 from sparsegate.service.keeper import Keeper
 from sparsegate.service.locks import SharedTurns
+from sparsegate.service.schema import ASKS, REQUESTS, SERVED_GATES
 
 KEYS, SENDERS = 20, 6
 EPSILON = 0.01
@@ -103,7 +104,7 @@ def test_a_key_opens_one_gate_for_one_charge_though_no_lock_holds(shop: Shop, at
         )
     assert all(len(ids) == SENDERS and len(set(ids)) == 1 for ids in told.values())
     assert len({ids[0] for ids in told.values()}) == KEYS
-    gates = stored(keepers[0], GATES.c.id, GATES.c.entry)
+    gates = stored(keepers[0], SERVED_GATES.c.id, SERVED_GATES.c.gate)
     charges = stored(keepers[0], ENTRIES.c.number)[1:]
     assert len(gates) == len(charges) == len({entry for _, entry in gates}) == KEYS
     assert keepers[0].budget().spent.epsilon * 100 == KEYS
@@ -177,7 +178,7 @@ def test_sessions_that_hold_turns_may_be_ended_at_any_moment(shop: Shop) -> None
         )
         hammer(keepers, lambda keeper, key: answer(keeper, shop, gate, key))
     assert all(len(set(ids)) == 1 for ids in told.values())
-    assert len(stored(keepers[0], GATES.c.id)) - 1 == len(stored(keepers[0], ENTRIES.c.number)) - 2 == KEYS
+    assert len(stored(keepers[0], SERVED_GATES.c.id)) - 1 == len(stored(keepers[0], ENTRIES.c.number)) - 2 == KEYS
     asked = stored(keepers[0], ASKS.c.key)
     assert len(asked) == len(set(asked)) == KEYS
 

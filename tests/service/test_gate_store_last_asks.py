@@ -16,10 +16,10 @@ from tests.support.pretend_service import HIGH, LOW, Pretend, Shop, until
 from sparsegate.errors import GateClosed, OutcomeLost
 from sparsegate.ledger.database import DriverConnection
 from sparsegate.ledger.ledger import Ledger
-from sparsegate.ledger.schema import ASKS
 from sparsegate.service.gate_store import GateStore, compact
 from sparsegate.service.gates import cost
 from sparsegate.service.keeper import Keeper
+from sparsegate.service.schema import ASKS
 from sparsegate.service.tokens import Tokens
 
 
@@ -114,7 +114,7 @@ def test_what_waited_to_be_written_until_d_was_over_stays_lost(shop: Shop, monke
         keeper.ask(shop.caller("mine"), gate, HIGH)
     free.set()
     writer.join()
-    until(lambda: not keeper._turns.held([1]))
+    until(lambda: not keeper._turns.held([2]))
     with pytest.raises(OutcomeLost):
         keeper.ask(shop.caller("mine"), gate, HIGH)
 

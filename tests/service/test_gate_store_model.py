@@ -118,7 +118,6 @@ class Both:
             threshold=0,
             cutoff=self.chance.randint(1, 3),
             epsilon=self.chance.choice(AMOUNTS),
-            refund=self.chance.random() < 0.8,
             noise=noise,
             closes=closes,
             most_asks=self.chance.choice([None, None, 1, 4]),
@@ -128,10 +127,12 @@ class Both:
         assert scales.query
         e1, r = 1 / Fraction(scales.threshold), 1 / Fraction(scales.query)
         kind = (closes == "rarer", noise == "exponential", gap)
-        gate = Gate(e1, r, spec.cutoff, *kind, most=spec.most_asks, refunds=spec.refund)
+        refund = self.chance.random() < 0.8
+        gate = Gate(e1, r, spec.cutoff, *kind, most=spec.most_asks, refunds=refund)
         assert gate.epsilon == spec.epsilon
         request = self.request()
-        row = GateRow(number=0, id=request.key, opened_at="now", fingerprint="x", sealed=b"-", tally=Tally(spec=spec))
+        stored = {"opened_at": "now", "fingerprint": "x", "sealed": b"-", "refund": refund}
+        row = GateRow(number=0, id=request.key, tally=Tally(spec=spec), **stored)
 
         def ours() -> None:
             # One transaction: what a refused charge gave back on the way is not written.

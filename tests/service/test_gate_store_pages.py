@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import insert, select
-from tests.support.pretend_service import Shop
+from tests.support.pretend_service import Shop, copy_gate
 
 from sparsegate.gates.preview import gate_preview
 from sparsegate.ledger.account import exact_text
-from sparsegate.ledger.schema import GATES
 from sparsegate.service import gates
 from sparsegate.service.gates import GateSpec, accuracy, law
 
@@ -39,17 +37,12 @@ def test_a_list_of_many_gates_with_a_noise_each_is_computed_once(
 ) -> None:
     shop = Shop(tmp_path)
     keeper = shop.keeper()
-    shop.open(keeper)
+    gate = shop.open(keeper)
     # One stands for all: what is counted here is how often somebody sits down to it.
     seen = gate_preview(law(GateSpec(threshold=0, cutoff=1, epsilon=Fraction(1))))
     monkeypatch.setattr(gates, "gate_preview", lambda *_, **options: calibrated.append(options) or seen)
-    with keeper.ledger.database.writing() as connection:
-        like = dict(connection.execute(select(GATES)).mappings().one())
-        others = [
-            like | {"number": number, "id": f"g-{number:016x}", "epsilon": exact_text(Fraction(number, 10**6))}
-            for number in range(2, MANY + 1)
-        ]
-        connection.execute(insert(GATES), others)
+    each = [{"epsilon": exact_text(Fraction(number, 10**6))} for number in range(2, MANY + 1)]
+    copy_gate(keeper.ledger.database, gate, len(each), terms=each)
 
     def listed() -> int:
         first = keeper.gates()
@@ -70,7 +63,7 @@ def test_the_accuracy_is_that_of_the_gate_wherever_its_threshold_lies(
     accuracy(GateSpec(threshold=7, cutoff=3, epsilon=Fraction(2, 3), **options))
     calibrated.clear()
     for threshold in (-5, 0, 1, 10**6, 10**12 + 1):
-        spec = GateSpec(threshold=threshold, cutoff=3, epsilon=Fraction(2, 3), refund=False, most_asks=9, **options)
+        spec = GateSpec(threshold=threshold, cutoff=3, epsilon=Fraction(2, 3), most_asks=9, **options)
         told = accuracy(spec)
         assert calibrated == [], "all of them have one noise"
         own = gate_preview(law(spec), threshold=threshold, confidence=gates.CONFIDENCE)

@@ -175,7 +175,7 @@ def test_an_opening_that_was_cut_short_spends_nothing_and_gives_no_gate(
         raise LedgerError("the disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(gate_store, "columns", fail)  # after the charge, in the same transaction
+        patch.setattr(gate_store, "insert", fail)  # after the charge, in the same transaction
         with pytest.raises(LedgerError):
             keeper.open_gate(shop.caller("k"), threshold=5, cutoff=1, epsilon=4)
     assert keeper.budget().spent.epsilon == 0

@@ -17,6 +17,7 @@ from sparsegate.conditions import Column, Kind, Schema
 from sparsegate.errors import GateClosed, KeyReused, LedgerError, TableError
 from sparsegate.gates.sparse_vector import threshold_noise
 from sparsegate.ledger import schema
+from sparsegate.service import schema as service_schema
 from sparsegate.service.gate_store import GateStore
 from sparsegate.service.keeper import CHANGED, ELSEWHERE, Keeper
 from sparsegate.service.sealed_noise import SealingKey
@@ -182,7 +183,10 @@ def test_a_start_on_other_data_is_refused_while_gates_are_open_and_writes_nothin
 
 def everything(keeper: Keeper) -> list[Any]:
     with keeper.ledger.database.reading() as connection:
-        return [list(connection.execute(select(table))) for table in schema.METADATA.sorted_tables]
+        return [
+            list(connection.execute(select(table)))
+            for table in (*schema.METADATA.sorted_tables, *service_schema.METADATA.sorted_tables)
+        ]
 
 
 def test_asks_of_many_threads_never_give_more_than_the_cutoff(shop: Shop, keeper: Keeper) -> None:

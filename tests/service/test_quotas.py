@@ -13,9 +13,9 @@ from sqlalchemy import select
 from tests.support.pretend_service import HIGH, LOW, Pretend, Shop, broken, until
 
 from sparsegate.errors import OutcomeLost, QuotaExceeded
-from sparsegate.ledger.schema import ASKS, REQUESTS
 from sparsegate.service.keeper import Keeper
 from sparsegate.service.quotas import Standing
+from sparsegate.service.schema import ASKS, REQUESTS
 from sparsegate.service.tokens import Role, Token, Tokens
 
 

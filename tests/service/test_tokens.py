@@ -50,7 +50,7 @@ def test_a_text_that_is_no_token_lets_nobody_in(ledger, text):
 def test_a_digest_read_in_the_ledger_is_no_token(ledger):
     from sqlalchemy import select
 
-    from sparsegate.ledger.schema import TOKENS
+    from sparsegate.service.schema import TOKENS
 
     tokens = Tokens(ledger)
     tokens.add("olga", Role.OWNER)

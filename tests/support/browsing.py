@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from sqlalchemy import insert, select, update
 
-from sparsegate.ledger.schema import ASKS, GATES
+from sparsegate.ledger.schema import GATES
+from sparsegate.service.schema import ASKS, SERVED_GATES
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 BROWSER = next((found for name in NAMES if (found := shutil.which(name))), None)
@@ -87,26 +88,17 @@ def ask(page: Any, where: str) -> str:
     return str(page.locator("#latest").text_content())
 
 
-def many_gates(database: Any, gate: str, number: int) -> None:
-    """Copies of a gate in the ledger, faster than opening them one by one; they are called "Number 7." and so on."""
-    with database.writing() as connection:
-        (row,) = connection.execute(select(GATES).where(GATES.c.id == gate)).mappings()
-        common = {name: value for name, value in row.items() if name != "number"}
-        copies = [{"id": f"g-{place:016x}", "name": f"Number {place}."} for place in range(number)]
-        connection.execute(insert(GATES), [common | copy for copy in copies])
-
-
 def many_answers(database: Any, gate: str, number: int) -> None:
     """Copies of a gate's only answer, a BELOW; the condition of each ends in its number."""
     with database.writing() as connection:
-        (place,) = connection.execute(select(GATES.c.number).where(GATES.c.id == gate)).scalars()
+        (place,) = connection.execute(select(SERVED_GATES.c.gate).where(SERVED_GATES.c.id == gate)).scalars()
         (row,) = connection.execute(select(ASKS).where(ASKS.c.gate == place)).mappings()
         copies = [
             dict(row) | {"number": each, "key": f"copy {each}", "condition": f"country = 'X{each}'"}
             for each in range(2, number + 1)
         ]
         connection.execute(insert(ASKS), copies)
-        connection.execute(update(GATES).where(GATES.c.id == gate).values(asked=number, below=number))
+        connection.execute(update(GATES).where(GATES.c.entry == place).values(asked=number, below=number))
 
 
 def call(page: Any, module: str, function: str, *arguments: Any) -> Any:

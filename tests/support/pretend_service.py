@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import insert, select
+
 from sparsegate.conditions import Column, Condition, Kind, Schema
 from sparsegate.errors import OutcomeLost
 from sparsegate.ledger.ledger import Ledger
+from sparsegate.ledger.schema import ENTRIES, GATES
 from sparsegate.service.deadline import DelayPlan
 from sparsegate.service.gates import KeyedRequest
 from sparsegate.service.keeper import Keeper
+from sparsegate.service.schema import SERVED_GATES
 from sparsegate.service.sealed_noise import SealingKey
 
 HIGH, LOW = "page = 'high'", "page = 'low'"
@@ -103,3 +108,18 @@ def until(true: Callable[[], bool]) -> None:
     while not true():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def copy_gate(database: Any, gate: str, number: int, *, terms: Sequence[dict[str, Any]] = ()) -> None:
+    """Copies of a gate in the ledger, faster than opening them one by one; they are called "Number 7." and so on."""
+    with database.writing() as connection:
+        (served,) = connection.execute(select(SERVED_GATES).where(SERVED_GATES.c.id == gate)).mappings()
+        (row,) = connection.execute(select(GATES).where(GATES.c.entry == served["gate"])).mappings()
+        entries = connection.execute(select(ENTRIES)).mappings().all()
+        (paid,) = [entry for entry in entries if entry["number"] == served["gate"]]
+        for place, first in enumerate(range(len(entries) + 1, len(entries) + 1 + number)):
+            other = json.loads(row["terms"]) | (dict(terms[place]) if terms else {})
+            connection.execute(insert(ENTRIES), dict(paid) | {"number": first})
+            connection.execute(insert(GATES), dict(row) | {"entry": first, "terms": json.dumps(other)})
+            named = {"gate": first, "id": f"g-{place:016x}", "name": f"Number {place}."}
+            connection.execute(insert(SERVED_GATES), dict(served) | named)

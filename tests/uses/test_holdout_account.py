@@ -88,8 +88,7 @@ def test_a_crash_costs_one_answer_more_than_was_seen_and_never_less(ledger: sg.L
     second = holdout(ledger)
     terms = dead.terms
     assert spent(ledger) == terms.cost(3) + terms.cost(second.remaining) <= terms.epsilon
-    assert ledger.release(2).gave[0]["release"] == "holdout"
-    assert [part["paid"] for part in ledger.release(2).gave[1:]] == pytest.approx([0.8, 0.8], abs=0.01)
+    assert [part["paid"] for part in ledger.release(2).gave] == pytest.approx([0.8, 0.8], abs=0.01)
 
 
 def test_a_process_that_is_gone_leaves_what_it_was_paid_on_disk(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ from sparsegate.cli.printing import counted, print_json, ready_to_print, to_stan
 from sparsegate.display.plain import exact_text
 from sparsegate.errors import LedgerError, ParameterError, TableError
 from sparsegate.tables.files import TextForm
-from sparsegate.uses.alerts import Alert, AlertAnswer, Method, StateFile, plan_alert
+from sparsegate.uses.alerts import Alert, AlertAnswer, Method, StateFile
 from sparsegate.uses.windows import SECOND, TimeWindows
 
 _HERE: Final = ("localhost", "127.0.0.1", "::1")
@@ -702,7 +702,7 @@ def follow(
     public: dict[str, Any] = {"threshold": threshold, "cutoff": cutoff, "epsilon": epsilon}
     public |= {"windows_per_user": following.windows_per_user, "method": cast(Method, following.method or "auto")}
     public["closes"] = "rarer" if following.two_sided else "above"
-    plan = plan_alert(**public, most_windows=windows.count)
+    plan = Alert.preview(**public, windows=windows)
     if files == ["-"] and windows.closed_by(now) and not over:
         rule = "must not be over already for standard input, unless all windows are"
         raise ParameterError("start", rule, following.start, "leave out --from, or give --until as well")
@@ -725,7 +725,7 @@ def follow(
         marked = None  # where rows are counted again after a restart they must be those that were counted before
         if isinstance(source, GrowingFile) and following.state is not None and following.windows_per_user is not None:
             marked = StateFile(following.state)
-            if (held := marked.read()) is not None and held.mark and not held.ended:
+            if (held := marked.read()) is not None and held.mark:
                 source.go_on_from(held.mark)
         if stop.wanted():
             raise KeyboardInterrupt("interrupted, nothing was spent")
@@ -744,7 +744,7 @@ def follow(
                 "epsilon": exact_text(plan.epsilon),
             }
             facts |= {"method": plan.method, "margin": plan.margin, "windows": windows.settings()}
-            report.start({**facts, "name": name, "sentence": plan.sentence, "recorded": place})
+            report.start({**facts, "name": name, "sentence": plan.statement, "recorded": place})
             try:
                 _answer_all(alert, source, report, stop, whole=over, marked=marked)
             except TableError as error:

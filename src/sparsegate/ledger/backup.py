@@ -43,7 +43,7 @@ from sparsegate.budget import Number, exact_epsilon
 from sparsegate.errors import LedgerError, ParameterError
 from sparsegate.ledger.account import Amount, EntryKind, Statement
 from sparsegate.ledger.database import Database, SqliteFile, open_database
-from sparsegate.ledger.ledger import Ledger, append, now, read_statement
+from sparsegate.ledger.ledger import Ledger, append, now, read_statement, read_version
 from sparsegate.ledger.schema import GATES, LEDGER, migrate
 
 RESTORED: Final = "the ledger was restored from a backup"
@@ -93,7 +93,7 @@ def _copy_back(place: str, backup: Path, since: Amount | None) -> None:
             raise LedgerError(f"{backup} is no backup: give the file that `sparsegate ledger backup` made")
 
     def change(copy: Connection) -> None:
-        migrate(copy)
+        migrate(copy, read_version(target, copy))
         _mark(copy, None)
         _account_for(target, copy, since)
 

@@ -599,8 +599,8 @@ class SqliteFile(Database):
         if seen is None or (self._inode is not None and seen.st_ino != self._inode):
             gone = "does not exist" if seen is None else "was replaced by another file while in use"
             raise LedgerError(
-                f"the ledger {self.shown} {gone}; check the path, or make a new one by giving a budget and a dataset "
-                "(but not in place of one that was lost: what it recorded stays spent)"
+                f"the ledger {self.shown} {gone}; check the path, or make a new one with sg.Ledger.create(...) or "
+                "`sparsegate ledger create` (but not in place of one that was lost: what it recorded stays spent)"
             )
         self._inode = seen.st_ino
         # What is written under one name goes to a log beside that name: under two names a budget is spent twice.

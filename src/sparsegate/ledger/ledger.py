@@ -29,7 +29,7 @@ from typing import Any, Final, Self
 from sqlalchemy import Connection, func, insert, inspect, select, update
 
 from sparsegate.budget import LONGEST_LINE, Number, exact_epsilon
-from sparsegate.errors import BudgetExceeded, LedgerError, ParameterError
+from sparsegate.errors import BudgetExceeded, GateClosed, LedgerError, ParameterError
 from sparsegate.ledger.account import (
     Amount,
     Entry,
@@ -43,7 +43,8 @@ from sparsegate.ledger.account import (
     rounded_down,
 )
 from sparsegate.ledger.database import Database, open_database
-from sparsegate.ledger.schema import ENTRIES, LEDGER, REFUNDS, RELEASES, VERSION, create, migrate
+from sparsegate.ledger.gate import AnswerCounts, DurableGate
+from sparsegate.ledger.schema import ENTRIES, GATES, LEDGER, MIGRATIONS, REFUNDS, RELEASES, VERSION, create, migrate
 
 
 class Reserved:
@@ -109,14 +110,15 @@ _READ: Final = select(*_ORDER, REFUNDS.c.of).outerjoin(REFUNDS, REFUNDS.c.entry 
 
 
 def read_version(database: Database, connection: Connection) -> int:
-    """The version of the tables; one that is newer than this program is refused."""
+    """The version of the tables; one that this program neither reads nor can bring up to date is refused."""
     versions = connection.execute(select(LEDGER.c.schema_version)).scalars().all()
     version = versions[0] if len(versions) == 1 else None
-    if not isinstance(version, int) or version < 1:
+    if not isinstance(version, int):
         raise damaged(database, "it does not name its version")
-    if version > VERSION:
+    if version > VERSION or not MIGRATIONS.keys() >= set(range(version, VERSION)):
         raise database.trouble(
-            f"has schema version {version}, and this sparsegate reads up to {VERSION}; upgrade sparsegate"
+            f"has schema version {version}, and this sparsegate reads version {VERSION}; open it with the sparsegate "
+            "that made it, or upgrade sparsegate"
         )
     return version
 
@@ -240,6 +242,9 @@ USED: Final = 0
 """The part that says that a reserved entry is used, and for what; what was released follows it."""
 
 
+_ELSEWHERE: Final = "this was closed, or goes on in another process, which has its budget now; go on there"
+
+
 class Ledger:
     """What was spent on one dataset, and what each release gave: a SQLite file, or a PostgreSQL database.
 
@@ -299,14 +304,14 @@ class Ledger:
         with self.database.reading() as connection:
             if not {"ledger", "entries"} <= set(inspect(connection).get_table_names()):
                 raise self.database.trouble("is not a ledger: it lacks a ledger's tables; give the path of a ledger")
-            old = read_version(self.database, connection) < VERSION
-            if not old and connection.execute(select(LEDGER.c.backed_up_at)).scalar_one() is not None:
+            version = read_version(self.database, connection)
+            if version == VERSION and connection.execute(select(LEDGER.c.backed_up_at)).scalar_one() is not None:
                 raise self.database.trouble("is a backup; make a ledger of it with `sparsegate ledger restore`")
             if wrong := self.database.sound(connection):
                 raise self.database.trouble(wrong)
-        if old:
+        if version < VERSION:
             with self.database.writing() as connection:
-                migrate(connection)
+                migrate(connection, read_version(self.database, connection))
         return self.statement()
 
     @classmethod
@@ -356,20 +361,16 @@ class Ledger:
         statement.admit(amount)
         return append(connection, len(statement.entries) + 1, kind, amount, what)
 
-    def give_back(self, entry: Entry | int, *, epsilon: Number, after: int | None = None) -> Entry | None:
+    def give_back(self, entry: Entry | int, *, epsilon: Number) -> Entry | None:
         """Commit that the release of an entry is over and did not cost this much of it. Once: again changes nothing.
 
         Gates do this when they are closed. By hand it is for a release whose loss is bounded for each transcript, as
         the theorem of ``account`` asks; the entry must have no delta. What goes back is rounded down to twelve decimal
-        places; None: that is nothing. With ``after`` it goes back only where the entry has this many parts: whoever
-        does not know all that a release gave does not know what it cost.
+        places; None: that is nothing.
         """
         exact = exact_epsilon(epsilon)
         with self.database.writing() as connection:
-            number = self._own(connection, entry).number
-            if after is not None and last_part(connection, number) != after:
-                raise self._unknown_parts(number)
-            return self.refund(connection, number, exact)
+            return self.refund(connection, self._own(connection, entry).number, exact)
 
     def refund(self, connection: Connection, number: int, epsilon: Fraction) -> Entry | None:
         """Add a refund of an entry to a transaction that writes more than that."""
@@ -403,7 +404,7 @@ class Ledger:
         with self.database.writing() as connection:
             number = self._own(connection, entry).number
             if after is not None and (last_part(connection, number) != after or gave_back(connection, number)):
-                raise self._unknown_parts(number)
+                raise self.database.trouble(f"has more of entry {number} than this process knows; start it again")
             add_part(connection, number, gave)
 
     def release(self, number: int) -> Release:
@@ -471,6 +472,68 @@ class Ledger:
             add_part(connection, number, {"what": what}, part=USED)
         return entry
 
+    def open_gate(
+        self,
+        connection: Connection,
+        *,
+        epsilon: Fraction,
+        what: str,
+        title: str,
+        terms: Mapping[str, Any],
+        refund: bool,
+        reserved: int = 0,
+        sealed: bytes | None = None,
+    ) -> DurableGate:
+        """Charge a durable gate and write its row, in a transaction that may write more; see ``ledger.gate``."""
+        entry = self.charge(connection, Amount(epsilon=epsilon), what)
+        row = {"entry": entry.number, "title": title, "terms": json.dumps(terms), "sealed": sealed, "refund": refund}
+        connection.execute(insert(GATES).values(row | {"asked": reserved, "above": 0, "below": 0}))
+        return DurableGate(self, entry, terms=terms, counts=AnswerCounts(asked=reserved), refund=refund)
+
+    def gates(self, connection: Connection, title: str) -> list[DurableGate]:
+        """The durable gates of a title, oldest first."""
+        statement = self._read(connection)
+        rows = connection.execute(select(GATES).where(GATES.c.title == title).order_by(GATES.c.entry)).all()
+        backs = {row.entry: statement.refund_of(row.entry) for row in rows}
+        return [
+            DurableGate(
+                self,
+                statement.entries[row.entry - 1],
+                terms=json.loads(row.terms),
+                counts=AnswerCounts(asked=row.asked, above=row.above, below=row.below),
+                refund=bool(row.refund),
+                closed=row.closed_because or "",
+                given_back=Fraction(0) if (back := backs[row.entry]) is None else back.amount.epsilon,
+            )
+            for row in rows
+        ]
+
+    def count_answer(
+        self, connection: Connection, gate: DurableGate, after: AnswerCounts, answer: Mapping[str, Any]
+    ) -> None:
+        """Count an answer of a gate and store it, if all before it are known and the gate is open."""
+        self._change(connection, gate, asked=after.asked, above=after.above, below=after.below)
+        if gave_back(connection, gate.entry.number):
+            raise GateClosed(_ELSEWHERE)
+        add_part(connection, gate.entry.number, answer)
+
+    def close_gate(self, connection: Connection, gate: DurableGate, because: str, cost: Fraction) -> None:
+        """Close a gate for good, and give back all but its cost, if all its answers are known."""
+        self._change(connection, gate, closed_because=because)
+        rest = gate.epsilon - cost
+        back = self.refund(connection, gate.entry.number, rest) if gate.refund and rest > 0 else None
+        gate.closed, gate.given_back = because, Fraction(0) if back is None else back.amount.epsilon
+
+    def _change(self, connection: Connection, gate: DurableGate, **values: int | str) -> None:
+        """Write to the row of a gate, if it is open and counts what this process knows of."""
+        same = (GATES.c[name] == getattr(gate.counts, name) for name in ("asked", "above", "below"))
+        this = update(GATES).where(GATES.c.entry == gate.entry.number, GATES.c.closed_because.is_(None), *same)
+        if (
+            self._spent(connection, gate.entry.number) != gate.entry
+            or not connection.execute(this.values(values)).rowcount
+        ):
+            raise GateClosed(_ELSEWHERE)
+
     def raise_budget(self, *, budget: Number, budget_delta: Number | None = None, why: str) -> Entry:
         """Commit a larger budget; that of delta stays as it is unless given."""
         public_line(why, "why")
@@ -524,12 +587,6 @@ class Ledger:
 
     def __repr__(self) -> str:
         return f"<Ledger of {self.dataset!r} in {self.database.shown}>"
-
-    def _unknown_parts(self, number: int) -> LedgerError:
-        return self.database.trouble(
-            f"has more of entry {number} than this process knows: another one went on with it, or ended it; stop one "
-            "of the two, and start this one again"
-        )
 
     def _read(self, connection: Connection) -> Statement:
         return read_statement(self.database, connection, self._dataset)

@@ -55,12 +55,12 @@ class Departures:
     def resume(self, rows: Iterable[Any], held: Callable[[Iterable[int]], set[int]]) -> None:
         """At the start, by rows that were read just now: where nobody holds the turn, nothing is on its way."""
         self._held = held
-        newest = {row.number: row.asked for row in rows if row.lasts}
+        newest = {row.entry: row.asked for row in rows if row.lasts}
         busy = held(newest)
         with self._guard:
             self._known.update({gate: (number, 0.0) for gate, number in newest.items() if gate not in busy})
 
     def hides(self, row: Any) -> bool:
-        """Whether the newest ask of a gate (a row of ``gate_rows.WITH_LAST``) is still on its way."""
-        at_work = row.lasts == 0 and row.last is None and bool(self._held([row.number]))
-        return at_work or self.left(row.number, row.asked, row.lasts) > 0
+        """Whether the newest ask of a gate (a row of ``gate_store.WITH_LAST``) is still on its way."""
+        at_work = row.lasts == 0 and row.last is None and bool(self._held([row.entry]))
+        return at_work or self.left(row.entry, row.asked, row.lasts) > 0

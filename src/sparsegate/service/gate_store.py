@@ -3,7 +3,7 @@
 **The store decides, and no lock.** Whether a request came before is read in the transaction that writes, under the one
 write lock of the ledger; and were that ever broken, the unique constraints on (token, path, key) of ``requests`` and on
 (gate, token, key) of ``asks`` refuse the second row, and its whole transaction, charge included, is rolled back. So a
-key has one charge, one gate and one answer, whatever becomes of the turns (``locks``).
+key has one charge, one gate and one answer, whatever becomes of the turns (``turns``).
 
 Both commits of an ask write the same rows and the same columns whatever the outcome: ``intend`` adds an ask and counts
 it, ``settle`` writes 0 or 1, and an estimate or none. Whether a gate is through follows from its counters and is never
@@ -15,27 +15,18 @@ An intent, and a charge, is refused while there is no room for what follows it (
 the one and not the other. Where it fills in between, the ask is lost and counts: how many bytes an outcome takes
 depends on the digits of its estimate, so whether it could be written may tell something.
 
-Rows of the tables ``gates`` and ``asks``, written and read: as they are, and as they may be seen.
-
 Asks take turns, so of a gate only the newest ask can be on its way. Until its answer leaves nobody sees it
-(``departures``), nor that the gate closed with it.
+(``departures``), nor that the gate closed with it: pages of gates and answers hold only what may be seen.
 
-Pages of what a ledger holds: gates, newest first, and the answers of one. Only what may be seen is in them.
-
-A ledger that does not grow for ever: the BELOW asks of closed gates move out of it.
-
-An open gate keeps every ask, with its key, so that a retry never asks anew; how many they can be is a public number
-that the gate was opened with (``GateSpec.most_asks``). Of a closed gate the ABOVEs and the lost asks stay, which are at
-most c (unless it closed two-sidedly), and the newest ask; older BELOW asks are written elsewhere and removed.
-
-**Theorem.** Nothing is answered, spent or given back twice for it. *Proof.* A closed gate admits no ask, and never
-opens again (``Tally.after``): a retry whose row is gone is told that the gate is closed. (One that only looks closed
-while its last ask is under way is left alone: turns tell that, under the write lock.) What a gate has cost and gives
-back follows from its counters, which stay as they are; what a token has used of its quotas from ABOVEs and lost asks,
-which stay too. []
-
-Rows move in slices, each in one transaction, which ends when the slice is safe elsewhere. After a crash a slice may be
-there twice, and is never nowhere.
+**A ledger does not grow for ever** (``compact``). An open gate keeps every ask, with its key, so that a retry never
+asks anew; how many they can be is a public number that the gate was opened with (``GateSpec.most_asks``). Of a closed
+gate the ABOVEs and the lost asks stay, which are at most c (unless it closed two-sidedly), and the newest ask; older
+BELOW asks are written elsewhere and removed. **Theorem.** Nothing is answered, spent or given back twice for it.
+*Proof.* A closed gate admits no ask, and never opens again (``Tally.after``): a retry whose row is gone is told that
+the gate is closed. (One that only looks closed while its last ask is under way is left alone: turns tell that, under
+the write lock.) What a gate has cost and gives back follows from its counters, which stay as they are; what a token has
+used of its quotas from ABOVEs and lost asks, which stay too. [] Rows move in slices, each in one transaction, which
+ends when the slice is safe elsewhere. After a crash a slice may be there twice, and is never nowhere.
 """
 
 from __future__ import annotations
@@ -43,124 +34,70 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache
 from itertools import islice
-from types import MappingProxyType
 from typing import Any, Final
 
 from sqlalchemy import Connection, Select, and_, bindparam, delete, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from sparsegate.errors import KeyReused, LedgerError, RequestLost, SparsegateError, UnknownGate
-from sparsegate.ledger.account import Amount, exact_text, exact_value
+from sparsegate.ledger.account import Amount, exact_value
 from sparsegate.ledger.database import DriverConnection, DriverStatement
 from sparsegate.ledger.ledger import Ledger, add_part, now
-from sparsegate.ledger.schema import ASKS, ENTRIES, GATES, LEDGER, REFUNDS, REQUESTS, TOKENS
+from sparsegate.ledger.schema import ENTRIES, GATES, LEDGER, REFUNDS
 from sparsegate.service.departures import Departures
 from sparsegate.service.gates import Asked, GateEvent, GateLabel, GateRow, GateSpec, KeyedRequest, Tally, unused
 from sparsegate.service.locks import SharedTurns, turns_of
 from sparsegate.service.quotas import MOST_ABOVE, Standing, admit_ask, admit_charge, standing
+from sparsegate.service.schema import ASKS, REQUESTS, SERVED_GATES, TOKENS, make_tables
 
-_exact: Final = lru_cache(maxsize=1024)(exact_value)
+_SERVED: Final = GATES.join(SERVED_GATES, SERVED_GATES.c.gate == GATES.c.entry)
+_THIS: Final = GATES.c.entry == bindparam("this")
 
-WITH_LAST: Final[Select[Any]] = (
-    select(
-        GATES,
-        ASKS.c.lasts,
-        ASKS.c.above.label("last"),
-        ENTRIES.c.epsilon.label("given_back"),
-        TOKENS.c.name.label("opener"),
-    )
-    .outerjoin(ASKS, and_(ASKS.c.gate == GATES.c.number, ASKS.c.number == GATES.c.asked))
+WITH_LAST: Final[Select[Any]] = select(
+    GATES,
+    SERVED_GATES,
+    ASKS.c.lasts,
+    ASKS.c.above.label("last"),
+    ENTRIES.c.epsilon.label("given_back"),
+    TOKENS.c.name.label("opener"),
+).select_from(
+    _SERVED.outerjoin(ASKS, and_(ASKS.c.gate == GATES.c.entry, ASKS.c.number == GATES.c.asked))
     .outerjoin(REFUNDS, REFUNDS.c.of == GATES.c.entry)
     .outerjoin(ENTRIES, ENTRIES.c.number == REFUNDS.c.entry)
-    .outerjoin(TOKENS, TOKENS.c.number == GATES.c.opened_by)
+    .outerjoin(TOKENS, TOKENS.c.number == SERVED_GATES.c.opened_by)
 )
 """Gates with their newest ask, with what they gave back, and with who opened them."""
 
-_POSITIVES: Final = GATES.c.asked - GATES.c.below
-_TWO_SIDED: Final = GATES.c.closes == "rarer"
-
-MAY_BE_CLOSED: Final = or_(
-    GATES.c.closed_because.is_not(None),
-    and_(~_TWO_SIDED, GATES.c.cutoff <= _POSITIVES),
-    and_(_TWO_SIDED, GATES.c.asked >= 2 * GATES.c.cutoff),
-    GATES.c.asked >= GATES.c.queries,
-    GATES.c.asked >= GATES.c.most_asks,
-)
-"""True of every gate that is closed, as it is or as it may be seen (``Tally.closed``): the others need not be read."""
-
-MAY_BE_OPEN: Final = and_(
-    or_(GATES.c.closed_because.is_(None), GATES.c.closed_with.is_not(None)),
-    or_(_TWO_SIDED, GATES.c.cutoff > _POSITIVES - 1),
-    or_(GATES.c.queries.is_(None), GATES.c.asked - 1 < GATES.c.queries),
-    or_(GATES.c.most_asks.is_(None), GATES.c.asked - 1 < GATES.c.most_asks),
-)
-"""True of every gate that is open, as it is or as it may be seen: without its newest ask, at the most."""
-
-CLOSABLE: Final = WITH_LAST.where(GATES.c.refund == 1, REFUNDS.c.of.is_(None), MAY_BE_CLOSED)
-"""Those that give back when they close, may be closed, and have not."""
+_CLOSABLE: Final = WITH_LAST.where(GATES.c.refund == 1, REFUNDS.c.of.is_(None))
+"""Those that may still give back when they close."""
 
 
-def columns(gate: GateRow) -> dict[str, Any]:
-    """A new gate as it is stored."""
-    spec = gate.tally.spec
-    return {
-        "id": gate.id,
-        "opened_at": gate.opened_at,
-        "fingerprint": gate.fingerprint,
-        "sealed": gate.sealed,
-        "threshold": str(spec.threshold),
-        "cutoff": spec.cutoff,
-        "epsilon": exact_text(spec.epsilon),
-        "queries": spec.queries,
-        "refund": int(spec.refund),
-        "noise": spec.noise,
-        "closes": spec.closes,
-        "most_asks": spec.most_asks,
-        "name": gate.label.name,
-        "description": gate.label.description,
-        "opened_by": gate.label.token,
-    }
+def stored_tally(row: Any) -> Tally:
+    """Where a gate stands, by its row in ``gates``."""
+    counted = {"asked": row.asked, "above": row.above, "below": row.below}
+    return Tally(spec=GateSpec.read(row.terms), because=row.closed_because or "", **counted)
 
 
-def stored(row: Any, **seen: Any) -> GateRow:
-    """A gate as it is."""
-    spec = GateSpec(
-        threshold=int(row.threshold),
-        cutoff=row.cutoff,
-        epsilon=_exact(row.epsilon),
-        queries=row.queries,
-        refund=bool(row.refund),
-        noise=row.noise,
-        closes=row.closes,
-        most_asks=row.most_asks,
-    )
-    counted = {"asked": row.asked, "above": row.above, "below": row.below, "because": row.closed_because or ""} | seen
-    back = getattr(row, "given_back", None)
+def stored(row: Any, *, hidden: bool = False) -> GateRow:
+    """A gate, by a row of ``WITH_LAST``; without its newest ask, where that is ``hidden``: it has not left yet."""
+    tally = stored_tally(row)
+    if hidden:
+        because = "" if row.closed_with == row.asked else tally.because
+        above, below = row.above - (row.last == 1), row.below - (row.last == 0)
+        tally = replace(tally, asked=row.asked - 1, above=above, below=below, because=because)
     return GateRow(
-        number=row.number,
+        number=row.entry,
         id=row.id,
         opened_at=row.opened_at,
         fingerprint=row.fingerprint,
         sealed=bytes(row.sealed),
-        tally=Tally(spec=spec, **counted),
-        entry=row.entry,
-        given_back=_exact("0" if back is None else back),
-        label=GateLabel(
-            name=row.name, description=row.description, token=row.opened_by, opened_by=getattr(row, "opener", None)
-        ),
-    )
-
-
-def seen(row: Any, *, hidden: bool) -> GateRow:
-    """A gate without its newest ask, where that has not left yet."""
-    if not hidden:
-        return stored(row)
-    because = "" if row.closed_with == row.asked else row.closed_because or ""
-    return stored(
-        row, asked=row.asked - 1, above=row.above - (row.last == 1), below=row.below - (row.last == 0), because=because
+        tally=tally,
+        refund=bool(row.refund),
+        given_back=exact_value(row.given_back or "0"),
+        label=GateLabel(name=row.name, description=row.description, token=row.opened_by, opened_by=row.opener),
     )
 
 
@@ -178,10 +115,8 @@ def asked(row: Any) -> Asked:
     )
 
 
-_THIS: Final = GATES.c.number == bindparam("this")
-
-_FIND_GATE: Final = DriverStatement(WITH_LAST.where(GATES.c.id == bindparam("id")))
-_ALL_GATES: Final = WITH_LAST.order_by(GATES.c.number.desc())
+_FIND_GATE: Final = DriverStatement(WITH_LAST.where(SERVED_GATES.c.id == bindparam("id")))
+_ALL_GATES: Final = WITH_LAST.order_by(GATES.c.entry.desc())
 _READ_GATE: Final = DriverStatement(select(GATES).where(_THIS))
 _GAVE_BACK: Final = select(REFUNDS.c.of).where(REFUNDS.c.of == GATES.c.entry).scalar_subquery().label("gave_back")
 _READ_FOR_OUTCOME: Final = DriverStatement(select(GATES, _GAVE_BACK).where(_THIS))
@@ -195,7 +130,7 @@ _SAME_ASK: Final = DriverStatement(
 _COUNT_ASK: Final = DriverStatement(update(GATES).where(_THIS).values(asked=bindparam("count")))
 _ADD_ASK: Final = DriverStatement(
     insert(ASKS),
-    *("gate", "number", "token", "key", "body", "condition", "intended_at", "visible_from", "lasts"),
+    *("gate", "number", "token", "key", "body", "condition", "intended_at", "lasts"),
 )
 _ASK: Final = and_(ASKS.c.gate == bindparam("this"), ASKS.c.number == bindparam("place"))
 _SETTLE_ASK: Final = DriverStatement(
@@ -218,9 +153,8 @@ class GateStore:
     """The gates of one ledger."""
 
     def __init__(self, ledger: Ledger) -> None:
-        self.ledger = ledger
-        self.departures = Departures()
-        self._used_up: set[tuple[int, ...]] = set()
+        make_tables(ledger.database)
+        self.ledger, self.departures = ledger, Departures()
 
     def resume(self, turns: SharedTurns) -> None:
         """When a keeper starts: what of all this is still on its way at another."""
@@ -257,20 +191,39 @@ class GateStore:
                     return stored
                 self._give_back(connection)
                 admit_charge(DriverConnection.of(connection), request.token, amount.epsilon)
-                entry = self.ledger.charge(connection, amount, what).number
+                if gate is None:
+                    entry = self.ledger.charge(connection, amount, what).number
+                else:
+                    entry = self._add_gate(connection, gate, what, key_name)
                 key = {"token": request.token, "path": path, "key": request.key}
                 rest = {"body": request.body, "at": now().isoformat(), "entry": entry, "response": response}
                 _once(lambda: connection.execute(insert(REQUESTS), key | rest))
-                if gate is not None:
-                    if connection.execute(select(LEDGER.c.key_name)).scalar_one() not in (None, key_name):
-                        raise self.ledger.database.trouble("has another key now; restart the server with it")
-                    connection.execute(insert(GATES), columns(gate) | {"entry": entry})
         except _Repeated:
             stored = self.recall(request, path)
             if stored is None:
                 raise self.ledger.database.trouble("holds a request that cannot be read; examine it by hand") from None
             return stored
         return None
+
+    def _add_gate(self, connection: Connection, gate: GateRow, what: str, key_name: str | None) -> int:
+        """Charge a gate and write its rows; the number of its entry."""
+        if connection.execute(select(LEDGER.c.key_name)).scalar_one() not in (None, key_name):
+            raise self.ledger.database.trouble("has another key now; restart the server with it")
+        spec, label = gate.tally.spec, gate.label
+        opened = self.ledger.open_gate(
+            connection,
+            epsilon=spec.epsilon,
+            what=what,
+            title=f"served {gate.id}",
+            terms=spec.terms(),
+            refund=gate.refund,
+            sealed=gate.sealed,
+        )
+        number = opened.entry.number
+        named = {"name": label.name, "description": label.description, "opened_by": label.token}
+        row = {"gate": number, "id": gate.id, "opened_at": gate.opened_at, "fingerprint": gate.fingerprint}
+        connection.execute(insert(SERVED_GATES), row | named)
+        return number
 
     def finish(self, request: KeyedRequest, path: str, response: str, gave: Mapping[str, Any]) -> None:
         """Store what is answered, before it is answered, and as what its entry gave."""
@@ -285,18 +238,18 @@ class GateStore:
             row = connection.one(_FIND_GATE, id=id)
         if row is None:
             raise UnknownGate
-        return seen(row, hidden=visible and self.departures.hides(row))
+        return stored(row, hidden=visible and self.departures.hides(row))
 
     def gates(self) -> list[GateRow]:
         """All gates as they may be seen, newest first."""
         with self.ledger.database.reading() as connection:
-            return [seen(row, hidden=self.departures.hides(row)) for row in connection.execute(_ALL_GATES)]
+            return [stored(row, hidden=self.departures.hides(row)) for row in connection.execute(_ALL_GATES)]
 
     def open_gates(self, *, unlike: str = "") -> int:
         """How many gates are open that were opened on other data than ``unlike``."""
         with self.ledger.database.reading() as connection:
             others = (row for row in connection.execute(_ALL_GATES) if row.fingerprint != unlike)
-            return sum(not stored(row).tally.closed for row in others)
+            return sum(not stored_tally(row).closed for row in others)
 
     def close_open_gates(self, because: str, *, agreed: bool, unlike: str = "") -> None:
         """Close those gates for good; without an agreement refuse, and write nothing."""
@@ -332,7 +285,7 @@ class GateStore:
             if (before := _same(connection, gate, request)) is not None:
                 return before
             row = connection.one(_READ_FOR, this=gate.number, whose=request.token)
-            tally = stored(row).tally.after(GateEvent.INTEND)
+            tally = stored_tally(row).after(GateEvent.INTEND)
             if row.most_above is not None:
                 admit_ask(connection, request.token, row.most_above, self.departures)
             connection.rows(_COUNT_ASK, this=gate.number, count=tally.asked)
@@ -345,7 +298,6 @@ class GateStore:
                 "body": request.body,
                 "condition": condition,
                 "intended_at": now().isoformat(),
-                "visible_from": time.time() + lasts,
                 "lasts": lasts,
             }
             _once(lambda: connection.rows(_ADD_ASK, **ask))
@@ -386,7 +338,7 @@ class GateStore:
             row = connection.one(_READ_FOR_OUTCOME, this=gate.number)
             if row.gave_back is not None or late():
                 raise SparsegateError("an ask that was taken for lost stays lost")
-            tally = stored(row).tally.after(GateEvent.ABOVE if above else GateEvent.BELOW)
+            tally = stored_tally(row).after(GateEvent.ABOVE if above else GateEvent.BELOW)
             connection.rows(_SETTLE_ASK, this=gate.number, place=number, outcome=int(above), number_said=said)
             connection.rows(_COUNT_OUTCOME, this=gate.number, above_now=tally.above, below_now=tally.below)
             return tally
@@ -411,27 +363,29 @@ class GateStore:
             connection.execute(_VOID_ASK, this | {"place": number})
             driver.rows(_COUNT_OUTCOME, **this, **counts)
             if because is not None:
-                self._close(connection, GATES.c.number == gate.number, because, number)
+                self._close(connection, GATES.c.entry == gate.number, because, number)
 
     def close(self, because: str, *, id: str | None = None, on: str | None = None, unlike: str | None = None) -> None:
         """Close one gate; or every gate that was opened ``on`` some data, or on other data than ``unlike``."""
+        served = SERVED_GATES.c
         which = (
-            GATES.c.id == id
+            served.id == id
             if id is not None
-            else (GATES.c.fingerprint == on if on is not None else GATES.c.fingerprint != unlike)
+            else (served.fingerprint == on if on is not None else served.fingerprint != unlike)
         )
         with self.ledger.database.writing() as connection:
-            if id is not None and connection.execute(select(GATES.c.number).where(which)).one_or_none() is None:
+            if id is not None and connection.execute(select(served.gate).where(which)).one_or_none() is None:
                 raise UnknownGate
             self._close(connection, which, because)
 
     def _close(self, connection: Connection, which: Any, because: str, ask: int | None = None) -> None:
         """The first reason stays, unless nobody may have seen it yet."""
-        open_to_us = or_(GATES.c.closed_because.is_(None), GATES.c.closed_with.is_not(None))
+        open_to_us = or_(GATES.c.closed_because.is_(None), SERVED_GATES.c.closed_with.is_not(None))
         for row in connection.execute(WITH_LAST.where(which, open_to_us)).all():
             if row.closed_because is None or (row.closed_with == row.asked and self.departures.hides(row)):
-                reason = {"closed_because": because, "closed_with": ask, "closed_from": time.time()}
-                connection.execute(update(GATES).where(GATES.c.number == row.number).values(reason))
+                this = {"this": row.entry}
+                connection.execute(update(GATES).where(_THIS).values(closed_because=because), this)
+                connection.execute(update(SERVED_GATES).where(SERVED_GATES.c.gate == row.entry).values(closed_with=ask))
         self._give_back(connection)
 
     def give_back(self, id: str | None = None) -> None:
@@ -449,17 +403,12 @@ class GateStore:
 
     def _due(self, connection: Connection, id: str | None = None) -> list[tuple[int, Fraction]]:
         """Nothing while an answer is on its way: the amount depends on what has left, and on nothing else."""
-        which = CLOSABLE if id is None else CLOSABLE.where(GATES.c.id == id)
+        which = _CLOSABLE if id is None else _CLOSABLE.where(SERVED_GATES.c.id == id)
         due = []
         for row in connection.execute(which):
-            # What had nothing left as it stands has nothing left: most closed gates are not looked at again.
-            stands = (row.entry, row.asked, row.above, row.below)
-            if stands in self._used_up or self.departures.hides(row) or not (tally := stored(row).tally).closed:
-                continue
-            if left := unused(tally):
+            tally = stored_tally(row)
+            if tally.closed and not self.departures.hides(row) and (left := unused(tally)):
                 due.append((row.entry, left))
-            else:
-                self._used_up.add(stands)
         return due
 
 
@@ -498,9 +447,7 @@ def _same(connection: DriverConnection, gate: GateRow, request: KeyedRequest) ->
 PAGE: Final = 1000
 """The most on one page."""
 
-_OLDER: Final = WITH_LAST.where(GATES.c.number < bindparam("before")).order_by(GATES.c.number.desc())
-_WANTED: Final = MappingProxyType({None: _OLDER, True: _OLDER.where(MAY_BE_CLOSED), False: _OLDER.where(MAY_BE_OPEN)})
-
+_OLDER: Final = WITH_LAST.where(GATES.c.entry < bindparam("before")).order_by(GATES.c.entry.desc())
 _BETWEEN: Final = (
     select(ASKS, TOKENS.c.name.label("asker"))
     .outerjoin(TOKENS, TOKENS.c.number == ASKS.c.token)
@@ -517,8 +464,8 @@ def page_of_gates(
     """Gates as they may be seen, newest first: those that were opened before the gate ``after``."""
     before = 2**31 - 1 if after is None else store.gate(after).number
     with store.ledger.database.reading() as connection:
-        rows = connection.execute(_WANTED[closed], {"before": before}).yield_per(100)
-        found = (seen(row, hidden=store.departures.hides(row)) for row in rows)
+        rows = connection.execute(_OLDER, {"before": before}).yield_per(100)
+        found = (stored(row, hidden=store.departures.hides(row)) for row in rows)
         # Whether a gate is through follows from its counters, and is never written.
         return list(islice((gate for gate in found if closed in (None, bool(gate.tally.closed))), limit))
 

@@ -5,7 +5,7 @@ An ask goes through two commits, whatever comes of it:
     intend ──► draw ──► settle above | below
           └──► nothing: lost, for whatever reason
 
-**Rule.** An ask that was intended and not settled counts as an ABOVE, for ever: nobody knows what was said.
+An ask that was intended and not settled has no outcome, and counts as an ABOVE for ever (``ledger.gate``).
 
 **Theorem.** However asks are interleaved, cut short or repeated, a gate says ABOVE at most c times: ``intend`` admits
 an ask only while above + unsettled < c, settling an ask moves it out of ``unsettled``, and nothing else lets noise be
@@ -13,16 +13,6 @@ drawn. (A two-sided gate, which closes when both answers were given c times, adm
 counted at the most that it can be, is below c.) What the gate has released is then a prefix-closed part of a transcript
 of the sparse vector technique with the same threshold noise: some of its answers were not delivered, chosen without a
 look at them. So the guarantee of ``SparseVector`` holds for all that was released, before and after any crash.
-
-**Theorem.** What a gate has cost is at most L(m + i, k + u - i) for the worst i in 0..u, where m BELOW and k ABOVE were
-written and u asks have no outcome (``cost``); and the amount that it gives back on closing, which is its epsilon less
-that, tells nothing that is not paid for. *Proof.* What was released is the transcript of the m + k answers, with
-nothing in the places of the other u. Its probability is the sum over the 2**u ways to fill them, each of which has a
-loss of at most L(m + i, k + u - i), so its loss is at most the largest of these. The amount is a function of (m, k, u)
-and of public numbers, and goes back when no answer is on its way any more: it is a function of what has left. []
-
-So whatever crashes, and in whatever order processes write, what has left costs at most what the ledger counts.
-Machine-checked: `released_is_counted_after_crashes`, `answers_that_left_are_counted` (proofs/ledger_answers.v).
 """
 
 from __future__ import annotations
@@ -30,7 +20,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
@@ -42,7 +32,8 @@ from sparsegate.gates.calibration import Calibration
 from sparsegate.gates.planning import check_plan_work
 from sparsegate.gates.preview import Preview, gate_preview
 from sparsegate.gates.sparse_vector import gate_calibration
-from sparsegate.ledger.account import exact_text, rounded_down
+from sparsegate.ledger.account import exact_text, exact_value, rounded_down
+from sparsegate.ledger.gate import AnswerCounts
 
 CONFIDENCE: Final = 0.95
 MOST_ASKS: Final = 1_000_000
@@ -74,27 +65,29 @@ class GateSpec:
     cutoff: int
     epsilon: Fraction
     queries: int | None = None
-    refund: bool = True
     noise: str = "auto"
     closes: str = "above"
     most_asks: int | None = None
     """How many asks it admits, so that what is kept of it is bounded; None: as many as come."""
 
+    def terms(self) -> dict[str, Any]:
+        """The numbers as JSON takes them."""
+        return asdict(self) | {"epsilon": exact_text(self.epsilon)}
+
+    @staticmethod
+    @lru_cache(maxsize=1024)
+    def read(terms: str) -> GateSpec:
+        """The spec that the row of a gate holds."""
+        held = json.loads(terms)
+        return GateSpec(**held | {"epsilon": exact_value(held["epsilon"])})
+
 
 @dataclass(frozen=True, kw_only=True)
-class Tally:
+class Tally(AnswerCounts):
     """Where a gate stands. ``because`` says why it was closed by hand or by a fault; empty: it was not."""
 
     spec: GateSpec
-    asked: int = 0
-    above: int = 0
-    below: int = 0
     because: str = ""
-
-    @property
-    def unsettled(self) -> int:
-        """Asks that were intended and have no outcome: under way, or lost."""
-        return self.asked - self.above - self.below
 
     @property
     def positives(self) -> int:
@@ -155,7 +148,7 @@ class GateLabel:
 
 @dataclass(frozen=True, kw_only=True)
 class GateRow:
-    """A gate as stored. ``sealed`` is its threshold noise, encrypted."""
+    """A gate as stored. ``number`` is that of its entry, ``sealed`` its threshold noise, encrypted."""
 
     number: int
     id: str
@@ -163,7 +156,7 @@ class GateRow:
     fingerprint: str
     sealed: bytes
     tally: Tally
-    entry: int = 0
+    refund: bool = True
     given_back: Fraction = Fraction(0)
     label: GateLabel = GateLabel()
 
@@ -326,17 +319,14 @@ def check_work(spec: GateSpec, most: int = MOST_PLANNED) -> None:
 
 
 def cost(tally: Tally) -> Fraction:
-    """What a gate has cost: an ask without an outcome counts as whichever is dearer.
-
-    Machine-checked: `loss_bounds_every_transcript` (proofs/ledger_gates.v).
-    """
-    return _cost(_noise_of(tally.spec), tally.below, tally.above, tally.unsettled)
+    """What a gate has cost (``AnswerCounts.cost``)."""
+    return _cost(_noise_of(tally.spec), AnswerCounts(asked=tally.asked, above=tally.above, below=tally.below))
 
 
 @lru_cache(maxsize=2**15)
-def _cost(spec: GateSpec, below: int, above: int, lost: int) -> Fraction:
+def _cost(spec: GateSpec, counts: AnswerCounts) -> Fraction:
     public = _law(spec)
-    return max(public.spent([(below + i, above + lost - i)]) for i in range(lost + 1))
+    return counts.cost(lambda below, above: public.spent([(below, above)]))
 
 
 def unused(tally: Tally) -> Fraction:

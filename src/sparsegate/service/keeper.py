@@ -47,7 +47,6 @@ from sparsegate.gates.gate import Answer, resume, threshold_noise
 from sparsegate.gates.sparse_vector import SparseVector
 from sparsegate.ledger.account import Statement, exact_amount, exact_text
 from sparsegate.ledger.ledger import Ledger, now
-from sparsegate.ledger.schema import ASKS, TOKENS
 from sparsegate.ledger.schema import GATES as GATE_ROWS
 from sparsegate.noise.own_settings import own_settings
 from sparsegate.service.data.dataset import ServedTable
@@ -73,6 +72,7 @@ from sparsegate.service.gates import (
 )
 from sparsegate.service.locks import turns_of
 from sparsegate.service.quotas import Standing
+from sparsegate.service.schema import ASKS, SERVED_GATES, TOKENS
 from sparsegate.service.sealed_noise import SealingKey
 
 TOP: Final = "/v1/top"
@@ -136,8 +136,9 @@ class Activity:
 
 
 _NEWEST_FIRST: Final = (
-    select(ASKS, GATE_ROWS.c.id, GATE_ROWS.c.name, GATE_ROWS.c.asked, TOKENS.c.name.label("by"))
-    .join(GATE_ROWS, GATE_ROWS.c.number == ASKS.c.gate)
+    select(ASKS, SERVED_GATES.c.id, SERVED_GATES.c.name, GATE_ROWS.c.asked, TOKENS.c.name.label("by"))
+    .join(GATE_ROWS, GATE_ROWS.c.entry == ASKS.c.gate)
+    .join(SERVED_GATES, SERVED_GATES.c.gate == ASKS.c.gate)
     .outerjoin(TOKENS, TOKENS.c.number == ASKS.c.token)
     # The time is to the second: within one second the order is that of the gates.
     .order_by(ASKS.c.intended_at.desc(), ASKS.c.gate.desc(), ASKS.c.number.desc())
@@ -153,7 +154,7 @@ def activity(
     """
     wanted = _NEWEST_FIRST
     if gate is not None:
-        wanted = wanted.where(GATE_ROWS.c.id == gate)
+        wanted = wanted.where(SERVED_GATES.c.id == gate)
     if by is not None:
         wanted = wanted.where(TOKENS.c.name == by)
     found: list[Activity] = []
@@ -233,7 +234,7 @@ class Keeper:
         most_asks: int = MOST_ASKS,
     ) -> None:
         self.ledger, self.dataset, self.pace = ledger, dataset, pace or DelayPlan()
-        self._terms = {"refund": refund, "most_asks": most_asks}
+        self._refund, self._most_asks = refund, most_asks
         self._store, self._key = GateStore(ledger), key
         # The budget belongs to the people and goes on. First of all: a start that is refused leaves no trace.
         self._store.close_open_gates(CHANGED, agreed=close_gates, unlike=dataset.fingerprint)
@@ -262,7 +263,7 @@ class Keeper:
             raise ParameterError("threshold", "must be a whole number of people", threshold, "pass e.g. threshold=1000")
         amount = exact_amount(epsilon, 0)  # type: ignore[arg-type]
         public = {"threshold": threshold, "cutoff": cutoff, "epsilon": amount.epsilon, "queries": queries}
-        spec = GateSpec(**public, **self._terms, noise=noise, closes=closes)  # type: ignore[arg-type]
+        spec = GateSpec(**public, most_asks=self._most_asks, noise=noise, closes=closes)  # type: ignore[arg-type]
         check_work(spec)
         # What is as it always was is left out: a request from before these were known must stay the same.
         said, usual = {"noise": noise, "closes": closes} | label, {"noise": "auto", "closes": "above"}
@@ -284,6 +285,7 @@ class Keeper:
                 fingerprint=self.dataset.fingerprint,
                 sealed=sealed,
                 tally=Tally(spec=spec),
+                refund=self._refund,
                 label=GateLabel(**label, token=request.token, opened_by=request.by),
             )
             what = f"gate: threshold {threshold}, cutoff {cutoff}, unit {self.dataset.unit}"
@@ -293,9 +295,7 @@ class Keeper:
             stored = self._store.begin(request, GATES, amount, what, gate=new, response=mine, key_name=self._key.name)
             if stored is None:
                 stored, self._live[id] = mine, live
-        # What was stored before gates had names lacks them.
-        since = {"name": "", "description": "", "opened_by": None, "margin_all": accuracy(spec).margin_all}
-        return since | dict(json.loads(stored))
+        return dict(json.loads(stored))
 
     def ask(self, request: KeyedRequest, gate: str, where: str, *, read: Reader | None = None) -> Answered:
         """Is the number of people who match above the gate's threshold? Blocks until the answer may leave."""

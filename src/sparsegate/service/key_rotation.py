@@ -28,7 +28,7 @@ from sparsegate.errors import LedgerError
 from sparsegate.ledger.database import sync_folder
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.ledger.schema import GATES, LEDGER
-from sparsegate.service.gate_store import stored
+from sparsegate.service.gate_store import WITH_LAST, stored
 from sparsegate.service.gates import noise_context
 from sparsegate.service.sealed_noise import SealingKey
 
@@ -84,13 +84,13 @@ def rename_key(ledger: Ledger, key: SealingKey) -> None:
 def _seal_anew(ledger: Ledger, connection: Connection, old: SealingKey, new: SealingKey) -> int:
     """Seal what the old key opens with the new one, which gives its name; what is open must be opened by it."""
     count = 0
-    for row in connection.execute(select(GATES)).all():
+    for row in connection.execute(WITH_LAST).all():
         gate = stored(row)
         for unit in _UNITS:
             context = noise_context(ledger.dataset, unit, gate.id, gate.tally.spec)
             with suppress(LedgerError):
                 sealed = new.seal(old.unseal(gate.sealed, context), context)
-                connection.execute(update(GATES).where(GATES.c.number == gate.number).values(sealed=sealed))
+                connection.execute(update(GATES).where(GATES.c.entry == gate.number).values(sealed=sealed))
                 count += 1
                 break
         else:

@@ -25,8 +25,9 @@ from sqlalchemy import bindparam, func, select
 from sparsegate.errors import QuotaExceeded
 from sparsegate.ledger.account import exact_text, exact_value
 from sparsegate.ledger.database import DriverConnection, DriverStatement
-from sparsegate.ledger.schema import ASKS, ENTRIES, GATES, REFUNDS, REQUESTS, TOKENS
+from sparsegate.ledger.schema import ENTRIES, GATES, REFUNDS
 from sparsegate.service.departures import Departures
+from sparsegate.service.schema import ASKS, REQUESTS, TOKENS
 
 _BACK: Final = ENTRIES.alias()
 
@@ -36,11 +37,11 @@ _OF: Final = select(func.count()).select_from(ASKS).where(ASKS.c.token == bindpa
 # the BELOW that have left.
 _GIVEN: Final = DriverStatement(
     select(
-        GATES.c.number,
+        GATES.c.entry,
         GATES.c.asked,
         select(ASKS.c.lasts)
         .where(
-            ASKS.c.gate == GATES.c.number,
+            ASKS.c.gate == GATES.c.entry,
             ASKS.c.number == GATES.c.asked,
             ASKS.c.token == bindparam("whose"),
             ASKS.c.above == 0,
@@ -115,7 +116,7 @@ def admit_charge(connection: DriverConnection, token: int, epsilon: Fraction) ->
 
 def _given(connection: DriverConnection, token: int, departures: Departures) -> int:
     rows = connection.rows(_GIVEN, whose=token)
-    pending = sum(departures.left(row.number, row.asked, row.lasts) > 0 for row in rows)
+    pending = sum(departures.left(row.entry, row.asked, row.lasts) > 0 for row in rows)
     return pending + sum(int(row.unsettled + row.above) for row in rows[:1])
 
 

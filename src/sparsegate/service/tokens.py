@@ -33,7 +33,7 @@ from sparsegate.budget import Number
 from sparsegate.errors import LedgerError, ParameterError
 from sparsegate.ledger.account import exact_amount, exact_text, exact_value
 from sparsegate.ledger.ledger import Ledger, now
-from sparsegate.ledger.schema import TOKENS
+from sparsegate.service.schema import TOKENS, make_tables
 
 LONGEST_NAME: Final = 100
 REMEMBERED: Final = 2.0
@@ -94,6 +94,7 @@ class Tokens:
         noted: float = NOTED,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        make_tables(ledger.database)
         self._database = ledger.database
         self._remembered, self._noted, self._clock = remembered, noted, clock
         self._found: dict[str, tuple[float, Token]] = {}

@@ -6,7 +6,7 @@ Which of them fits is said in docs/how-to/uses.md.
 from typing import TYPE_CHECKING, Any
 
 from sparsegate.tables.online import OnlineAnswer, OnlineAnswers
-from sparsegate.uses.alerts import Alert, AlertAnswer, AlertPlan
+from sparsegate.uses.alerts import Alert, AlertAnswer
 from sparsegate.uses.holdout import Holdout, HoldoutScore
 from sparsegate.uses.improvement import Improvement, improved
 from sparsegate.uses.itemsets import FrequentItemsets, frequent_itemsets
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Alert",
     "AlertAnswer",
-    "AlertPlan",
     "DependencyTree",
     "FrequentItemsets",
     "Holdout",

@@ -32,10 +32,9 @@ windows (``gates.planning``).
 **One window is not a year.** At the margin one quiet window in twenty fires. For few false alarms put the threshold
 ``margin_all`` above what is normal: with c = 10 and epsilon = 1 that is 22 for one window and 91 for a day of 288.
 
-What an alert has answered, on its ledger, and how it goes on after a restart.
-
-Each answer is a part of the alert's entry, stored **before** it is said. So after a crash the ledger has every answer
-that anybody saw, and perhaps one that nobody saw. From that follows what a restart may do:
+**After a restart.** An alert on a ledger is a durable gate (``ledger.gate``): each answer is stored *before* it is
+said. So after a crash the ledger has every answer that anybody saw, and perhaps one that nobody saw, and a restart may
+do this:
 
 - *A window that was answered is not asked again.* Its answer is read, at no cost.
 - *With a state file the alert goes on.* The file holds the threshold noise rho, which is as secret as the data; the
@@ -45,19 +44,9 @@ that anybody saw, and perhaps one that nobody saw. From that follows what a rest
   Noisy counts have no secret; the file says which entry to go on with.
 - *Without one the alert begins anew*: another epsilon is charged to what the ledger has left. What a process that died
   had reserved stays spent, because nobody can tell that it is dead.
-- *Two processes with one state file* are told apart by the store: an answer is stored only as the part that follows
-  all that its writer knows of, and only while the entry has given nothing back (``Ledger.keep``). The other one stops.
+- *Two processes with one state file* are told apart by the store: the one that does not know all answers stops.
 - *What goes back*: nothing when an alert is paused; when it is closed for good, epsilon - L(m,k), once. Then no state
-  file brings it back: the file says that the alert has ended, and the noise is gone from it. (m,k) are all answers of
-  the entry: a process that does not know all of them, because another one went on, gives nothing back
-  (``Ledger.give_back``).
-
-A ledger that was restored from a backup may lack answers that were seen, so no entry from before goes on.
-
-The two ways to answer a window: a gate, and a noisy count; made from a plan, and alike to whoever asks.
-
-``alert_plan`` has their theorems. Both take true counts and give what may be released. What the answers so far cost is
-a function of how many windows were asked, and of how many fired.
+  file brings it back, and the noise is gone from it. A restored ledger may lack answers that were seen: it closed all.
 """
 
 from __future__ import annotations
@@ -68,23 +57,23 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from numbers import Integral
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, Literal, NamedTuple, NoReturn, Protocol, Self
+from typing import Any, Final, Literal, NamedTuple, NoReturn, Self
 
-from sparsegate.budget import LONGEST_LINE, Charge, Number, Prepaid, Spender, charge, exact_count, exact_epsilon
+from sparsegate.budget import LONGEST_LINE, Number, Spender, exact_count, exact_epsilon
 from sparsegate.display.plain import exact_text, noisy_text
-from sparsegate.display.sheet import Sheet
-from sparsegate.display.tabular import Printed
 from sparsegate.errors import GateClosed, LedgerError, ParameterError
 from sparsegate.gates.calibration import trusted_source
 from sparsegate.gates.gate import resume, threshold_noise
 from sparsegate.gates.laplace import laplace
 from sparsegate.gates.margin import steps_to_confidence
+from sparsegate.gates.preview import Preview
 from sparsegate.gates.sparse_vector import SparseVector, gate_calibration
+from sparsegate.ledger.gate import DurableGate, PaidGate, is_ledger, pay_for_gate
 from sparsegate.noise import Source, exact_scale
 from sparsegate.noise.own_settings import own_settings
 from sparsegate.noise.sources import MARK, Uncopied, birthmark
@@ -92,148 +81,128 @@ from sparsegate.uses.windows import Moment, PeopleInWindows, TimeWindows
 
 Method = Literal["auto", "gate", "counts"]
 METHODS: Final = ("auto", "gate", "counts")
+_WAYS: Final[tuple[Literal["gate", "counts"], ...]] = ("gate", "counts")
 CONFIDENCE: Final = 0.95
+_SIGNS: Final = {"above": 1, "below": -1}
+_LONGEST_NAME: Final = 100
 _MOST_PLANNED: Final = 50  # the cutoff up to which a plan for few windows takes less than a second
 _MANY: Final = 10**9
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class AlertPlan(Printed):
-    """Which method an alert uses, and why: public numbers alone.
+@dataclass(frozen=True, kw_only=True)
+class AlertPlan:
+    """A gate or a noisy count of every window, chosen from public numbers; nothing is drawn or charged.
 
-    ``margin`` is that of the method, ``gate_margin`` and ``counts_margin`` those of both; None: it cannot be used.
-    ``margin_all`` is that at which all windows are right at once, with 95 %; None where nobody said how many there are.
-    ``quiet_cost`` is what windows cost that never fire, however many.
-
-    >>> import sparsegate as sg
-    >>> plan = sg.uses.Alert(threshold=100, cutoff=10, epsilon=0.5, windows_per_user=3).plan
-    >>> plan.method, plan.margin, plan.gate_margin
-    ('counts', 15, 43)
-    >>> print(plan.sentence)
-    a noisy count of every window: right with 95 % for a count 15 or more from the threshold (gate 43; noisy ...
+    >>> [AlertPlan.of(100, 10, 0.5, windows_per_user=w).method for w in (9, 10, None)]
+    ['counts', 'gate', 'gate']
     """
 
     method: Literal["gate", "counts"]
-    """What the alert runs."""
-    cutoff: int
-    """How often it may fire."""
-    epsilon: Fraction
-    """What all of it may cost."""
     moved: int | None
     """w: how many counts one person moves at most; None: all of them."""
-    gate_margin: int
-    counts_margin: int | None
-    margin_all: int | None
-    quiet_cost: Fraction
+    most_windows: int | None
     gate_options: dict[str, Any]
     """The ``SparseVector`` that a gate is made with."""
 
-    @property
-    def margin(self) -> int:
-        """How far from the threshold a count must be for a right answer with 95 %."""
-        return self.gate_margin if self.counts_margin is None or self.method == "gate" else self.counts_margin
-
-    @property
-    def sentence(self) -> str:
-        """The choice in words."""
-        mine = f"right with 95 % for a count {self.margin:,} or more from the threshold"
-        if self.margin_all is not None:
-            mine += f", for all windows at once {self.margin_all:,} or more"
-        gate, counts = (
-            f"gate {self.gate_margin:,}",
-            "noisy counts cannot be used: one person is in any number of windows",
-        )
-        if self.counts_margin is not None:
-            windows = "one window" if self.moved == 1 else f"{self.moved} windows"
-            counts = f"noisy counts {self.counts_margin:,}, for a person in {windows} at most"
-        words = {"gate": f"a gate that fires at most {self.cutoff} times", "counts": "a noisy count of every window"}
-        return f"{words[self.method]}: {mine} ({gate}; {counts})"
-
-    def sheet(self) -> Sheet:
-        """A row for each of the two methods; the one that runs has a star."""
-        margins = {"gate": self.gate_margin, "counts": self.counts_margin}
-        columns: dict[str, list[Any]] = {
-            "method": [name + " *" * (name == self.method) for name in margins],
-            "margin": list(margins.values()),
+    @classmethod
+    def of(
+        cls,
+        threshold: int,
+        cutoff: int,
+        epsilon: Number,
+        windows: TimeWindows | None = None,
+        windows_per_user: int | None = None,
+        most_windows: int | None = None,
+        fires: Literal["above", "below"] = "above",
+        closes: Literal["above", "rarer"] = "above",
+        method: Method = "auto",
+    ) -> AlertPlan:
+        """The plan of an alert, or a refusal of what is wrong with its parameters; these are those of ``Alert``."""
+        if windows is not None and not isinstance(windows, TimeWindows):
+            raise ParameterError("windows", "must be a TimeWindows", windows, 'sg.uses.TimeWindows(width="5m", ...)')
+        if not isinstance(fires, str) or fires not in _SIGNS:
+            raise ParameterError("fires", 'must be "above" or "below"', fires, "leave it out")
+        most_windows = windows.count if most_windows is None and windows is not None else most_windows
+        if isinstance(threshold, bool) or not isinstance(threshold, int):
+            raise ParameterError("threshold", "must be a whole number of people", threshold, "pass for instance 100")
+        if method not in METHODS:
+            raise ParameterError("method", f"must be one of {', '.join(METHODS)}", method, 'pass method="auto"')
+        bounds = {"windows_per_user": windows_per_user, "most_windows": most_windows}
+        moved = min((exact_count(w, name) for name, w in bounds.items() if w is not None), default=None)
+        options: dict[str, Any] = {
+            "threshold": threshold,
+            "cutoff": exact_count(cutoff, "cutoff"),
+            "epsilon": exact_epsilon(epsilon),
+            "sensitivity": 1,
+            "monotonic": True,
+            "closes": closes,
         }
-        title = f"alert by {self.method}, ε = {exact_text(self.epsilon)}"
-        return Sheet(title=title, brief=self.sentence, columns=columns, numbers=frozenset({"margin"}))
+        if most_windows is not None and most_windows < 2 * cutoff <= 2 * _MOST_PLANNED:
+            options["queries"] = most_windows
+        plans = {name: cls(method=name, moved=moved, most_windows=most_windows, gate_options=options) for name in _WAYS}
+        # Where it is known how many windows there are, they decide together: a year has room for many false alarms.
+        gate = plans["gate"].margin(windows=most_windows)
+        if method != "gate" and moved is None:
+            if method == "counts":
+                rule = "must not be counts where a person may be in any number of windows: no noise is enough"
+                raise ParameterError("method", rule, method, "pass windows_per_user= or most_windows=, or use a gate")
+            return plans["gate"]
+        if method == "counts" and closes == "rarer":
+            raise ParameterError("closes", "must be left out for counts, which never close", closes)
+        if method == "auto":
+            better = closes == "above" and plans["counts"].margin(windows=most_windows) <= gate
+            return plans["counts" if better else "gate"]
+        return plans[method]
 
-    def cost(self, *, asked: int) -> Fraction:
-        """What this many windows cost with noisy counts."""
+    @property
+    def cutoff(self) -> int:
+        """How often it may fire."""
+        cutoff: int = self.gate_options["cutoff"]
+        return cutoff
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What all of it may cost."""
+        epsilon: Fraction = self.gate_options["epsilon"]
+        return epsilon
+
+    def margin(self, confidence: float = CONFIDENCE, *, windows: int | None = None) -> int:
+        """How far from the threshold a count must be for a right answer with this probability; or all of several."""
+        if self.method == "gate":
+            return gate_calibration(**self.gate_options).margin(confidence, answers=windows)
         assert self.moved is not None
-        return min(asked, self.moved) * self.epsilon / self.moved
+        return steps_to_confidence(confidence, None, exact_scale(self.moved / self.epsilon), answers=windows)
 
-
-def plan_alert(
-    *,
-    threshold: int,
-    cutoff: int,
-    epsilon: Number,
-    windows_per_user: int | None = None,
-    most_windows: int | None = None,
-    closes: Literal["above", "rarer"] = "above",
-    method: Method = "auto",
-) -> AlertPlan:
-    """Choose between a gate and noisy counts from public numbers; nothing is drawn or charged.
-
-    >>> plan_alert(threshold=100, cutoff=10, epsilon=0.5).sentence
-    'a gate that fires at most 10 times: right with 95 % for a count 43 or more from the threshold (gate 43; noisy ...
-    >>> [plan_alert(threshold=100, cutoff=10, epsilon=0.5, windows_per_user=w).method for w in (9, 10)]
-    ['counts', 'gate']
-    """
-    if isinstance(threshold, bool) or not isinstance(threshold, int):
-        raise ParameterError("threshold", "must be a whole number of people", threshold, "pass for instance 100")
-    if method not in METHODS:
-        raise ParameterError("method", f"must be one of {', '.join(METHODS)}", method, 'pass method="auto"')
-    cutoff, total = exact_count(cutoff, "cutoff"), exact_epsilon(epsilon)
-    given = {"windows_per_user": windows_per_user, "most_windows": most_windows}
-    bounds = [exact_count(value, name) for name, value in given.items() if value is not None]
-    moved = min(bounds, default=None)
-    options: dict[str, Any] = {
-        "threshold": threshold,
-        "cutoff": cutoff,
-        "epsilon": total,
-        "sensitivity": 1,
-        "monotonic": True,
-        "closes": closes,
-    }
-    if most_windows is not None and most_windows < 2 * cutoff <= 2 * _MOST_PLANNED:
-        options["queries"] = most_windows
-    calibration = gate_calibration(**options)
-
-    def of_counts(answers: int | None) -> int | None:
-        scale = None if moved is None else exact_scale(moved / total)
-        return None if scale is None else steps_to_confidence(CONFIDENCE, None, scale, answers=answers)
-
-    gate_margin, counts_margin = calibration.margin(CONFIDENCE), of_counts(None)
-    # Where it is known how many windows there are, they decide together: a year has room for many false alarms.
-    margins: dict[str, Any] = {
-        "gate": calibration.margin(CONFIDENCE, answers=most_windows),
-        "counts": of_counts(most_windows),
-    }
-    if method == "counts" and counts_margin is None:
-        rule = "must not be counts where a person may be in any number of windows: no noise is enough"
-        raise ParameterError("method", rule, method, "pass windows_per_user= or most_windows=, or use a gate")
-    if method == "counts" and closes == "rarer":
-        raise ParameterError("closes", "must be left out for counts, which never close", closes)
-    if method == "auto":
-        better = margins["counts"] is not None and margins["counts"] <= margins["gate"] and closes == "above"
-        method = "counts" if better else "gate"
-    quiet = total
-    if method == "gate":
-        quiet = calibration.spent([(min(most_windows or _MANY, _MANY), 0)])
-    return AlertPlan(
-        method=method,
-        cutoff=cutoff,
-        epsilon=total,
-        moved=moved,
-        gate_margin=gate_margin,
-        counts_margin=counts_margin,
-        margin_all=None if most_windows is None else margins[method],
-        quiet_cost=quiet,
-        gate_options=options,
-    )
+    def preview(self) -> Preview:
+        """What the alert will be good for: both ways, and the one that it takes."""
+        margins = {
+            name: None if name == "counts" and self.moved is None else replace(self, method=name).margin()
+            for name in _WAYS
+        }
+        margin, all_windows = margins[self.method], self.most_windows
+        margin_all = None if all_windows is None else self.margin(windows=all_windows)
+        quiet = self.epsilon
+        if self.method == "gate":
+            quiet = gate_calibration(**self.gate_options).spent([(min(all_windows or _MANY, _MANY), 0)])
+        said = f"right with 95 % for a count {margin:,} or more from the threshold"
+        if margin_all is not None:
+            said += f", for all windows at once {margin_all:,} or more"
+        counts = "noisy counts cannot be used: one person is in any number of windows"
+        if self.moved is not None:
+            windows = "one window" if self.moved == 1 else f"{self.moved} windows"
+            counts = f"noisy counts {margins['counts']:,}, for a person in {windows} at most"
+        words = {"gate": f"a gate that fires at most {self.cutoff} times", "counts": "a noisy count of every window"}
+        return Preview(
+            release="alert",
+            epsilon=self.epsilon,
+            confidence=CONFIDENCE,
+            accuracy={"margin": margin, "margin_all": margin_all, "quiet_cost": quiet},
+            settings={"method": self.method, "cutoff": self.cutoff, "moved": self.moved},
+            statement=f"{words[self.method]}: {said} (gate {margins['gate']:,}; {counts})",
+            alternatives=tuple(
+                {"method": name + " *" * (name == self.method), "margin": value} for name, value in margins.items()
+            ),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -276,127 +245,14 @@ class AlertAnswer:
 class AlertState(NamedTuple):
     """What a state file holds: the entry that an alert goes on with, its settings, and its noise, if it has any.
 
-    One that ``ended`` does not go on, whether it gave anything back or not, and holds no secret any more. ``mark`` says
-    which rows were counted, to whoever must count them again.
+    ``mark`` says which rows were counted, to whoever must count them again.
     """
 
     entry: int
     dataset: str
     settings: dict[str, Any]
     noise: bytes
-    ended: bool = False
     mark: str = ""
-
-
-class AlertRecord:
-    """The answers of one alert. Without a ledger they are in memory alone."""
-
-    def __init__(
-        self, ledger: Spender | None, *, name: str, settings: Mapping[str, Any], asks: Mapping[str, Any]
-    ) -> None:
-        """``asks`` is what makes two alerts of one name the same one; ``settings`` is all that is public."""
-        self._name, self._settings, self._asks = name, dict(settings), dict(asks)
-        # What can be read again: a ledger, and not one charge of it, or somebody's own account.
-        account: Any = ledger
-        self._ledger: Any = account if callable(getattr(account, "release", None)) else None
-        self._account = ledger
-        self._charge = Charge()
-        self._parts = 0
-        self.answers: dict[int, AlertAnswer] = {}
-        self.asked = self.fired = 0
-        for entry in self._entries():
-            self._read(self._gave(entry))
-
-    def _entries(self) -> list[Any]:
-        if self._ledger is None:
-            return []
-        entries = self._ledger.statement().entries
-        return [entry for entry in entries if entry.kind.spends and entry.what.startswith(self._title)]
-
-    def _gave(self, entry: Any) -> tuple[dict[str, Any], ...]:
-        return self._ledger.release(entry.number).gave  # type: ignore[no-any-return]
-
-    @property
-    def _title(self) -> str:
-        return f"alert {self._name!r}: "
-
-    @property
-    def can_resume(self) -> bool:
-        """Whether there is a ledger that holds what was answered."""
-        return self._ledger is not None
-
-    def _read(self, gave: tuple[dict[str, Any], ...]) -> list[AlertAnswer]:
-        """Learn what an entry gave; its first part says what it was about."""
-        for other in (part.get("asks", {}) for part in gave[:1]):
-            for name in self._asks.keys() | other.keys():
-                if self._asks.get(name) != other.get(name):
-                    rule = f"must be new where {name} changes: another alert of this name is on the ledger"
-                    raise ParameterError("name", rule, self._name, "pass another name=")
-        known = AlertAnswer.__dataclass_fields__
-        found = [AlertAnswer(**{name: part[name] for name in part.keys() & known.keys()}) for part in gave[1:]]
-        self.answers |= {answer.window: answer for answer in found}
-        return found
-
-    def begin(self, *, epsilon: Number, what: str) -> Charge:
-        """Charge the ledger."""
-        paid = charge(self._account, epsilon=epsilon, what=self._title + what)
-        self._charge = paid if self._ledger is None else self._paid_by(paid.entry)
-        self._store({"release": "alert", "asks": self._asks, "settings": self._settings})
-        return self._charge
-
-    def go_on(self, state: AlertState) -> Charge:
-        """Go on with the entry of a state file, which must be that of this alert, and have an end to come."""
-        if state.settings != self._settings:
-            keys = self._settings.keys() | state.settings.keys()
-            other = sorted(key for key in keys if self._settings.get(key) != state.settings.get(key))
-            rule = f"must be that of an alert with the same settings, and {', '.join(other)} differs"
-            raise ParameterError("state", rule, next_step="give the settings back, or another state= file")
-        statement = self._ledger.statement()
-        entry = next((entry for entry in self._entries() if entry.number == state.entry), None)
-        if entry is None or state.dataset != self._ledger.dataset:
-            raise ParameterError("state", "must belong to this ledger", next_step="give the ledger it was made with")
-        if statement.restored_after(entry.number):
-            raise LedgerError(
-                "the ledger was restored from a backup, and may lack answers of this alert; nothing was spent; remove "
-                "the state file, and a new one is charged"
-            )
-        if statement.refund_of(entry.number) is not None:
-            raise GateClosed(
-                "this alert was closed, and gave back what it did not cost; remove the state file, and a new one is "
-                "charged"
-            )
-        if state.ended:
-            raise GateClosed("this alert was closed; remove the state file, and a new one is charged")
-        gave = self._gave(entry)
-        found = self._read(gave)
-        self.asked, self.fired, self._parts = len(found), sum(answer.fired for answer in found), len(gave)
-        self._charge = self._paid_by(entry)
-        return self._charge
-
-    def _paid_by(self, entry: Any) -> Charge:
-        account: Any = self
-        return Charge(account, entry)
-
-    def give_back(self, entry: Any, *, epsilon: Number) -> None:
-        """Give back what was not used, if this process knows all that the entry gave; as the account of its charge."""
-        self._ledger.give_back(entry, epsilon=epsilon, after=self._parts)
-
-    def state(self, noise: bytes) -> AlertState:
-        """What a state file of this alert holds."""
-        return AlertState(self._charge.entry.number, self._ledger.dataset, self._settings, noise)
-
-    def keep(self, answer: AlertAnswer) -> None:
-        """Store an answer before anybody sees it. Where that fails nobody may see it."""
-        self._store(answer.to_dict())
-        self.asked, self.fired = self.asked + 1, self.fired + answer.fired
-        self.answers[answer.window] = answer  # last: from now on it is given again
-
-    def _store(self, part: Mapping[str, Any]) -> None:
-        if self._ledger is None:
-            self._charge.keep(part)
-        else:
-            self._ledger.keep(self._charge.entry, part, after=self._parts)
-        self._parts += 1
 
 
 class StateFile:
@@ -409,9 +265,8 @@ class StateFile:
         """What it holds; None where there is none."""
         try:
             held = json.loads(self._path.read_text(encoding="utf-8"))
-            settings = dict(**held["settings"])
-            noise, ended = bytes.fromhex(held["noise"]), bool(held.get("ended"))
-            return AlertState(held["entry"], held["dataset"], settings, noise, ended, str(held.get("mark", "")))
+            settings, noise = dict(**held["settings"]), bytes.fromhex(held["noise"])
+            return AlertState(held["entry"], held["dataset"], settings, noise, str(held["mark"]))
         except FileNotFoundError:
             return None
         except (OSError, ValueError, TypeError, KeyError, RecursionError):
@@ -420,11 +275,17 @@ class StateFile:
 
     def make_ready(self) -> None:
         """Refuse a place that cannot be written, before anything is charged."""
-        self._write("")
-        self._draft.unlink()
+        try:
+            self._write("")
+            self._draft.unlink()
+        except OSError as error:
+            rule = f"must be a path that can be written ({error.strerror})"
+            raise ParameterError("state", rule, str(self._path), "give another path") from None
 
     def write(self, state: AlertState) -> None:
         """Store it, whole or not at all, and on the disk when this returns."""
+        from sparsegate.ledger.database import sync_folder
+
         try:
             try:
                 self._write(json.dumps({**state._asdict(), "noise": state.noise.hex()}))
@@ -433,12 +294,7 @@ class StateFile:
                 with suppress(OSError):
                     self._draft.unlink()
                 raise
-            folder = os.open(self._path.parent, os.O_RDONLY)
-            try:
-                with suppress(OSError):  # not every system can
-                    os.fsync(folder)
-            finally:
-                os.close(folder)
+            sync_folder(self._path.parent)
         except OSError as error:
             raise LedgerError(
                 f"the state file cannot be written: {error.strerror}; what the alert was charged stays charged"
@@ -446,123 +302,73 @@ class StateFile:
 
     def mark(self, mark: str) -> None:
         """Store which rows were counted, before an answer depends on them."""
-        if (held := self.read()) is not None and not held.ended:
+        if (held := self.read()) is not None:
             self.write(held._replace(mark=mark))
 
-    def end(self) -> None:
-        """Let no alert go on with it, and forget the noise; where it cannot be written, a refund on the ledger does."""
+    def forget(self) -> None:
+        """Take the noise out of it, if it can be written; that the alert has ended is on the ledger."""
         with suppress(LedgerError, ParameterError):
             if (held := self.read()) is not None:
-                self.write(held._replace(noise=b"", ended=True, mark=""))
+                self.write(held._replace(noise=b"", mark=""))
 
     @property
     def _draft(self) -> Path:
         return self._path.with_name(f"{self._path.name}.{os.getpid()}.new")
 
     def _write(self, text: str) -> None:
-        try:
-            self._draft.unlink(missing_ok=True)  # of a process that died, or a link that somebody laid
-            with os.fdopen(os.open(self._draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            rule = f"must be a path that can be written ({error.strerror})"
-            raise ParameterError("state", rule, str(self._path), "give another path") from None
+        self._draft.unlink(missing_ok=True)  # of a process that died, or a link that somebody laid
+        with os.fdopen(os.open(self._draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
 
 
-class Draws(Protocol):
-    """Answers windows at random."""
-
-    @property
-    def closed(self) -> bool:
-        """Whether it answers no more."""
-
-    @property
-    def secret(self) -> bytes:
-        """What must be kept to go on later; as secret as the data."""
-
-    def answer(self, window: int, count: int) -> AlertAnswer:
-        """The answer to a window with this many people."""
-
-    def cost(self, *, asked: int, fired: int) -> Fraction:
-        """What so many answers cost."""
-
-    def margin(self, confidence: float, *, windows: int | None) -> int:
-        """How far from the threshold a count must be to be answered rightly, alone or with so many others."""
-
-    def close(self, *, asked: int, fired: int) -> None:
-        """Answer no more, and give back what the answers did not cost, once."""
-
-
-class GateDraws:
+class _Gate:
     """A gate over the counts; over the negated counts where small ones fire, which one person moves one way as well."""
 
-    def __init__(
-        self, plan: AlertPlan, *, sign: int, paid: Charge, refund: bool, noise: dict[str, Any], held: dict[str, Any]
-    ) -> None:
+    def __init__(self, plan: AlertPlan, *, sign: int, noise: dict[str, Any], held: dict[str, Any]) -> None:
         """``held`` goes on with a gate that was: its ``secret``, how many it was ``asked``, and its ``positives``."""
-        self._plan, self._sign = plan, sign
-        public = {**plan.gate_options, "threshold": sign * plan.gate_options["threshold"], **noise}
-        options: dict[str, Any] = {**public, "ledger": Prepaid(paid), "refund": refund}
-        self.gate = resume(SparseVector, held.pop("secret"), **held, **options) if held else SparseVector(**options)
+        self._sign = sign
+        options = {**plan.gate_options, "threshold": sign * plan.gate_options["threshold"], **noise}
+        self._gate = resume(SparseVector, held.pop("secret"), **held, **options) if held else SparseVector(**options)
 
     @property
     def closed(self) -> bool:
-        return self.gate.closed
+        return self._gate.closed
 
     @property
     def secret(self) -> bytes:
-        return threshold_noise(self.gate)
+        return threshold_noise(self._gate)
 
     def answer(self, window: int, count: int) -> AlertAnswer:
-        said = self.gate.ask(self._sign * count)
+        said = self._gate.ask(self._sign * count)
         if said.estimate is None:
             return AlertAnswer(window=window, fired=said.above)
         error, estimate = round(said.standard_error or 0.0, 2), self._sign * said.estimate
         return AlertAnswer(window=window, fired=said.above, estimate=estimate, standard_error=error)
 
-    def cost(self, *, asked: int, fired: int) -> Fraction:
-        return self.gate.cost(below=asked - fired, above=fired)
-
-    def margin(self, confidence: float, *, windows: int | None) -> int:
-        return gate_calibration(**self._plan.gate_options).margin(confidence, answers=windows)
-
-    def close(self, *, asked: int, fired: int) -> None:
-        self.gate.close()
+    def loss(self, quiet: int, fired: int) -> Fraction:
+        return self._gate.cost(below=quiet, above=fired)
 
 
-class CountDraws:
+class _Counts:
     """A noisy count of every window, of scale w/epsilon for a person in w of them at most."""
 
     closed, secret = False, b""
 
-    def __init__(self, plan: AlertPlan, *, sign: int, paid: Charge, refund: bool, noise: dict[str, Any]) -> None:
+    def __init__(self, plan: AlertPlan, *, sign: int, noise: dict[str, Any]) -> None:
         assert plan.moved is not None
-        self._plan, self._sign, self._noise, self._paid = plan, sign, noise, paid
-        self._moved, self._scale = plan.moved, exact_scale(plan.moved / plan.epsilon)
-        self._refund = refund and not noise["not_private"]
+        self._plan, self._moved, self._sign, self._noise = plan, plan.moved, sign, noise
+        ratio = math.exp(-1 / exact_scale(plan.moved / plan.epsilon))
+        self._standard_error = round(math.sqrt(2 * ratio) / (1 - ratio), 2)
 
     def answer(self, window: int, count: int) -> AlertAnswer:
         noisy = laplace(count, epsilon=self._plan.epsilon, sensitivity=self._moved, **self._noise)
-        ratio = math.exp(-1 / self._scale)
-        error = round(math.sqrt(2 * ratio) / (1 - ratio), 2)
         fired = self._sign * noisy >= self._sign * self._plan.gate_options["threshold"]
-        return AlertAnswer(window=window, fired=fired, estimate=noisy, standard_error=error)
+        return AlertAnswer(window=window, fired=fired, estimate=noisy, standard_error=self._standard_error)
 
-    def cost(self, *, asked: int, fired: int) -> Fraction:
-        return self._plan.cost(asked=asked)
-
-    def margin(self, confidence: float, *, windows: int | None) -> int:
-        return steps_to_confidence(confidence, None, self._scale, answers=windows)
-
-    def close(self, *, asked: int, fired: int) -> None:
-        if self._refund:
-            self._refund = not self._paid.give_back(self._plan.epsilon - self.cost(asked=asked, fired=fired))
-
-
-_SIGNS: Final = {"above": 1, "below": -1}
-_LONGEST_NAME: Final = 100
+    def loss(self, quiet: int, fired: int) -> Fraction:
+        return min(quiet + fired, self._moved) * self._plan.epsilon / self._moved
 
 
 class Alert(Uncopied):
@@ -631,71 +437,102 @@ class Alert(Uncopied):
         source: Source | None = None,
         not_private: bool = False,
     ) -> None:
-        if windows is not None and not isinstance(windows, TimeWindows):
-            raise ParameterError(
-                "windows", "must be a TimeWindows", windows, 'sg.uses.TimeWindows(width="5m", start=...)'
-            )
-        if not isinstance(fires, str) or fires not in _SIGNS:
-            raise ParameterError("fires", 'must be "above" or "below"', fires, "leave it out")
+        plan = self._plan = AlertPlan.of(
+            threshold, cutoff, epsilon, windows, windows_per_user, most_windows, fires, closes, method
+        )
         for word, text, most in (("name", name, _LONGEST_NAME), ("about", about, LONGEST_LINE)):
             if not (isinstance(text, str) and 0 < len(text) <= most and text.isprintable()):
                 raise ParameterError(word, f"must be one printable line of 1 to {most} characters", text)
         if not isinstance(refund, bool):
             raise ParameterError("refund", "must be True or False", refund)
-        if most_windows is None and windows is not None:
-            most_windows = windows.count
-        self.plan: AlertPlan = plan_alert(
-            threshold=threshold,
-            cutoff=cutoff,
-            epsilon=epsilon,
-            windows_per_user=windows_per_user,
-            most_windows=most_windows,
-            closes=closes,
-            method=method,
-        )
+        self.plan: Preview = plan.preview()
         self.threshold, self.fires, self.windows = threshold, fires, windows
-        self._sign, self._most, self._refund, self._rarer = _SIGNS[fires], most_windows, refund, closes == "rarer"
+        self._sign, self._rarer = _SIGNS[fires], closes == "rarer"
         self._noise: dict[str, Any] = {"source": trusted_source(source, not_private), "not_private": not_private}
         self._people = None if windows is None else PeopleInWindows(windows, per_user=windows_per_user)
         self._lock, self._born, self._stopped, self._next = threading.Lock(), birthmark(), "", 0
         self._unsaid = self._lost = False
         asks: dict[str, Any] = {"threshold": threshold, "fires": fires, "windows_per_user": windows_per_user}
         asks["about"], asks["windows"] = about, None if windows is None else windows.settings()
-        settings = {**asks, "cutoff": self.plan.cutoff, "epsilon": exact_text(self.plan.epsilon), "closes": closes}
-        settings |= {"method": self.plan.method, "moved": self.plan.moved, "most_windows": most_windows}
+        settings = {**asks, "cutoff": plan.cutoff, "epsilon": exact_text(plan.epsilon), "closes": closes}
+        settings |= {"method": plan.method, "moved": plan.moved, "most_windows": plan.most_windows}
         settings |= {"not_private": True} if not_private else {}  # noise that is known protects nobody who comes later
-        self._record = AlertRecord(ledger, name=name, settings=settings, asks=asks)
-        self._file = None if state is None else self._state_file(state)
-        self._charge, self._draws = self._begin()
-        self._last = max(self._record.answers, default=-1)
-
-    def _state_file(self, path: object) -> StateFile:
-        if not isinstance(path, str | Path) or not str(path):
-            raise ParameterError("state", "must be the path of a file", path)
-        if not self._record.can_resume:
-            raise ParameterError("state", "needs a ledger, which says what was answered", next_step="pass ledger=")
-        return StateFile(path)
-
-    def _begin(self) -> tuple[Charge, Draws]:
-        """Go on where a state file says so; or charge the ledger and begin."""
+        self._answers: dict[int, AlertAnswer] = {}
+        self._file = None if state is None else _state_file(state, ledger)
+        earlier = self._earlier(ledger, title := f"alert {name!r}", asks)
         held = None if self._file is None else self._file.read()
         if held is not None:
-            paid = self._record.go_on(held)
-            return paid, self._made(paid, secret=held.noise, asked=self._record.asked, positives=self._record.fired)
-        if self._file is not None:
-            self._file.make_ready()
-        side = f"{self.plan.method}, fires {self.fires} {self.threshold}, cutoff {self.plan.cutoff}"
-        paid = self._record.begin(epsilon=self.plan.epsilon, what=side)
-        draws = self._made(paid)
-        if self._file is not None:
-            self._file.write(self._record.state(draws.secret))
-        return paid, draws
+            self._paid: PaidGate = _going_on(held, earlier, settings)
+            counts = self._paid.counts
+            secret = {"secret": held.noise, "asked": counts.asked, "positives": counts.above}
+            self._draws = self._made(secret)
+        else:
+            if self._file is not None:
+                self._file.make_ready()
+            what = f"{plan.method}, fires {fires} {threshold}, cutoff {plan.cutoff}"
+            charged: dict[str, Any] = {"epsilon": plan.epsilon, "refund": refund and not not_private}
+            self._paid = pay_for_gate(ledger, title=title, what=what, terms=settings, **charged)
+            self._draws = self._made({})
+            if self._file is not None and isinstance(self._paid, DurableGate):
+                entry = self._paid.entry.number
+                self._file.write(AlertState(entry, self._paid.ledger.dataset, settings, self._draws.secret))
+        self._last = max(self._answers, default=-1)
 
-    def _made(self, paid: Charge, **held: Any) -> Draws:
-        options: dict[str, Any] = {"sign": self._sign, "paid": paid, "refund": self._refund, "noise": self._noise}
-        if self.plan.method == "gate":
-            return GateDraws(self.plan, held=held, **options)
-        return CountDraws(self.plan, **options)
+    @classmethod
+    def preview(
+        cls,
+        *,
+        threshold: int,
+        cutoff: int,
+        epsilon: Number,
+        windows: TimeWindows | None = None,
+        windows_per_user: int | None = None,
+        most_windows: int | None = None,
+        fires: Literal["above", "below"] = "above",
+        closes: Literal["above", "rarer"] = "above",
+        method: Method = "auto",
+        name: object = "alert",
+        about: object = "people",
+        ledger: object = None,
+        state: object = None,
+        refund: object = True,
+        source: object = None,
+        not_private: object = False,
+    ) -> Preview:
+        """What an alert with these parameters would be good for: nothing is drawn, charged or looked at.
+
+        They are those of the alert; the last seven change nothing. ``quiet_cost`` is what windows cost that never
+        fire, however many, and ``margin_all`` the margin at which all windows are right at once, with 95 %; None where
+        nobody said how many there are.
+
+        >>> import sparsegate as sg
+        >>> preview = sg.uses.Alert.preview(threshold=100, cutoff=10, epsilon=0.5, windows_per_user=3)
+        >>> preview.method, preview.margin
+        ('counts', 15)
+        >>> print(preview.statement)
+        a noisy count of every window: right with 95 % for a count 15 or more from the threshold (gate 43; noisy ...
+        """
+        return AlertPlan.of(
+            threshold, cutoff, epsilon, windows, windows_per_user, most_windows, fires, closes, method
+        ).preview()
+
+    def _earlier(self, ledger: Spender | None, title: str, asks: Mapping[str, Any]) -> list[DurableGate]:
+        """The gates of alerts of this name; what they answered is answered."""
+        if not is_ledger(ledger):
+            return []
+        with ledger.database.reading() as connection:
+            gates = ledger.gates(connection, title)
+        for gate in gates:
+            if other := [word for word, value in asks.items() if gate.terms.get(word) != value]:
+                rule = f"must be new where {', '.join(other)} changes: another alert of this name is on the ledger"
+                raise ParameterError("name", rule, title, "pass another name=")
+            self._answers |= {part["window"]: AlertAnswer(**part) for part in gate.answers()}
+        return gates
+
+    def _made(self, held: dict[str, Any]) -> _Gate | _Counts:
+        if self._plan.method == "gate":
+            return _Gate(self._plan, sign=self._sign, noise=self._noise, held=held)
+        return _Counts(self._plan, sign=self._sign, noise=self._noise)
 
     @own_settings
     def ask(self, window: int, count: int) -> AlertAnswer:
@@ -712,8 +549,8 @@ class Alert(Uncopied):
             self._refuse()
         with self._lock:
             self._stop_if_lost()
-            if (given := self._record.answers.get(int(window))) is not None:
-                return given
+            if (answered := self._answers.get(int(window))) is not None:
+                return answered
             if self.closed:
                 self._refuse()
             if window <= self._last:
@@ -721,7 +558,8 @@ class Alert(Uncopied):
             try:
                 self._unsaid = True  # from before it is drawn until it is stored
                 answer = self._draws.answer(int(window), int(count))
-                self._record.keep(answer)
+                self._paid.keep(answer.to_dict(), above=answer.fired)
+                self._answers[answer.window] = answer  # from now on it is given again
                 self._last = int(window)
                 self._unsaid = False
             finally:
@@ -764,7 +602,7 @@ class Alert(Uncopied):
         while self._next < closed and not self.closed:
             window, self._next = self._next, self._next + 1
             count = self._counted().take(window)
-            if window not in self._record.answers and window > self._last:
+            if window not in self._answers and window > self._last:
                 yield self.ask(window, count)
 
     def _counted(self) -> PeopleInWindows:
@@ -775,7 +613,7 @@ class Alert(Uncopied):
     @property
     def answers(self) -> Mapping[int, AlertAnswer]:
         """Every answer that an alert of this name has given, by its window."""
-        return MappingProxyType(self._record.answers)
+        return MappingProxyType(self._answers)
 
     @property
     def next_window(self) -> int:
@@ -785,32 +623,31 @@ class Alert(Uncopied):
     @property
     def entry(self) -> int | None:
         """The number of its entry on the ledger; None without one."""
-        number = getattr(self._charge.entry, "number", None)
-        return number if isinstance(number, int) else None
+        return self._paid.entry.number if isinstance(self._paid, DurableGate) else None
 
     @property
     def closed(self) -> bool:
         """Whether it answers no more."""
-        full = self._most is not None and self._record.asked >= self._most
+        full = self._plan.most_windows is not None and self._paid.counts.asked >= self._plan.most_windows
         return bool(self._stopped) or full or self._born != MARK[0] or self._draws.closed
 
     @property
     def remaining(self) -> int | None:
         """How often it can still fire, of a gate that closes on the rarer answer how often that; None: no limit."""
-        asked, fired = self._record.asked, self._record.fired
-        if self.plan.method == "counts":
+        counts = self._paid.counts
+        if self._plan.method == "counts":
             return None
-        return self.plan.cutoff - (min(fired, asked - fired) if self._rarer else fired)
+        return self._plan.cutoff - (min(counts.above, counts.below) if self._rarer else counts.above)
 
     @property
     def epsilon(self) -> Fraction:
         """What is charged while it may answer."""
-        return self.plan.epsilon
+        return self._plan.epsilon
 
     @property
     def spent(self) -> Fraction:
         """What the answers so far have cost: a function of what was released."""
-        return self._draws.cost(asked=self._record.asked, fired=self._record.fired)
+        return self._paid.counts.cost(self._draws.loss)
 
     def margin(self, confidence: float = CONFIDENCE, *, windows: int | None = None) -> int:
         """How far from the threshold a count must be to be answered rightly with this probability.
@@ -818,14 +655,13 @@ class Alert(Uncopied):
         With ``windows`` how far all the counts of this many windows must be, to be answered rightly all of them.
         """
         most = None if windows is None else exact_count(windows, "windows")
-        return self._draws.margin(confidence, windows=most)
+        return self._plan.margin(confidence, windows=most)
 
     def facts(self) -> dict[str, float]:
         """Numbers for whoever watches the alert itself: released facts and public numbers, and nothing else."""
-        record = self._record
         return {
-            "windows_answered": len(record.answers),
-            "windows_fired": sum(answer.fired for answer in record.answers.values()),
+            "windows_answered": len(self._answers),
+            "windows_fired": sum(answer.fired for answer in self._answers.values()),
             "epsilon_reserved": float(self.epsilon),
             "epsilon_spent": float(self.spent),
             "closed": float(self.closed),
@@ -848,8 +684,8 @@ class Alert(Uncopied):
             if self._lost:
                 return
         if self._file is not None:
-            self._file.end()
-        self._draws.close(asked=self._record.asked, fired=self._record.fired)
+            self._file.forget()
+        self._paid.close(self.spent)
 
     def __enter__(self) -> Self:
         return self
@@ -865,9 +701,40 @@ class Alert(Uncopied):
         if self._born != MARK[0]:
             why = "it belongs to another process"
         elif not why:
-            why = "it has fired as often as it may" if self._draws.closed else f"all {self._most} windows are answered"
+            why = (
+                "it has fired as often as it may"
+                if self._draws.closed
+                else f"all {self._plan.most_windows} windows are answered"
+            )
         raise GateClosed(f"this alert is closed: {why}; make another, which spends a new epsilon, to ask on")
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else "open"
-        return f"<Alert: {self.plan.method}, {self._record.asked} windows, {self._record.fired} fired, {state}>"
+        return (
+            f"<Alert: {self._plan.method}, {self._paid.counts.asked} windows, {self._paid.counts.above} fired, {state}>"
+        )
+
+
+def _state_file(path: object, ledger: Spender | None) -> StateFile:
+    if not isinstance(path, str | Path) or not str(path):
+        raise ParameterError("state", "must be the path of a file", path)
+    if not is_ledger(ledger):
+        raise ParameterError("state", "needs a ledger, which says what was answered", next_step="pass ledger=")
+    return StateFile(path)
+
+
+def _going_on(held: AlertState, earlier: list[DurableGate], settings: Mapping[str, Any]) -> DurableGate:
+    """The gate of a state file, which must be one of this alert, and have an end to come."""
+    if other := sorted(
+        key for key in settings.keys() | held.settings.keys() if settings.get(key) != held.settings.get(key)
+    ):
+        rule = f"must be that of an alert with the same settings, and {', '.join(other)} differs"
+        raise ParameterError("state", rule, next_step="give the settings back, or another state= file")
+    gate = next((gate for gate in earlier if gate.entry.number == held.entry), None)
+    if gate is None or held.dataset != gate.ledger.dataset:
+        raise ParameterError("state", "must belong to this ledger", next_step="give the ledger it was made with")
+    gone = settings["method"] == "gate" and not held.noise
+    if gate.closed or gate.given_back or gone:
+        why = gate.closed or "its noise is gone, or it gave back what it did not cost"
+        raise GateClosed(f"this alert is closed: {why}; remove the state file, and a new one is charged")
+    return gate

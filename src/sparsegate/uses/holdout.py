@@ -76,16 +76,17 @@ from __future__ import annotations
 import math
 import threading
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, Self
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsegate.budget import Budget, Charge, Number, Spender, charge, exact_count, exact_epsilon
+from sparsegate.budget import Budget, Number, Spender, charge, exact_count, exact_epsilon
 from sparsegate.display.charts import bar_chart
 from sparsegate.display.plain import exact_text, plain
 from sparsegate.display.sheet import Sheet
@@ -97,6 +98,7 @@ from sparsegate.gates.gate import Gate
 from sparsegate.gates.laplace import error_bar
 from sparsegate.gates.lattice import exact_number
 from sparsegate.gates.variants import VARIANTS, Noise, Released
+from sparsegate.ledger.gate import AnswerCounts, DurableGate, PaidGate, is_ledger
 from sparsegate.noise import Source
 from sparsegate.noise.own_settings import own_settings
 from sparsegate.noise.sources import MARK, Uncopied, birthmark
@@ -106,7 +108,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from sqlalchemy import Connection
 
-    from sparsegate.ledger.account import Entry, Statement
     from sparsegate.ledger.ledger import Ledger
 
 
@@ -334,33 +335,7 @@ def _coins(amount: Fraction) -> Fraction:
     return math.floor(amount / _COIN) * _COIN
 
 
-_KIND = "holdout"
 _LONGEST_NAME = 100
-
-
-class Account(Protocol):
-    """What paid for one gate: how many answers, by which charge, and where they are stored."""
-
-    cutoff: int
-    left: Fraction
-    """What this name had left before the gate was charged."""
-    paid_by: Counter[str]
-    """How many paid answers each has got who gave a name, under this name of the holdout, restarts and all."""
-
-    def keep(self, value: float, by: str | None) -> None:
-        """Store a paid answer before anybody sees it; raise where it must not be seen."""
-
-    def give_back(self, spent: Fraction) -> None:
-        """Give back all of the charge but this."""
-
-
-def open_account(ledger: Spender | None, name: str, terms: HoldoutTerms, *, refund: bool) -> Account:
-    """Charge a gate: for what is left under this name where the ledger can be read, else for everything."""
-    check_name(name, "name")
-    if ledger is None or not _remembers(ledger):
-        paid = charge(ledger, epsilon=terms.epsilon, what=_what(name, terms, terms.cutoff))
-        return _Plain(terms.cutoff, terms.epsilon, Counter(), paid, terms.epsilon, [paid] if refund else [])
-    return _Remembered.opened(ledger, name, terms, refund=refund)  # type: ignore[arg-type]
 
 
 def check_name(name: object, parameter: str) -> None:
@@ -370,130 +345,71 @@ def check_name(name: object, parameter: str) -> None:
         raise ParameterError(parameter, rule, name, f"leave it out, or pass for instance {parameter}='leaderboard'")
 
 
-def _remembers(ledger: object) -> bool:
-    """Whether it is a ledger itself, and no account of the caller's own or a charge reserved for one release."""
-    if not hasattr(ledger, "database"):  # what loads a database need not be loaded to see that
-        return False
-    from sparsegate.ledger.ledger import Ledger
+@dataclass(frozen=True, kw_only=True)
+class _Account:
+    """What paid for one gate: for how many answers, and what its name had left before and who was paid under it."""
 
-    return isinstance(ledger, Ledger)
-
-
-def _what(name: str, terms: HoldoutTerms, cutoff: int) -> str:
-    return (
-        f"{_KIND} {name!r}: {cutoff} paid answers, each epsilon {exact_text(terms.price)}, size {terms.size}, "
-        f"threshold {terms.threshold:g}"
-    )
-
-
-@dataclass
-class _Charged:
-    """One gate, what was charged for it, and who gives that back: nobody, where privacy was waived."""
-
+    gate: PaidGate
     cutoff: int
     left: Fraction
     paid_by: Counter[str]
-    charge: Charge
-    whole: Fraction
-    returns: list[Charge]
-
-    def give_back(self, spent: Fraction) -> None:
-        """Once, or again where the ledger could not be written."""
-        rest = self.whole - spent
-        try:
-            charge = self.returns.pop()  # of two threads one gets it
-        except IndexError:
-            return
-        if not charge.give_back(rest):
-            self.returns.append(charge)
-
-
-class _Plain(_Charged):
-    """No ledger, or an account of the caller's own: one gate, and nothing is remembered."""
-
-    def keep(self, value: float, by: str | None) -> None:
-        self.charge.keep({"release": _KIND, **_part(value, by)})
-        self.paid_by.update([] if by is None else [by])
-
-
-@dataclass
-class _Remembered(_Charged):
-    """A gate in a ledger, beside those of the same name that were there before."""
-
-    ledger: Ledger
-    entry: Entry
 
     @classmethod
-    def opened(cls, ledger: Ledger, name: str, terms: HoldoutTerms, *, refund: bool) -> _Remembered:
-        from sparsegate.ledger.account import Amount
-        from sparsegate.ledger.ledger import add_part
-
+    def open(cls, ledger: Spender | None, name: str, terms: HoldoutTerms, *, refund: bool) -> _Account:
+        """Charge a gate: for what is left under this name where the ledger can be read, else for everything."""
+        check_name(name, "name")
+        title, paid_by = f"holdout {name!r}", Counter[str]()
+        if not is_ledger(ledger):
+            paid = charge(ledger, epsilon=terms.epsilon, what=f"{title}: {_what(terms, terms.cutoff)}")
+            gate = PaidGate(paid, terms.epsilon, refund=refund, counts=AnswerCounts(asked=1))
+            return cls(gate=gate, cutoff=terms.cutoff, left=terms.epsilon, paid_by=paid_by)
         with ledger.database.writing() as connection:
-            counted, paid_by = _counted(ledger, connection, name, terms)
-            left = terms.epsilon - counted
+            left = terms.epsilon
+            for before in ledger.gates(connection, title):
+                _check_terms(name, before.terms, terms)
+                _take_over(ledger, connection, before, terms)
+                left -= before.epsilon - before.given_back
+                paid_by.update(part["by"] for part in before.answers() if "by" in part)
             cutoff = terms.affordable(left)
             if cutoff:
-                amount = Amount(epsilon=terms.cost(cutoff))
-                entry = ledger.charge(connection, amount, _what(name, terms, cutoff))
-                start = {"release": _KIND, "name": name, "refund": refund, "terms": terms.public(), "cutoff": cutoff}
-                add_part(connection, entry.number, start)
+                opened = ledger.open_gate(
+                    connection,
+                    epsilon=terms.cost(cutoff),
+                    what=f"{title}: {_what(terms, cutoff)}",
+                    title=title,
+                    terms={"terms": terms.public(), "answers": cutoff},
+                    refund=refund,
+                    reserved=1,
+                )
         if not cutoff:  # out here: what was given back stays so
             raise GateClosed(
                 f"the holdout {name!r} is used up: epsilon {exact_text(max(left, Fraction(0)))} of "
                 f"{exact_text(terms.epsilon)} is left, and a gate with one paid answer costs "
                 f"{exact_text(terms.cost(1))}; use fresh data, or another name, which spends a new budget"
             )
-        paid = Charge(ledger, entry)
-        return cls(cutoff, left, paid_by, paid, amount.epsilon, [paid] if refund else [], ledger, entry)
+        return cls(gate=opened, cutoff=cutoff, left=left, paid_by=paid_by)
 
     def keep(self, value: float, by: str | None) -> None:
-        from sparsegate.ledger.ledger import add_part, read_spent
-
-        kept = False
-        with self.ledger.database.writing() as connection:
-            over = _statement(self.ledger, connection).refund_of(self.entry.number) is not None
-            if not over and read_spent(self.ledger.database, connection, self.entry.number) == self.entry:
-                add_part(connection, self.entry.number, _part(value, by))
-                kept = True
-        if not kept:
-            raise GateClosed("this holdout goes on in another process, which has its budget now; go on there")
+        """Store a paid answer before anybody sees it; raise where it must not be seen."""
+        self.gate.keep({"paid": value} | ({} if by is None else {"by": by}), above=True)
         self.paid_by.update([] if by is None else [by])
 
 
-def _part(value: float, by: str | None) -> dict[str, Any]:
-    return {"paid": value} | ({} if by is None else {"by": by})
+def _what(terms: HoldoutTerms, cutoff: int) -> str:
+    price = f"{cutoff} paid answers, each epsilon {exact_text(terms.price)}"
+    return f"{price}, size {terms.size}, threshold {terms.threshold:g}"
 
 
-def _statement(ledger: Ledger, connection: Connection) -> Statement:
-    from sparsegate.ledger.ledger import read_statement
-
-    return read_statement(ledger.database, connection, ledger.dataset)
-
-
-def _counted(ledger: Ledger, connection: Connection, name: str, terms: HoldoutTerms) -> tuple[Fraction, Counter[str]]:
-    """What the gates of this name count for, after those that nobody closed gave back what they can; and to whom."""
-    from sparsegate.ledger.ledger import read_parts
-
-    statement, counted, paid_by = _statement(ledger, connection), Fraction(0), Counter[str]()
-    begins = f"{_KIND} {name!r}: "
-    for entry in statement.entries:
-        if not (entry.kind.spends and entry.what.startswith(begins)):
-            continue
-        start, *paid = list(read_parts(ledger.database, connection, entry.number).values()) or [{}]
-        _check_terms(name, start, terms)
-        paid_by.update(part["by"] for part in paid if "by" in part)
-        back = statement.refund_of(entry.number)
-        if back is None and start["refund"] and not statement.restored_after(entry.number):
-            rest = entry.amount.epsilon - terms.cost(min(len(paid) + 1, start["cutoff"]))
-            back = ledger.refund(connection, entry.number, rest)
-        counted += entry.amount.epsilon - (back.amount.epsilon if back is not None else 0)
-    return counted, paid_by
+def _take_over(ledger: Ledger, connection: Connection, gate: DurableGate, terms: HoldoutTerms) -> None:
+    """Close a gate that nobody closed, and give back what it did not cost; one ABOVE more counts than is stored."""
+    if not gate.closed and gate.refund:
+        cost = gate.counts.cost(lambda below, above: terms.cost(min(above, gate.terms["answers"])))
+        ledger.close_gate(connection, gate, "it was opened again", cost)
 
 
-def _check_terms(name: str, start: dict[str, Any], terms: HoldoutTerms) -> None:
-    held, given = start.get("terms"), terms.public()
-    if held != given or start.get("name") != name:
-        other = [key for key in given if not isinstance(held, dict) or held.get(key) != given[key]]
+def _check_terms(name: str, held: Mapping[str, Any], terms: HoldoutTerms) -> None:
+    public = terms.public()
+    if other := [key for key in public if held["terms"].get(key) != public[key]]:
         rule = f"must be that of a holdout with the same terms; {name!r} has another {', '.join(other)} in this ledger"
         raise ParameterError("name", rule, next_step="pass its own terms, or another name, which spends a new budget")
 
@@ -606,7 +522,7 @@ class Holdout(Uncopied):
         "process (n_jobs=1, or threads), or open it again by its name"
     )
 
-    __slots__ = ("_account", "_born", "_gate", "_kept", "_lock", "_lost", "_margins", "_name", "_terms", "_unsaid")
+    __slots__ = ("_account", "_born", "_gate", "_lock", "_lost", "_margins", "_name", "_terms", "_unsaid")
 
     @own_settings
     def __init__(
@@ -631,9 +547,9 @@ class Holdout(Uncopied):
         noise = trusted_source(source, not_private)
         _warn_of_noise(terms)
         self._terms, self._name, self._lock, self._born = terms, name, threading.Lock(), birthmark()
-        self._kept, self._lost, self._unsaid = 0, False, False
+        self._lost, self._unsaid = False, False
         self._margins = {paid: terms.margin(paid=paid) for paid in (False, True)}
-        self._account = open_account(ledger, name, terms, refund=not not_private)
+        self._account = _Account.open(ledger, name, terms, refund=not not_private)
         made = terms.calibration(self._account.cutoff, not_private=not_private)
         self._gate = Gate(
             made,
@@ -678,7 +594,6 @@ class Holdout(Uncopied):
         else:
             said = self._scored(self._terms.value(outcome.estimate), paid=True)
             self._account.keep(said.value, by)
-            self._kept += 1
         self._unsaid = False
         return said
 
@@ -734,7 +649,9 @@ class Holdout(Uncopied):
 
     def _cost(self, *, lost: bool) -> Fraction:
         if lost:
-            return self._terms.cost(min(max(self._gate.positives, self._kept + 1), self._account.cutoff))
+            return self._terms.cost(
+                min(max(self._gate.positives, self._account.gate.counts.above + 1), self._account.cutoff)
+            )
         return self._terms.cost(self._gate.positives) if self._gate.spent else Fraction(0)
 
     @property
@@ -750,7 +667,7 @@ class Holdout(Uncopied):
         """Say nothing more, and give back to the ledger what the scores did not cost."""
         if self._born == MARK[0]:
             self._gate.close()
-            self._account.give_back(self._cost(lost=self._lost or self._unsaid))
+            self._account.gate.close(self._cost(lost=self._lost or self._unsaid))
 
     def __enter__(self) -> Self:
         return self

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.support.browsing import ask, browsing, fill_gate, go, many_gates, needs_browser, sign_in, tab
+from tests.support.browsing import ask, browsing, fill_gate, go, needs_browser, sign_in, tab
+from tests.support.pretend_service import copy_gate
 from tests.support.serving import MANY, NOBODY, Service, listening, serving, visits
 
 pytestmark = needs_browser
@@ -150,7 +151,7 @@ def test_open_and_closed_gates_are_told_apart_and_found_by_words(page: Any, serv
 
 
 def test_three_hundred_gates_stay_usable(page: Any, service: tuple[Service, str]) -> None:
-    many_gates(service[0].keeper.ledger.database, service[0].open_gate(), 300)
+    copy_gate(service[0].keeper.ledger.database, service[0].open_gate(), 300)
     go(page, "#/me")
     began = time.monotonic()
     go(page, "#/gates")

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from sparsegate.errors import ParameterError
+import sparsegate as sg
 from sparsegate.gates.bounds import tight_loss
 from sparsegate.gates.sparse_vector import gate_calibration
 from sparsegate.gates.variants import Scales
 from sparsegate.privacy import loss, worst_case
 from sparsegate.privacy.loss import worst_outcome
 from sparsegate.privacy.model import build
-from sparsegate.uses.alerts import plan_alert
+from sparsegate.uses.alerts import AlertPlan
 
 
 def counts_law(counts: tuple[int, ...], scale: Fraction, said: tuple[int, ...]) -> float:
@@ -27,26 +27,22 @@ def counts_law(counts: tuple[int, ...], scale: Fraction, said: tuple[int, ...]) 
 
 
 @pytest.mark.parametrize("closes", ["above", "rarer"])
-def test_the_gate_costs_epsilon_for_a_person_in_every_window_and_a_twin_with_less_noise_more(closes: str) -> None:
-    chosen = plan_alert(threshold=0, cutoff=2, epsilon=1, closes=closes)
-    made = gate_calibration(**chosen.gate_options)
+def test_the_gate_costs_epsilon_for_a_person_in_every_window_and_a_twin_with_less_noise_more(closes) -> None:
+    made = gate_calibration(**AlertPlan.of(0, 2, 1, closes=closes).gate_options)
     public = {"cutoff": 2, "monotonic": True, "scales": made.scales, "noise": "lattice", "sensitivity": 1}
     worst = worst_case(made.row, cutoff=2, monotonic=True, scales=made.scales)
     assert worst.tight == pytest.approx(1)
     assert 0.99 <= worst.loss <= 1 + 1e-9
     # On the lattice, as it runs: forty windows, a person in all of them, the last two fire.
     here, there, said = [0] * 42, [1] * 42, [False] * 40 + [True] * 2
-    found = loss(made.row, here, there, said, **public)
-    assert 0.3 < found <= 1 + 1e-9
+    assert 0.3 < loss(made.row, here, there, said, **public) <= 1 + 1e-9
     twin = Scales(made.scales.threshold, made.scales.query * Fraction(4, 5), None)
     assert tight_loss(made.row, twin, cutoff=2, monotonic=True, queries=None) > Fraction(11, 10)
 
 
 @pytest.mark.parametrize("moved", [1, 2, 3])
-def test_noisy_counts_cost_epsilon_for_a_person_in_w_windows_and_more_in_one_more(moved: int) -> None:
-    chosen = plan_alert(threshold=5, cutoff=9, epsilon=1, windows_per_user=moved, method="counts")
-    scale = Fraction(moved)  # w / epsilon
-    windows = moved + 1
+def test_noisy_counts_cost_epsilon_for_a_person_in_w_windows_and_more_in_one_more(moved) -> None:
+    windows, scale = moved + 1, Fraction(moved)  # w / epsilon
     for with_person in product((0, 1), repeat=windows):
         here, there = (3,) * windows, tuple(3 + one for one in with_person)
         losses = [
@@ -55,7 +51,8 @@ def test_noisy_counts_cost_epsilon_for_a_person_in_w_windows_and_more_in_one_mor
         ]
         assert max(losses) == pytest.approx(sum(with_person) / moved)
         assert (max(losses) <= 1 + 1e-12) == (sum(with_person) <= moved)
-    assert [chosen.cost(asked=n) for n in (0, 1, 99)] == [0, Fraction(1, moved), 1]
+    alert = sg.uses.Alert(threshold=5, cutoff=9, epsilon=1, windows_per_user=moved, method="counts")
+    assert [alert._draws.loss(n, 0) for n in (0, 1, 99)] == [0, Fraction(1, moved), 1]
 
 
 def test_the_second_coupling_holds_on_a_laplace_gate_and_adds_nothing() -> None:
@@ -64,53 +61,39 @@ def test_the_second_coupling_holds_on_a_laplace_gate_and_adds_nothing() -> None:
     for moved in (1, 2):
         found = []
         for start in product((0, 6), repeat=4):
-            pair = (model.compare([q + by * (i < moved) for i, q in enumerate(start)], 0, None) for by in (0, 1))
-            here, there = pair
+            here, there = (model.compare([q + by * (i < moved) for i, q in enumerate(start)], 0, None) for by in (0, 1))
             found += [worst_outcome(here, there).loss, worst_outcome(there, here).loss]
         assert 0.9 * moved / 2 <= max(found) <= moved / 2 + 1e-9
 
 
-def test_the_margins_on_the_page_are_those_of_the_gates() -> None:
+def test_public_numbers_choose_and_the_margins_and_crossings_on_the_page_are_those_of_the_gates() -> None:
     page = (Path(__file__).parents[2] / "docs" / "how-to" / "alerts.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\d+) \| ([\d.]+) \| (\d+) \| ([\d.]+), up to w = (\d+) \|", page, re.MULTILINE)
     assert len(rows) == 6
-    for cutoff, margin, _, margin_all, crossing in rows:
-        given = {"threshold": 1, "cutoff": int(cutoff), "epsilon": 0.01, "most_windows": 288}
-        gate = plan_alert(**given, method="gate")
-        assert (round(gate.gate_margin / 100, 1), round(gate.margin_all / 100, 1)) == (float(margin), float(margin_all))
-        chosen = [plan_alert(**given, windows_per_user=int(crossing) + more).method for more in (0, 1)]
-        assert chosen == ["counts", "gate"]
+    for cutoff, margin, crossing, margin_all, crossing_all in rows:
+        made = {"threshold": 1, "cutoff": int(cutoff), "epsilon": 0.01}
+        gate = sg.uses.Alert.preview(**made, most_windows=288, method="gate")
+        assert (round(gate.margin / 100, 1), round(gate.margin_all / 100, 1)) == (float(margin), float(margin_all))
+        for bounds, most in ((made, crossing), (made | {"most_windows": 288}, crossing_all)):
+            chosen = [sg.uses.Alert.preview(**bounds, windows_per_user=int(most) + more).method for more in (0, 1)]
+            assert chosen == ["counts", "gate"]
 
 
-@pytest.mark.parametrize(("cutoff", "crossing"), [(1, 2), (5, 5), (10, 9), (25, 19), (50, 36), (100, 69)])
-@pytest.mark.parametrize("epsilon", [0.01, 0.5])
-def test_public_numbers_choose_and_the_methods_cross_where_the_page_says(cutoff, crossing, epsilon) -> None:
-    chosen = [
-        plan_alert(threshold=100, cutoff=cutoff, epsilon=epsilon, windows_per_user=w).method
-        for w in (crossing, crossing + 1)
-    ]
-    assert chosen == ["counts", "gate"]
-
-
-def test_a_quiet_year_costs_the_share_of_the_threshold_alone() -> None:
-    chosen = plan_alert(threshold=100, cutoff=10, epsilon=1)
-    made = gate_calibration(**chosen.gate_options)
-    assert chosen.quiet_cost == 1 / made.scales.threshold < Fraction(1, 5)
-    assert plan_alert(threshold=100, cutoff=10, epsilon=1, windows_per_user=1).quiet_cost == 1
-
-
-def test_few_windows_are_planned_for() -> None:
-    free = plan_alert(threshold=100, cutoff=10, epsilon=0.1)
-    few = plan_alert(threshold=100, cutoff=10, epsilon=0.1, most_windows=12, method="gate")
-    assert few.gate_margin < free.gate_margin
-    assert few.counts_margin is not None
-    assert free.counts_margin is None
-
-
-def test_the_choice_is_said_in_words() -> None:
-    said = plan_alert(threshold=100, cutoff=10, epsilon=0.5, windows_per_user=2).sentence
-    assert said.startswith("a noisy count of every window: right with 95 % for a count 10 or more from the threshold")
-    assert "gate 43" in said
+def test_a_preview_says_what_the_alert_will_and_few_windows_are_planned_for() -> None:
+    options = {"threshold": 100, "cutoff": 10, "epsilon": 0.5, "windows_per_user": 2, "ledger": "not looked at"}
+    preview = sg.uses.Alert.preview(**options)
+    said = "a noisy count of every window: right with 95 % for a count 10 or more from the threshold (gate 43; noisy"
+    assert preview.statement.startswith(said)
+    assert preview.alternatives == ({"method": "gate", "margin": 43}, {"method": "counts *", "margin": 10})
+    assert preview == sg.uses.Alert(**options | {"ledger": None}).plan
+    free, few = (
+        sg.uses.Alert.preview(threshold=9, cutoff=10, epsilon=1, method="gate", most_windows=n) for n in (None, 12)
+    )
+    assert few.margin < free.margin
+    assert free.margin_all is None
+    made = gate_calibration(**AlertPlan.of(100, 10, 1).gate_options)
+    assert free.quiet_cost == 1 / made.scales.threshold < Fraction(1, 5)
+    assert preview.quiet_cost == preview.epsilon
 
 
 @pytest.mark.parametrize(
@@ -126,9 +109,11 @@ def test_the_choice_is_said_in_words() -> None:
         ({"method": "counts"}, "method"),
         ({"method": "counts", "windows_per_user": 1, "closes": "rarer"}, "closes"),
         ({"closes": "never"}, "closes"),
+        ({"windows": "5m"}, "windows"),
+        ({"fires": "sideways"}, "fires"),
     ],
 )
 def test_what_is_wrong_is_named(options, parameter) -> None:
-    with pytest.raises(ParameterError) as refused:
-        plan_alert(**{"threshold": 100, "cutoff": 10, "epsilon": 1, **options})
+    with pytest.raises(sg.ParameterError) as refused:
+        sg.uses.Alert.preview(**{"threshold": 100, "cutoff": 10, "epsilon": 1, **options})
     assert refused.value.parameter == parameter

@@ -1,0 +1,149 @@
+"""A durable gate: what was charged for it, what it has said, and what goes back at its end, whatever crashes.
+
+It is one entry of a ledger, which paid for the most that the gate can cost, and one row of the table ``gates``, which
+counts its answers. The service, ``Alert`` and ``Holdout`` all keep their gates in this way:
+
+1. *Charge, then draw*: the row is written in the transaction that charges the whole epsilon.
+2. *Count, then say*: an answer is counted, and stored, before anybody sees it.
+3. What is reserved and has no outcome counts as whichever answer is dearer, for ever: nobody knows what was said. A
+   service reserves each answer before it draws. A holdout keeps one reserved, so that its BELOWs touch no disk. An
+   alert reserves none: an answer that was drawn and not stored was seen by nobody.
+4. *Close, then give back*: a gate is closed for good, and gives back once, in one transaction.
+5. Of two processes that go on with one gate the store refuses the one that does not know all its answers.
+6. Restoring a backup closes every gate (``backup``).
+
+**Theorem.** What a gate has cost is at most L(m + i, k + u - i) for the worst i in 0..u, where m BELOW and k ABOVE were
+counted, u are reserved and have no outcome (``AnswerCounts.cost``), and exp(L(m, k)) bounds the likelihood ratio of
+every transcript of m BELOW and k ABOVE. The amount that it gives back, its epsilon less that, tells nothing that is not
+paid for. *Proof.* What was released is the transcript of the m + k answers, with nothing in the places of the other u.
+Its probability is the sum over the 2**u ways to fill them, each of which has a loss of at most L(m + i, k + u - i), so
+its loss is at most the largest of these. The amount is a function of (m, k, u) and of public numbers, and goes back
+when no answer is on its way any more: it is a function of what has left. []
+
+So whatever crashes, and in whatever order processes write, what has left costs at most what the ledger counts.
+Machine-checked: `released_is_counted_after_crashes`, `answers_that_left_are_counted` (proofs/ledger_answers.v).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
+
+from sparsegate.budget import Charge, Spender, charge, or_warn
+from sparsegate.errors import GateClosed
+
+if TYPE_CHECKING:
+    from sparsegate.ledger.account import Entry
+    from sparsegate.ledger.ledger import Ledger
+
+BY_HAND: Final = "it was closed by hand"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerCounts:
+    """How many answers a gate was ``asked`` for, and how many of these came out ``above`` and ``below``."""
+
+    asked: int = 0
+    above: int = 0
+    below: int = 0
+
+    @property
+    def unsettled(self) -> int:
+        """Answers without an outcome: under way, reserved, or lost."""
+        return self.asked - self.above - self.below
+
+    def cost(self, loss: Callable[[int, int], Fraction]) -> Fraction:
+        """What the gate has cost, where ``loss(below, above)`` is that of so many answers.
+
+        Machine-checked: `loss_bounds_every_transcript` (proofs/ledger_gates.v).
+        """
+        lost = self.unsettled
+        return max(loss(self.below + i, self.above + lost - i) for i in range(lost + 1))
+
+
+class PaidGate:
+    """A gate that is paid for. Without a ledger, or with an account of the caller's own, its answers are counted here.
+
+    ``epsilon`` is what was charged; without ``refund`` none of it goes back.
+    """
+
+    def __init__(self, paid: Charge, epsilon: Fraction, *, refund: bool, counts: AnswerCounts | None = None) -> None:
+        self.epsilon, self.refund, self.counts = epsilon, refund, counts or AnswerCounts()
+        self._paid, self._endings = paid, [True]
+
+    def keep(self, answer: Mapping[str, Any], *, above: bool) -> None:
+        """Count and store an answer, before anybody sees it: where this raises, nobody may."""
+        now = self.counts
+        after = replace(now, asked=now.asked + 1, above=now.above + above, below=now.below + (not above))
+        self._store(answer, after)
+        self.counts = after
+
+    def close(self, cost: Fraction) -> None:
+        """End the gate, and give back all but its cost: once, or again where the ledger could not be written."""
+        try:
+            self._endings.pop()  # of two threads one gets it
+        except IndexError:
+            return
+        if not self._end(cost):
+            self._endings.append(True)
+
+    def _store(self, answer: Mapping[str, Any], after: AnswerCounts) -> None:
+        self._paid.keep(answer)
+
+    def _end(self, cost: Fraction) -> bool:
+        """Whether it is over; False: it may be tried again."""
+        return not self.refund or self._paid.give_back(self.epsilon - cost)
+
+
+class DurableGate(PaidGate):
+    """A gate of a ledger. ``closed`` says why it has ended; empty: it has not."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        entry: Entry,
+        *,
+        terms: Mapping[str, Any],
+        counts: AnswerCounts,
+        refund: bool,
+        closed: str = "",
+        given_back: Fraction = Fraction(0),
+    ) -> None:
+        super().__init__(Charge(ledger, entry), entry.amount.epsilon, refund=refund, counts=counts)
+        self.ledger, self.entry, self.terms = ledger, entry, terms
+        self.closed, self.given_back = closed, given_back
+
+    def answers(self) -> tuple[dict[str, Any], ...]:
+        """All that was stored of what it has said."""
+        return self.ledger.release(self.entry.number).gave
+
+    def _store(self, answer: Mapping[str, Any], after: AnswerCounts) -> None:
+        with self.ledger.database.writing() as connection:
+            self.ledger.count_answer(connection, self, after, answer)
+
+    def _end(self, cost: Fraction) -> bool:
+        def end() -> None:
+            # Where another process went on with it, or ended it, what is left is that one's to give back.
+            with suppress(GateClosed), self.ledger.database.writing() as connection:
+                self.ledger.close_gate(connection, self, BY_HAND, cost)
+
+        return or_warn("what this did not cost stays spent", end)
+
+
+def is_ledger(account: object) -> TypeGuard[Ledger]:
+    """Whether an account keeps durable gates: a ledger itself, and no charge reserved on one."""
+    return hasattr(account, "open_gate")  # what loads a database need not be loaded to see that
+
+
+def pay_for_gate(
+    account: Spender | None, *, epsilon: Fraction, title: str, what: str, terms: Mapping[str, Any], refund: bool
+) -> PaidGate:
+    """Charge a gate: a durable one on a ledger, found again by its title."""
+    what = f"{title}: {what}"
+    if not is_ledger(account):
+        return PaidGate(charge(account, epsilon=epsilon, what=what), epsilon, refund=refund)
+    with account.database.writing() as connection:
+        return account.open_gate(connection, epsilon=epsilon, what=what, title=title, terms=terms, refund=refund)
