@@ -226,7 +226,7 @@ def serve(
     for module in ("sqlalchemy", "fastapi", "uvicorn"):
         load_extra(module, extra="serve")
     from sparsegate.service import shown_sizes
-    from sparsegate.service.client.remote import is_loopback
+    from sparsegate.service.client.client import is_loopback
     from sparsegate.service.data.copying import FillTerms
     from sparsegate.service.data.dataset import ServedTable, TableSource
     from sparsegate.service.data.declared_types import read_declarations

@@ -24,9 +24,7 @@ from sparsegate import (
     TableError,
 )
 from sparsegate.errors import ConditionError, KeyReused, OutcomeLost, QuotaExceeded, ServiceError, UnknownGate
-from sparsegate.service.client.async_client import AsyncClient, connect_async
-from sparsegate.service.client.client import Client, connect
-from sparsegate.service.client.remote import settings
+from sparsegate.service.client.client import AsyncClient, Client, connect, connect_async, settings
 
 TOKEN = "sg_" + "s" * 43
 URL = "https://service.example"
@@ -201,7 +199,7 @@ def pauses(monkeypatch):
 
     # The module's own name, not the module: a service that still runs in a thread here goes on sleeping.
     monkeypatch.setattr("sparsegate.service.client.client.time", SimpleNamespace(sleep=slept.append))
-    monkeypatch.setattr("sparsegate.service.client.async_client.anyio", SimpleNamespace(sleep=later))
+    monkeypatch.setattr("sparsegate.service.client.client.anyio", SimpleNamespace(sleep=later))
     return slept
 
 
@@ -336,3 +334,33 @@ def test_a_name_that_is_no_gates_reaches_no_other_address():
     with pytest.raises(SparsegateError, match="id must be the name of a gate"):
         server.client().gate("../budget")
     assert server.requests == []
+
+
+@pytest.mark.parametrize("url", ["http://service.example", "http://192.0.2.1:8460", "http://localhost.example"])
+def test_a_token_does_not_travel_in_the_clear(url):
+    for start in (connect, connect_async):
+        with pytest.raises(ParameterError, match="url must be https for another machine"):
+            start(url, TOKEN)
+    connect(url, TOKEN, insecure=True).close()
+
+
+@pytest.mark.parametrize(
+    "url", ["http://localhost:1", "http://127.0.0.9", "http://[::1]:8460", "https://service.example/a"]
+)
+def test_a_url_of_this_machine_or_over_tls_is_taken(url):
+    connect(url, TOKEN).close()
+
+
+@pytest.mark.parametrize(
+    "url", ["", "service.example", "ftp://x", "https://me:secret@x", "https://x?y", "https://x:y", None]
+)
+def test_a_url_that_is_none_is_refused(url):
+    with pytest.raises(ParameterError, match="url must be http") as refused:
+        connect(url, TOKEN)
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("option", "value"), [("timeout", 0), ("retries", -1), ("retries", 1.5)])
+def test_a_wrong_option_is_refused(option, value):
+    with pytest.raises(ParameterError, match=f"{option} must be"):
+        connect(URL, TOKEN, **{option: value})

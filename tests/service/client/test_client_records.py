@@ -11,11 +11,8 @@ import pytest
 from tests.support.serving import MANY, NOBODY, listening, serving, visits
 
 from sparsegate.errors import QuotaExceeded, ServiceError
-from sparsegate.service.client import async_client, client
-from sparsegate.service.client.async_client import AsyncClient, connect_async
 from sparsegate.service.client.calls import Patience
-from sparsegate.service.client.client import Client, connect
-from sparsegate.service.client.remote import settings
+from sparsegate.service.client.client import AsyncClient, Client, connect, connect_async, settings
 
 NUMBERS = {"threshold": 100, "cutoff": 3, "epsilon": 100}
 
@@ -35,8 +32,6 @@ def owner(live):
 
 @pytest.fixture(autouse=True)
 def small_pages(monkeypatch):
-    for module in (client, async_client):
-        monkeypatch.setattr(module, "PAGE", 2)
     monkeypatch.setattr("sparsegate.service.client.calls.PAGE", 2)
 
 
@@ -187,7 +182,7 @@ def test_a_client_that_was_told_how_long_to_wait_does_that():
 
 def test_an_answer_that_took_too_long_is_asked_for_under_its_key(monkeypatch):
     at_once = SimpleNamespace(sleep=lambda seconds: asyncio.sleep(0))
-    monkeypatch.setattr("sparsegate.service.client.async_client.anyio", at_once)
+    monkeypatch.setattr("sparsegate.service.client.client.anyio", at_once)
     server = Slow(lost=2)
 
     async def talk():

@@ -107,7 +107,7 @@ def test_every_problem_is_in_the_docs_and_is_raised_as_they_say() -> None:
     assert told.keys() == sorts.keys()
     for kind, sort in sorts.items():
         heard = Heard(status=sort.status, content=json.dumps(sort.body()).encode())
-        steps = exchange(Call(method="GET", path="v1/gates", read=list), retries=0, patience=Patience(1.0))
+        steps = exchange(Call(path="v1/gates", read=list), retries=0, patience=Patience(1.0))
         next(steps)
         with pytest.raises(SparsegateError) as raised:
             steps.send(heard)

@@ -5,7 +5,6 @@ from sparsegate.errors import load_extra
 # Loaded here, so that whoever lacks httpx is told what to install.
 load_extra("httpx", extra="serve")
 
-from sparsegate.service.client.async_client import connect_async  # noqa: E402
-from sparsegate.service.client.client import connect  # noqa: E402
+from sparsegate.service.client.client import connect, connect_async  # noqa: E402
 
 __all__ = ["connect", "connect_async"]

@@ -2,24 +2,21 @@
 
 A ``Call`` is one thing that is wanted, under one idempotency key. ``exchange`` sends it, waits and sends it again
 until there is an answer: a generator that says what to do next, so that one piece of code serves a client that blocks
-and one that awaits.
-
-What a client is told about gates, answers, tokens and who asked: records, and the calls that bring them.
+and one that awaits. What comes back is read as records: answers, tokens, previews, what is served.
 """
 
 from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, Final, Generic, TypeVar
-from urllib.parse import quote
 
-from sparsegate.budget import Number, exact_epsilon
+from sparsegate.budget import exact_epsilon
 from sparsegate.conditions import Column, Schema
 from sparsegate.conditions import Kind as ColumnKind
 from sparsegate.display.plain import exact_text
@@ -69,9 +66,9 @@ class Heard:
 class Call(Generic[Result]):
     """One request. ``read`` makes a result of the body; ``refused`` hears of an error before it is raised."""
 
-    method: str
     path: str
     read: Callable[[Any], Result]
+    method: str = "GET"
     body: Mapping[str, Any] | None = None
     refused: Callable[[SparsegateError], None] = lambda error: None
     key: str = field(default_factory=lambda: str(uuid.uuid4()))
@@ -106,6 +103,11 @@ class Patience:
     def seconds(self, call: Call[Any]) -> float:
         """For one attempt. One that comes again under its key waits for the same answer, not for another D."""
         return TIMEOUT + 2 * (self.delay or 0.0) * call.delayed if self.told is None else self.told
+
+
+def look_at_data() -> Call[ServedData]:
+    """What is served; D is among it."""
+    return Call(path="v1/schema", read=read_served)
 
 
 def exchange(call: Call[Result], *, retries: int, patience: Patience) -> Generator[Step, Heard | None, Result]:
@@ -262,11 +264,6 @@ def read_served(body: Any) -> ServedData:
     return ServedData(dataset=body["dataset"], unit=body["unit"], delay=body["delay"], schema=schema)
 
 
-def look_at_data() -> Call[ServedData]:
-    """What is served."""
-    return Call(method="GET", path="v1/schema", read=read_served)
-
-
 def decimal(value: object, parameter: str) -> str:
     """An epsilon or a delta as it travels: a float stands for the decimal that it prints as."""
     return account_exact_text(exact_epsilon(value, parameter, zero=True))
@@ -367,69 +364,26 @@ def _named(record: Any, body: Mapping[str, Any]) -> dict[str, Any]:
     return known
 
 
-def _token(body: Mapping[str, Any]) -> RemoteToken:
+def read_token(body: Mapping[str, Any]) -> RemoteToken:
+    """A token."""
     quota = body["quota"]
     return RemoteToken(
         **_named(RemoteToken, body) | {"quota": None if quota is None else RemoteQuota(**_named(RemoteQuota, quota))}
     )
 
 
-def _preview(body: Mapping[str, Any]) -> RemotePreview:
+def read_preview(body: Mapping[str, Any]) -> RemotePreview:
+    """What a gate would be good for."""
     curve = tuple((point["epsilon"], point["margin"]) for point in body["curve"])
     by_cutoff = tuple((point["cutoff"], point["margin"]) for point in body.get("by_cutoff", ()))
     return RemotePreview(**_named(RemotePreview, body) | {"curve": curve, "by_cutoff": by_cutoff})
 
 
-def list_gates(closed: bool | None, after: str | None) -> Call[list[dict[str, Any]]]:
-    """A page of gates, newest first."""
-    wanted = [f"limit={PAGE}"]
-    wanted += [] if closed is None else [f"closed={str(closed).lower()}"]
-    wanted += [] if after is None else [f"after={after}"]
-    return Call(method="GET", path=f"v1/gates?{'&'.join(wanted)}", read=list)
+def read_answers(body: Sequence[Mapping[str, Any]]) -> list[RemoteAnswer]:
+    """A page of answers."""
+    return [RemoteAnswer(**_named(RemoteAnswer, each)) for each in body]
 
 
-def list_answers(gate: str, after: int) -> Call[list[RemoteAnswer]]:
-    """A page of answers, oldest first."""
-    path = f"v1/gates/{gate}/answers?after={after}&limit={PAGE}"
-    return Call(
-        method="GET", path=path, read=lambda body: [RemoteAnswer(**_named(RemoteAnswer, each)) for each in body]
-    )
-
-
-def list_activity(after: str | None) -> Call[list[RemoteAsk]]:
-    """A page of who asked what, newest first."""
-    path = f"v1/activity?limit={PAGE}" + ("" if after is None else f"&after={quote(after, safe='')}")
-    return Call(method="GET", path=path, read=lambda body: [RemoteAsk(**_named(RemoteAsk, each)) for each in body])
-
-
-def preview_gate(
-    threshold: int, cutoff: int, epsilon: Number, queries: int | None, noise: str, closes: str
-) -> Call[RemotePreview]:
-    """What a gate would be good for."""
-    body = {"threshold": threshold, "cutoff": cutoff, "epsilon": decimal(epsilon, "epsilon"), "queries": queries}
-    return Call(method="POST", path="v1/preview", body=body | {"noise": noise, "closes": closes}, read=_preview)
-
-
-def who_am_i() -> Call[RemoteToken]:
-    """Whose token this is."""
-    return Call(method="GET", path="v1/whoami", read=_token)
-
-
-def list_tokens() -> Call[list[RemoteToken]]:
-    """All tokens."""
-    return Call(method="GET", path="v1/tokens", read=lambda body: [_token(each) for each in body])
-
-
-def add_token(name: str, role: str, **limits: Any) -> Call[str]:
-    """A new token; its text."""
-    given = {limit: value for limit, value in limits.items() if value is not None}
-    if "most_epsilon" in given:
-        given["most_epsilon"] = decimal(given["most_epsilon"], "most_epsilon")
-    # Not sent again: its name is taken then, and the text of the first one is lost.
-    body = {"name": name, "role": role, **given}
-    return Call(method="POST", path="v1/tokens", body=body, read=lambda told: str(told["token"]), again=False)
-
-
-def revoke_token(name: str) -> Call[RemoteToken]:
-    """The end of a token."""
-    return Call(method="DELETE", path=f"v1/tokens/{quote(name, safe='')}", read=_token)
+def read_activity(body: Sequence[Mapping[str, Any]]) -> list[RemoteAsk]:
+    """A page of who asked what."""
+    return [RemoteAsk(**_named(RemoteAsk, each)) for each in body]

@@ -7,24 +7,34 @@
 
 Every call that changes something carries an idempotency key, and is sent again under the same key where no answer came:
 so a lost response costs nothing. What the service refuses is raised as the library's own errors; ``ServiceError`` is
-for the rest. The token is in no repr and in no error. Both clients say the same things: ``calls`` holds what they say.
+for the rest. The token is in no repr and in no error.
+
+Both clients have the same methods. Each is written once, in ``Client`` or ``RemoteGate``, as the ``Call`` that it
+makes: ``sent`` has it sent by a client that blocks, ``awaited`` by one that awaits.
 """
 
 from __future__ import annotations
 
+import ipaddress
+import re
 import time
-from collections.abc import Iterator
-from typing import Any, Self
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import wraps
+from typing import Any, Concatenate, Final, Generic, ParamSpec, Self, TypeVar
+from urllib.parse import quote
 
+import anyio
 import httpx
 
 from sparsegate.budget import Number
-from sparsegate.errors import SparsegateError
-from sparsegate.gates.gate import Answer
+from sparsegate.errors import GateClosed, ParameterError, SparsegateError
+from sparsegate.gates.gate import BELOW, Answer
 from sparsegate.ledger.account import Statement
-from sparsegate.service.client import calls as records
+from sparsegate.service.client import calls
 from sparsegate.service.client.calls import (
-    PAGE,
+    TIMEOUT,
     Call,
     Heard,
     Patience,
@@ -34,25 +44,17 @@ from sparsegate.service.client.calls import (
     RemoteToken,
     Result,
     ServedData,
-    Step,
     TopAnswer,
+    decimal,
     exchange,
-    look_at_data,
 )
-from sparsegate.service.client.remote import (
-    RETRIES,
-    Candidates,
-    RemoteState,
-    ask_top,
-    checked_retries,
-    heard_in,
-    look_at,
-    look_at_budget,
-    open_gate,
-    placed,
-    settings,
-    time_limit,
-)
+
+RETRIES: Final = 3
+
+View = dict[str, Any]
+Candidates = Sequence[Any] | int | str
+_Parameters = ParamSpec("_Parameters")
+_Self = TypeVar("_Self", bound="_Sender | RemoteState")
 
 
 def connect(
@@ -89,11 +91,150 @@ def connect(
     >>> _ = server.communicate()
     >>> folder.cleanup()
     """
-    return Client(
-        httpx.Client(**settings(url, token, timeout, insecure)),
-        retries=checked_retries(retries),
-        patience=Patience(timeout),
-    )
+    http = httpx.Client(**settings(url, token, timeout, insecure))
+    return Client(http, retries=checked_retries(retries), patience=Patience(timeout))
+
+
+def connect_async(
+    url: str, token: str, *, timeout: float | None = None, retries: int = RETRIES, insecure: bool = False
+) -> AsyncClient:
+    """The same as ``connect``, for ``async with`` and ``await``.
+
+    >>> import asyncio
+    >>> from sparsegate.service.client import connect_async
+    >>> async def left(url, token):
+    ...     async with connect_async(url, token, retries=0) as service:
+    ...         statement = await service.budget()
+    ...         return statement.remaining
+    >>> asyncio.run(left("http://127.0.0.1:9", "sg_" + "x" * 43))  # no service listens there
+    Traceback (most recent call last):
+    sparsegate.errors.ServiceError: the service cannot be reached; check the URL, and that it runs
+    """
+    http = httpx.AsyncClient(**settings(url, token, timeout, insecure))
+    return AsyncClient(http, retries=checked_retries(retries), patience=Patience(timeout))
+
+
+def sent(
+    request: Callable[Concatenate[_Self, _Parameters], Call[Result]],
+) -> Callable[Concatenate[_Self, _Parameters], Result]:
+    """A method that sends the call, and returns what it is read as."""
+
+    @wraps(request)
+    def method(self: _Self, /, *args: _Parameters.args, **options: _Parameters.kwargs) -> Result:
+        result: Result = self.send(request(self, *args, **options))
+        return result
+
+    return method
+
+
+def awaited(
+    method: Callable[Concatenate[Any, _Parameters], Result],
+) -> Callable[Concatenate[Any, _Parameters], Awaitable[Result]]:
+    """A method of a client that blocks, for one that awaits: the same call, sent by another."""
+    awaited: Callable[Concatenate[Any, _Parameters], Awaitable[Result]] = method  # type: ignore[assignment]
+    return awaited
+
+
+def awaited_gate(
+    method: Callable[Concatenate[Any, _Parameters], RemoteGate],
+) -> Callable[Concatenate[Any, _Parameters], Awaitable[AsyncGate]]:
+    """``awaited``, of a method that returns a gate."""
+    awaited: Callable[Concatenate[Any, _Parameters], Awaitable[AsyncGate]] = method  # type: ignore[assignment]
+    return awaited
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pages(Generic[Result]):
+    """A list that comes page by page: the call of a page, from what comes before it, and how a line says that."""
+
+    call: Callable[[Any], Call[list[Result]]]
+    cursor: Callable[[Result], Any]
+    start: Any = None
+
+
+class RemoteState:
+    """A gate as it was when it was last heard of: by an answer, or by ``refresh``.
+
+    ``id`` is what the service calls it; ``name`` and ``description`` are what ``opened_by``, whose token opened it,
+    said of it. ``threshold``, ``cutoff``, ``epsilon``, ``queries``, ``noise`` and ``closes`` are as it was opened. With
+    95 % probability an answer is right that is ``margin`` or more from the threshold; with ``margin_all`` as many at
+    once are as ``cutoff`` says, or ``queries`` where that was given. ``standard_error`` is that of the estimate of an
+    ABOVE.
+    """
+
+    def __init__(self, client: Any, view: View) -> None:
+        self._client, self._view = client, view
+        self.id: str = view["id"]
+        self.threshold: int = view["threshold"]
+        self.cutoff: int = view["cutoff"]
+        self.epsilon = Fraction(view["epsilon"])
+        self.queries: int | None = view["queries"]
+        self.noise: str = view["noise"]
+        self.closes: str = view["closes"]
+        self.standard_error: float | None = view["standard_error"]
+        self.name: str = view.get("name", "")
+        self.description: str = view.get("description", "")
+        self.opened_by: str | None = view.get("opened_by")
+        self.margin: float | None = view.get("margin")
+        self.margin_all: float | None = view.get("margin_all")
+
+    @property
+    def closed(self) -> bool:
+        """Whether the gate has stopped answering."""
+        return bool(self._view["closed"])
+
+    @property
+    def positives(self) -> int:
+        """How many ABOVE were given, or lost; of a two-sided gate when it was last looked at, and answers since."""
+        return int(self._view["positives"]) if self.closes == "rarer" else self.cutoff - self.remaining
+
+    @property
+    def remaining(self) -> int:
+        """How many ABOVE are left, or of a two-sided gate how many of the rarer answer."""
+        return int(self._view["remaining"])
+
+    @property
+    def spent(self) -> Fraction:
+        """What its answers had cost when it was last heard of."""
+        return Fraction(self._view["spent"])
+
+    @property
+    def given_back(self) -> Fraction:
+        """What went back to the ledger when it closed."""
+        return Fraction(self._view["given_back"])
+
+    @property
+    def reserved(self) -> Fraction:
+        """The rest of its epsilon, which the ledger keeps for it."""
+        return self.epsilon - self.spent - self.given_back
+
+    def send(self, call: Call[Result]) -> Any:
+        """Have the client of the gate send a call."""
+        return self._client.send(call)
+
+    def _answered(self, body: View) -> Answer:
+        state = {name: body[name] for name in ("remaining", "closed", "spent") if name in body}
+        self._seen(state | {"positives": self._view["positives"] + body["above"]})
+        return Answer(True, body["estimate"], body["standard_error"]) if body["above"] else BELOW
+
+    def _seen(self, body: View) -> Self:
+        self._view = self._view | body
+        return self
+
+    def _refused(self, error: SparsegateError) -> None:
+        if isinstance(error, GateClosed):
+            self._seen({"closed": True})
+
+    def _answers(self, after: int) -> Pages[RemoteAnswer]:
+        def page(after: int) -> Call[list[RemoteAnswer]]:
+            path = f"v1/gates/{self.id}/answers?after={after}&limit={calls.PAGE}"
+            return Call(path=path, read=calls.read_answers)
+
+        return Pages(call=page, cursor=lambda answer: answer.number, start=after)
+
+    def __repr__(self) -> str:
+        state = "closed" if self.closed else "open"
+        return f"<{type(self).__name__} {self.id}: {self.positives} of {self.cutoff} positives, {state}>"
 
 
 class RemoteGate(RemoteState):
@@ -102,32 +243,27 @@ class RemoteGate(RemoteState):
     Its fields, such as ``margin``, are those of ``RemoteState``.
     """
 
-    def __init__(self, client: Client, view: dict[str, Any]) -> None:
-        super().__init__(view)
-        self._client = client
-
-    def ask(self, where: str) -> Answer:
+    @sent
+    def ask(self, where: str) -> Call[Answer]:
         """Is the number of people with a matching row above the threshold?"""
-        return self._client.send(self._asking(where))
+        path = f"v1/gates/{self.id}/ask"
+        refused = self._refused
+        return Call(method="POST", path=path, body={"where": where}, read=self._answered, refused=refused, delayed=True)
 
     def answers(self, *, after: int = 0) -> Iterator[RemoteAnswer]:
         """Its answers that have left, oldest first, from a number on."""
-        more = True
-        while more:
-            page = self._client.send(self._reading(after))
-            for each in page:
-                yield each
-                after = each.number
-            more = len(page) >= PAGE
+        pages: Iterator[RemoteAnswer] = self._client.pages(self._answers(after))
+        return pages
 
-    def refresh(self) -> Self:
+    @sent
+    def refresh(self) -> Call[Self]:
         """Look at the gate again: others may have asked it."""
-        self._client.send(self._looking())
-        return self
+        return Call(path=f"v1/gates/{self.id}", read=self._seen)
 
-    def close(self) -> None:
+    @sent
+    def close(self) -> Call[Self]:
         """Stop answering; what was not used goes back to the ledger."""
-        self._client.send(self._closing())
+        return Call(method="DELETE", path=f"v1/gates/{self.id}", read=self._seen)
 
     def __enter__(self) -> Self:
         return self
@@ -140,20 +276,99 @@ class RemoteGate(RemoteState):
                 raise
 
 
-class Client:
-    """A connection to a service; made by ``connect``. May be used from many threads at once."""
+class AsyncGate(RemoteState):
+    """``RemoteGate`` for ``async with`` and ``await``."""
 
-    def __init__(
-        self, http: httpx.Client, *, retries: int, patience: Patience | None = None, practice: bool = False
-    ) -> None:
+    ask = awaited(RemoteGate.ask)
+    refresh = awaited(RemoteGate.refresh)
+    close = awaited(RemoteGate.close)
+
+    def answers(self, *, after: int = 0) -> AsyncIterator[RemoteAnswer]:
+        """Its answers that have left, oldest first, from a number on."""
+        pages: AsyncIterator[RemoteAnswer] = self._client.pages(self._answers(after))
+        return pages
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: object, *_: object) -> None:
+        try:
+            await self.close()
+        except SparsegateError:
+            if kind is None:
+                raise
+
+
+class _Sender:
+    """What both clients have: where they send to, how long they wait, and which kind of gate they make."""
+
+    def __init__(self, http: Any, *, retries: int, patience: Patience | None = None, practice: bool = False) -> None:
         self._http, self._retries, self._practice = http, retries, practice
         self._patience = patience or Patience(http.timeout.read or 0.0)
 
     @property
-    def practice(self) -> Client:
+    def practice(self) -> Self:
         """The same service, with gates to practise on: made-up rows, for everybody, and free."""
-        return Client(self._http, retries=self._retries, patience=Patience(self._patience.told), practice=True)
+        return type(self)(self._http, retries=self._retries, patience=Patience(self._patience.told), practice=True)
 
+    def send(self, call: Call[Result]) -> Any:
+        """Send a call, again where no answer came, and return what it is read as."""
+        raise NotImplementedError
+
+    def _gate(self, view: View) -> Any:
+        raise NotImplementedError
+
+    def _gates(self, closed: bool | None) -> Pages[View]:
+        def page(after: str | None) -> Call[list[View]]:
+            wanted = {"limit": calls.PAGE, "closed": None if closed is None else str(closed).lower(), "after": after}
+            query = "&".join(f"{name}={value}" for name, value in wanted.items() if value is not None)
+            return Call(path=f"v1/gates?{query}", read=list)
+
+        return Pages(call=page, cursor=lambda view: view["id"])
+
+    def _request(self, call: Call[Any]) -> dict[str, Any]:
+        """What an HTTP client is asked to send."""
+        path = call.path.replace("v1/", "v1/practice/", 1) if self._practice else call.path
+        timeout = time_limit(self._patience.seconds(call))
+        return {
+            "method": call.method,
+            "url": path,
+            "content": call.content,
+            "headers": call.headers,
+            "timeout": timeout,
+        }
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._http.base_url}>"
+
+
+def _numbers(
+    threshold: int, cutoff: int, epsilon: Number, queries: int | None, noise: str, closes: str
+) -> dict[str, Any]:
+    """What a gate is made from, as it travels."""
+    exact = decimal(epsilon, "epsilon")
+    return {
+        "threshold": threshold,
+        "cutoff": cutoff,
+        "epsilon": exact,
+        "queries": queries,
+        "noise": noise,
+        "closes": closes,
+    }
+
+
+def _activity() -> Pages[RemoteAsk]:
+    def page(after: str | None) -> Call[list[RemoteAsk]]:
+        cursor = "" if after is None else f"&after={quote(after, safe='')}"
+        return Call(path=f"v1/activity?limit={calls.PAGE}{cursor}", read=calls.read_activity)
+
+    return Pages(call=page, cursor=lambda ask: ask.cursor)
+
+
+class Client(_Sender):
+    """A connection to a service; made by ``connect``. May be used from many threads at once."""
+
+    @sent
     def open_gate(
         self,
         *,
@@ -165,15 +380,21 @@ class Client:
         closes: str = "above",
         name: str = "",
         description: str = "",
-    ) -> RemoteGate:
+    ) -> Call[RemoteGate]:
         """Open a gate, which reserves its whole epsilon at once; ``noise`` and ``closes`` as in ``SparseVector``."""
-        numbers = (threshold, cutoff, epsilon, queries, noise, closes)
-        return RemoteGate(self, self.send(open_gate(*numbers, name=name, description=description)))
+        body = _numbers(threshold, cutoff, epsilon, queries, noise, closes)
+        # What nobody said is left out: so an older service understands it, too.
+        body |= {key: text for key, text in {"name": name, "description": description}.items() if text}
+        return Call(method="POST", path="v1/gates", body=body, read=self._gate)
 
-    def gate(self, id: str) -> RemoteGate:
+    @sent
+    def gate(self, id: str) -> Call[RemoteGate]:
         """A gate that is there."""
-        return RemoteGate(self, self.send(look_at(id)))
+        if not re.fullmatch(r"[A-Za-z0-9-]{1,40}", id, re.ASCII):
+            raise ParameterError("id", "must be the name of a gate", id, "list the gates to see their names")
+        return Call(path=f"v1/gates/{id}", read=self._gate)
 
+    @sent
     def preview(
         self,
         *,
@@ -183,38 +404,30 @@ class Client:
         queries: int | None = None,
         noise: str = "auto",
         closes: str = "above",
-    ) -> RemotePreview:
+    ) -> Call[RemotePreview]:
         """What such a gate would be good for, and whether to be warned; free."""
-        return self.send(records.preview_gate(threshold, cutoff, epsilon, queries, noise, closes))
+        body = _numbers(threshold, cutoff, epsilon, queries, noise, closes)
+        return Call(method="POST", path="v1/preview", body=body, read=calls.read_preview)
 
     def gates(self, *, closed: bool | None = None) -> list[RemoteGate]:
         """Gates, newest first: all, or only those that are closed, or not."""
-        found: list[dict[str, Any]] = []
-        more = True
-        while more:
-            page = self.send(records.list_gates(closed, found[-1]["id"] if found else None))
-            found += page
-            more = len(page) >= PAGE
-        return [RemoteGate(self, view) for view in found]
+        return [self._gate(view) for view in self.pages(self._gates(closed))]
 
     def activity(self) -> Iterator[RemoteAsk]:
         """Who asked what, at all gates, newest first; for owners."""
-        after, more = None, True
-        while more:
-            page = self.send(records.list_activity(after))
-            for each in page:
-                yield each
-                after = each.cursor
-            more = len(page) >= PAGE
+        return self.pages(_activity())
 
-    def whoami(self) -> RemoteToken:
+    @sent
+    def whoami(self) -> Call[RemoteToken]:
         """Whose token this is, and what it has used."""
-        return self.send(records.who_am_i())
+        return Call(path="v1/whoami", read=calls.read_token)
 
-    def tokens(self) -> list[RemoteToken]:
+    @sent
+    def tokens(self) -> Call[list[RemoteToken]]:
         """All tokens, oldest first; for owners."""
-        return self.send(records.list_tokens())
+        return Call(path="v1/tokens", read=lambda body: [calls.read_token(each) for each in body])
 
+    @sent
     def add_token(
         self,
         name: str,
@@ -223,26 +436,43 @@ class Client:
         expires: str | None = None,
         most_above: int | None = None,
         most_epsilon: Number | None = None,
-    ) -> str:
+    ) -> Call[str]:
         """Make a token and return its text, which is shown this once; for owners."""
-        limits = {"expires": expires, "most_above": most_above, "most_epsilon": most_epsilon}
-        return self.send(records.add_token(name, role, **limits))
+        exact = None if most_epsilon is None else decimal(most_epsilon, "most_epsilon")
+        limits = {"expires": expires, "most_above": most_above, "most_epsilon": exact}
+        body = {"name": name, "role": role} | {key: limit for key, limit in limits.items() if limit is not None}
+        # Not sent again: its name is taken then, and the text of the first one is lost.
+        return Call(method="POST", path="v1/tokens", body=body, read=lambda told: str(told["token"]), again=False)
 
-    def revoke_token(self, name: str) -> RemoteToken:
+    @sent
+    def revoke_token(self, name: str) -> Call[RemoteToken]:
         """Stop a token for good; for owners."""
-        return self.send(records.revoke_token(name))
+        return Call(method="DELETE", path=f"v1/tokens/{quote(name, safe='')}", read=calls.read_token)
 
-    def budget(self) -> Statement:
+    @sent
+    def budget(self) -> Call[Statement]:
         """What was allowed, spent and left."""
-        return self.send(look_at_budget())
+        return Call(path="v1/budget", read=calls.read_statement)
 
-    def top(self, *, item: str, epsilon: Number, domain: Candidates, **options: Any) -> TopAnswer:
+    @sent
+    def top(self, /, *, item: str, epsilon: Number, domain: Candidates, **options: Any) -> Call[TopAnswer]:
         """A private top-c of one column: ``count``, or ``above``, and the options of ``sparsegate.top_items``."""
-        return self.send(ask_top(item=item, epsilon=epsilon, domain=domain, **options))
+        candidates = domain if isinstance(domain, int | str) else list(domain)
+        body = {"item": item, "epsilon": epsilon, "domain": candidates, **options}
+        exact = body.keys() & {"epsilon", "delta", "answers_epsilon"}
+        body |= {name: decimal(body[name], name) for name in exact}
+        return Call(method="POST", path="v1/top", body=body, read=calls.read_top, delayed=True)
 
-    def schema(self) -> ServedData:
+    @sent
+    def schema(self) -> Call[ServedData]:
         """What may be asked about."""
-        return self.send(look_at_data())
+        return calls.look_at_data()
+
+    @sent
+    def refresh(self, *, close_gates: bool = False) -> Call[bool]:
+        """Have the service read its data anew; whether it has changed, which closes open gates. For owners."""
+        read = lambda body: bool(body["changed"])  # noqa: E731
+        return Call(method="POST", path="v1/refresh", body={"close_gates": close_gates}, read=read)
 
     def send(self, call: Call[Result]) -> Result:
         """Send a call, again where no answer came, and return what it is read as."""
@@ -250,26 +480,34 @@ class Client:
         heard: Heard | None = None
         try:
             while True:
-                heard = self._taken(steps.send(heard))
+                step = steps.send(heard)
+                if isinstance(step, Call):
+                    heard = self._heard(step)
+                else:
+                    time.sleep(step)
+                    heard = None
         except StopIteration as done:
             result: Result = done.value
         return result
 
-    def _taken(self, step: Step) -> Heard | None:
-        if not isinstance(step, Call):
-            time.sleep(step)
-            return None
+    def _heard(self, call: Call[Any]) -> Heard | None:
         try:
-            response = self._http.request(
-                step.method,
-                placed(step.path, self._practice),
-                content=step.content,
-                headers=step.headers,
-                timeout=time_limit(self._patience.seconds(step)),
-            )
+            return heard_in(self._http.request(**self._request(call)))
         except httpx.HTTPError:  # it holds the request, and the request the token
             return None
-        return heard_in(response)
+
+    def pages(self, pages: Pages[Result]) -> Iterator[Result]:
+        """All lines of a list, page by page."""
+        after, more = pages.start, True
+        while more:
+            page = self.send(pages.call(after))
+            for line in page:
+                yield line
+                after = pages.cursor(line)
+            more = len(page) >= calls.PAGE
+
+    def _gate(self, view: View) -> RemoteGate:
+        return RemoteGate(self, view)
 
     def close(self) -> None:
         """Let go of the connections; gates stay open."""
@@ -281,5 +519,127 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self._http.base_url}>"
+
+class AsyncClient(_Sender):
+    """``Client`` for ``async with`` and ``await``; made by ``connect_async``."""
+
+    open_gate = awaited_gate(Client.open_gate)
+    gate = awaited_gate(Client.gate)
+    preview = awaited(Client.preview)
+    whoami = awaited(Client.whoami)
+    tokens = awaited(Client.tokens)
+    add_token = awaited(Client.add_token)
+    revoke_token = awaited(Client.revoke_token)
+    budget = awaited(Client.budget)
+    top = awaited(Client.top)
+    schema = awaited(Client.schema)
+    refresh = awaited(Client.refresh)
+
+    async def gates(self, *, closed: bool | None = None) -> list[AsyncGate]:
+        """Gates, newest first: all, or only those that are closed, or not."""
+        return [self._gate(view) async for view in self.pages(self._gates(closed))]
+
+    def activity(self) -> AsyncIterator[RemoteAsk]:
+        """Who asked what, at all gates, newest first; for owners."""
+        return self.pages(_activity())
+
+    async def send(self, call: Call[Result]) -> Result:
+        """Send a call, again where no answer came, and return what it is read as."""
+        steps = exchange(call, retries=self._retries, patience=self._patience)
+        heard: Heard | None = None
+        try:
+            while True:
+                step = steps.send(heard)
+                heard = await (self._heard(step) if isinstance(step, Call) else anyio.sleep(step))
+        except StopIteration as done:
+            result: Result = done.value
+        return result
+
+    async def _heard(self, call: Call[Any]) -> Heard | None:
+        try:
+            return heard_in(await self._http.request(**self._request(call)))
+        except httpx.HTTPError:
+            return None
+
+    async def pages(self, pages: Pages[Result]) -> AsyncIterator[Result]:
+        """All lines of a list, page by page."""
+        after, more = pages.start, True
+        while more:
+            page = await self.send(pages.call(after))
+            for line in page:
+                yield line
+                after = pages.cursor(line)
+            more = len(page) >= calls.PAGE
+
+    def _gate(self, view: View) -> AsyncGate:
+        return AsyncGate(self, view)
+
+    async def close(self) -> None:
+        """Let go of the connections; gates stay open."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+
+def settings(url: str, token: str, timeout: float | None, insecure: bool) -> dict[str, Any]:
+    """The settings of an HTTP client, or a refusal that does not show the token."""
+    try:
+        base = httpx.URL(url)
+    except (httpx.InvalidURL, TypeError):
+        base = httpx.URL("")
+    if base.scheme not in ("http", "https") or not base.host or base.userinfo or base.query or base.fragment:
+        raise ParameterError(
+            "url", "must be http(s)://host[:port][/path]", next_step="see what `sparsegate serve` says"
+        )
+    if base.scheme == "http" and not insecure and not is_loopback(base.host):
+        raise ParameterError(
+            "url",
+            "must be https for another machine: the token would travel in the clear",
+            str(base),
+            "pass insecure=True only where the way there is safe",
+        )
+    if not isinstance(token, str) or not re.fullmatch(r"[!-~]+", token, re.ASCII):
+        raise ParameterError("token", "must be the text that `sparsegate token add` printed")
+    if timeout is not None and not timeout > 0:
+        raise ParameterError("timeout", "must be a positive number of seconds", timeout)
+    return {
+        "base_url": base,
+        "headers": {"Authorization": f"Bearer {token}", "Accept": "application/json, application/problem+json"},
+        "timeout": time_limit(TIMEOUT if timeout is None else timeout),
+        # A proxy of the environment would read what is sent in the clear.
+        "trust_env": base.scheme == "https",
+    }
+
+
+def time_limit(seconds: float) -> httpx.Timeout:
+    """For an answer; a connection is there sooner, or not at all."""
+    return httpx.Timeout(seconds, connect=min(seconds, 10.0))
+
+
+def checked_retries(retries: int) -> int:
+    """How often a call is sent again at most."""
+    if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
+        raise ParameterError("retries", "must be a whole number of at least 0", retries)
+    return retries
+
+
+def heard_in(response: httpx.Response) -> Heard:
+    """A response without the request that it answers, which holds the token."""
+    wait = response.headers.get("retry-after", "")
+    return Heard(status=response.status_code, content=response.content, wait=float(wait) if wait.isdecimal() else None)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address can be reached from this machine alone: there a token may travel in the clear.
+
+    >>> is_loopback("localhost"), is_loopback("127.3.2.1"), is_loopback("::1"), is_loopback("0.0.0.0")
+    (True, True, True, False)
+    """
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
