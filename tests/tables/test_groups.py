@@ -9,13 +9,16 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
-from tests.tables.conftest import ENGINES
+from tests.support.accounts import Noted
 
 import sparsegate as sg
+from sparsegate.conditions import duckdb_columns, read_value
+from sparsegate.conditions.operations import PARTS, WINDOWS
 from sparsegate.errors import ConditionError, ParameterError, TableError
 from sparsegate.tables.engines.engine import open_engine
-from sparsegate.tables.groups import public_groups
+from sparsegate.tables.groups import given_by, public_groups
 from sparsegate.tables.labels import INTEGER, STRING
 from sparsegate.tables.prepared import PreparedGroups, prepare
 from sparsegate.tables.question import Question
@@ -51,11 +54,10 @@ def close(found: Any, expected: dict[Any, dict[str, int]]) -> bool:
 def test_every_engine_has_a_release_for_every_group(make, request: pytest.FixtureRequest) -> None:
     """Of a column of text or of whole numbers; a group that nobody is in has a release of the same shape."""
     table = make(COLUMNS)
-    unit = {"unit": "row"} if "spark" in request.node.name else {}  # the other one takes long there: see below
-    by_text = top(table, per="country", groups=["FR", "ZZ", "DE"], **unit)
+    by_text = top(table, per="country", groups=["FR", "ZZ", "DE"])
     assert close(by_text, {"FR": {"/c": 20, "/a": 5}, "ZZ": {}, "DE": {"/a": 30, "/b": 10}})
     assert [len(one) for one in by_text.groups.values()] == [2, 2, 2]
-    if unit:
+    if "spark" in request.node.name:  # where each takes long
         return
     by_number = top(table, per="code", groups="33, 49", groups_per_user=2)
     assert close(by_number, {33: {"/c": 20, "/a": 5}, 49: {"/a": 30, "/b": 10}})
@@ -81,7 +83,7 @@ def test_every_kind_of_question_has_groups(options: dict[str, Any]) -> None:
     assert (first["ZZ"] is None) == ("delta" in options)
 
 
-@pytest.mark.parametrize("make", ENGINES, indirect=True)
+@pytest.mark.parametrize("make", ["duckdb", "polars"], indirect=True)
 def test_the_counts_of_one_pass_are_those_of_each_group_by_itself(make) -> None:
     """People have rows in several groups, and several rows of an item: exactly what a dictionary counts."""
     rows = [*((n % 3, n % 5, n * 7 % 11) for n in range(200)), (0, 5, 1), (2, 5, 1), (1, 9, 1)]
@@ -106,26 +108,17 @@ def test_the_counts_of_one_pass_are_those_of_each_group_by_itself(make) -> None:
         assert [sorted(labels) for labels in apart] == [list(range(8))] * 3
 
 
-@pytest.mark.parametrize("engine", ["pandas", "polars", "pyarrow", "duckdb"])
-def test_a_window_of_time_is_a_group(engine: str) -> None:
-    """An expression of the row, the same in every engine; a pandas index that repeats changes nothing."""
+@pytest.mark.parametrize("repeated_index", [False, True])
+def test_a_window_of_time_is_a_group(repeated_index: bool) -> None:
+    """An expression of the row; a pandas index that repeats changes nothing."""
+    import pandas
     import polars
 
     days = [date(2023, 12, 31) + timedelta(days=n % 61) for n in range(len(CELLS))]
-    frame = polars.DataFrame({**COLUMNS, "day": days})
-    table: Any = frame
-    match engine:
-        case "pandas":
-            import pandas
-
-            moments = pandas.to_datetime([str(day) for day in days])
-            table = pandas.DataFrame({**COLUMNS, "day": moments}, index=[7] * len(days))
-        case "pyarrow":
-            table = frame.to_arrow()
-        case "duckdb":
-            import duckdb
-
-            table = duckdb.connect().from_arrow(frame.to_arrow())
+    table: Any = polars.DataFrame({**COLUMNS, "day": days})
+    if repeated_index:
+        moments = pandas.to_datetime([str(day) for day in days])
+        table = pandas.DataFrame({**COLUMNS, "day": moments}, index=[7] * len(days))
     counts = collections.Counter((str(day)[:7], page) for day, page in zip(days, COLUMNS["page"], strict=True))
     groups = ["2023-12", "2024-01", "2024-02", "2024-03"]
     expected = {group: {page: n for page in DOMAIN if (n := counts[group, page])} for group in groups}
@@ -136,26 +129,6 @@ def test_a_window_of_time_is_a_group(engine: str) -> None:
     daily = collections.Counter((str(day), page) for day, page in zip(days, COLUMNS["page"], strict=True))
     listed = {str(day): {page: n for page in DOMAIN if (n := daily[str(day), page])} for day in sorted(set(days))[:3]}
     assert close(top(table, count=4, per="day", groups=f"{min(listed)}..{max(listed)}"), listed)
-
-
-@pytest.mark.soak
-def test_people_are_cut_on_spark_as_elsewhere(spark: Any) -> None:
-    """Everybody is in two groups, and keeps the same one in every engine."""
-    import polars
-
-    names = {"page": "string", "visitor": "bigint", "country": "string"}
-    rows = [(f"/{n % 3}", n, country) for n in range(40) for country in ("DE", "FR")]
-    tables = (
-        spark.createDataFrame(rows, ", ".join(f"{name} {kind}" for name, kind in names.items())),
-        polars.DataFrame(rows, schema=list(names), orient="row"),
-    )
-    one, other = (
-        top(table, per="country", groups="DE,FR", count=3, domain=["/0", "/1", "/2"], epsilon=400, answers_epsilon=400)
-        for table in tables
-    )
-    assert {group: set(each) for group, each in one.groups.items()} == {
-        group: set(each) for group, each in other.groups.items()
-    }
 
 
 def test_spark_takes_a_column_and_no_expression(spark: Any) -> None:
@@ -232,72 +205,51 @@ def test_the_result_has_each_group_and_all_of_them() -> None:
     assert "<td>DE</td>" in found._repr_html_()
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"per": "country"}, "groups must list the groups, because which groups the table has is private data"),
-        ({"groups": ["DE"]}, "groups must not be given without per"),
-        ({"groups_per_user": 2}, "groups_per_user must not be given without per"),
-        ({"per": "country", "groups": []}, "groups must be from 1 to 10,000 public groups, got 0"),
-        ({"per": "country", "groups": [1, True]}, "groups must be told apart: Python calls 1 and True equal"),
-        ({"per": "country", "groups": 7}, "groups must list the groups"),
-        (
-            {"per": "country", "groups": [1.5]},
-            "groups must be texts, whole numbers, decimals, truth values or dates, got 1.5",
-        ),
-        ({"per": "country", "groups": "2024-12..2024-01"}, "groups must have ranges such as"),
-        ({"per": "country", "groups": "2024-01..2024-1"}, "groups must have ranges such as"),
-        ({"per": "code", "groups": "DE"}, "groups must be whole numbers, as the column has, got 'DE'"),
-        ({"per": "", "groups": "DE"}, "per must be the name of a column, or an expression of a row"),
-        (
-            {"per": "country", "groups": "DE", "groups_per_user": 2},
-            "groups_per_user must be at most the number of groups",
-        ),
-        ({"per": "country", "groups": "DE", "groups_per_user": 0}, "groups_per_user must be"),
-        (
-            {"per": "country", "groups": "DE", "groups_per_user": 1, "unit": "row"},
-            "groups_per_user needs a user column",
-        ),
-        ({"per": "country", "groups": "1..1000", "count": 10**7}, "count"),
-        (
-            {
-                "per": "country",
-                "groups": "DE,FR",
-                "groups_per_user": 2,
-                "epsilon": 0.2,
-                "delta": 1e-6,
-                "above": 100,
-                "max_items_per_user": 1,
-            },
-            "above must be at least",
-        ),
-    ],
-)
-def test_what_is_wrong_is_refused_by_name_and_costs_nothing(options: dict[str, Any], message: str) -> None:
-    import polars
-
-    class Untouched:
-        def spend(self, **_: Any) -> None:
-            raise AssertionError
-
-    with pytest.raises(ParameterError, match=message):
-        top(polars.DataFrame(COLUMNS), ledger=Untouched(), **options)
+DE = {"per": "country", "groups": "DE"}
 
 
 @pytest.mark.parametrize(
-    ("per", "error", "message"),
+    ("parameter", "options"),
     [
-        ("contry", ConditionError, "per must name a declared column .*near it: country"),
-        ("Country", TableError, "the table has no column 'Country'; did you mean 'country'"),
-        ("code + 1", ConditionError, "per must be text, a whole number, true or false, or a date"),
-        ("lower(code)", ConditionError, "per must give lower text"),
-        ("country #", ConditionError, "per must be readable"),
+        ("groups", {"per": "country"}),
+        ("groups", {"groups": ["DE"]}),
+        ("groups_per_user", {"groups_per_user": 2}),
+        *(("groups", {"per": "country", "groups": bad}) for bad in ([], [1, True], 7, [1.5], "DE,,FR")),
+        *(("groups", {"per": "country", "groups": bad}) for bad in ("2024-12..2024-01", "2024-01..2024-1")),
+        ("groups", {"per": "code", "groups": "DE"}),
+        ("per", {"per": "", "groups": "DE"}),
+        *(("groups_per_user", {**DE, "groups_per_user": bad}) for bad in (0, 2)),
+        ("groups_per_user", {**DE, "groups_per_user": 1, "unit": "row"}),
+        ("count", {"per": "country", "groups": "1..1000", "count": 10**7}),
+        (
+            "above",
+            {**DE, "groups": "DE,FR", "groups_per_user": 2, "epsilon": 0.2, "delta": 1e-6, "above": 100}
+            | {"max_items_per_user": 1},
+        ),
     ],
 )
-def test_a_wrong_expression_is_refused_as_per(per: str, error: type[Exception], message: str) -> None:
+def test_what_is_wrong_is_refused_by_name_and_costs_nothing(parameter: str, options: dict[str, Any]) -> None:
     import polars
 
-    with pytest.raises(error, match=message):
+    with pytest.raises(ParameterError) as refused:
+        top(polars.DataFrame(COLUMNS), ledger=Noted(refuses=AssertionError("charged")), **options)
+    assert refused.value.parameter == parameter
+
+
+@pytest.mark.parametrize(
+    ("per", "error"),
+    [
+        ("contry", ConditionError),
+        ("Country", TableError),
+        ("code + 1", ConditionError),
+        ("lower(code)", ConditionError),
+        ("country #", ConditionError),
+    ],
+)
+def test_a_wrong_expression_is_refused_as_per(per: str, error: type[Exception]) -> None:
+    import polars
+
+    with pytest.raises(error, match="^per must|no column 'Country'; did you mean 'country'"):
         top(polars.DataFrame(COLUMNS), per=per, groups=["DE"])
 
 
@@ -336,3 +288,95 @@ def test_decimals_are_groups_as_they_are_written_or_by_their_value(tmp_path: Pat
             tmp_path / "x.parquet", **asked, per="price", groups=groups, source=sg.Seeded(1), not_private=True
         )
         assert [one.items for one in found.groups.values()] == [("/a",), ("/b",)]
+
+
+# How groups are written
+
+TYPES = {"day": "date", "at": "timestamp", "name": "varchar", "n": "bigint", "ok": "boolean"}
+EXPRESSIONS = [
+    *(f"{part}(day)" for part in (*PARTS, *WINDOWS)),
+    *(f"{part}(at)" for part in (*PARTS, *WINDOWS)),
+    *("lower(name)", "upper(name)", "trim(name)", "ltrim(name)", "rtrim(name)", "length(name)", "CAST(at AS DATE)"),
+    *(
+        "n > 3",
+        "n + 1",
+        "CAST(year(day) AS VARCHAR)",
+        "coalesce(year_week(day), 'never')",
+        "name",
+        "CAST(n AS VARCHAR)",
+    ),
+    "CASE WHEN n < 3 THEN 'young' ELSE 'old' END",
+    "CASE n WHEN 3 THEN name ELSE year_month(at) END",
+]
+
+
+@pytest.mark.parametrize("per", EXPRESSIONS)
+def test_whatever_an_expression_gives_is_in_its_form(per: str) -> None:
+    schema, cells = duckdb_columns(TYPES)
+    read = read_value(per, schema)
+    found = duckdb.sql(
+        f"""SELECT DISTINCT CAST({read.sql(cells=cells)} AS VARCHAR) FROM (
+            SELECT DATE '1999-12-20' + CAST(i * 97 AS INTEGER) AS day,
+                TIMESTAMP '0001-01-01' + to_hours(CAST(i * 13001 AS BIGINT)) + to_seconds(i * 7) AS at,
+                ['ab', ' A ', 'ÄÖ', 'x', '', 'ß'][1 + i % 6] AS name, i - 5 AS n, i % 2 = 0 AS ok
+            FROM range(3000) AS t(i))"""
+    ).fetchall()
+    assert len(found) > (per not in ("hour(day)", "minute(day)", "second(day)"))
+    assert all(given_by(read.tree)(text) for (text,) in found if text is not None)
+
+
+ROWS = {
+    "page": ["/a"] * 60 + ["/b"] * 40,
+    "visitor": list(range(100)),
+    "day": [date(2031, 1, 1 + n % 28) for n in range(100)],
+    "country": ["de", "fr"] * 50,
+}
+REFUSED = [
+    ("year_week(day)", "1..20", "2031-W01..2031-W20"),
+    ("year_week(day)", ["2031-W53"], "2031-W01"),
+    ("year_week(day)", ["2031-W00"], "2031-W01"),
+    ("year_week(day)", "2031-1", "2031-W01"),
+    ("year_month(day)", "2031-1", "2031-01..2031-12"),
+    ("year_month(day)", "2031-01,2031-13", "2031-01..2031-12"),
+    ("year_month(day)", "1..12", "2031-01..2031-12"),
+    ("year_month(day)", [date(2031, 1, 1)], "2031-01..2031-12"),
+    ("year_quarter(day)", "2031-1", "2031-Q1"),
+    ("year_quarter(day)", "2031-Q5", "2031-Q1"),
+    ("month(day)", "01,02", "1..12"),
+    ("month(day)", "1..13", "1..12"),
+    ("month(day)", "January", "1..12"),
+    ("isodow(day)", "0..6", "1..7"),
+    ("hour(day)", "24", "0..23"),
+    ("year(day)", "2031.0", "2030..2031"),
+    ("length(page)", "-1", "1..9"),
+    ("lower(country)", "DE,FR", "as it writes them"),
+    ("upper(country)", "de", "as it writes them"),
+    ("trim(country)", [" de"], "as it writes them"),
+    ("day = DATE '2031-01-01'", "yes,no", "true,false"),
+    ("day = DATE '2031-01-01'", [1, 0], "true,false"),
+    ("CAST(day AS DATE)", "2031-1-1", "2031-01-01..2031-01-31"),
+    ("CAST(day AS DATE)", "2031-02-30", "2031-01-01..2031-01-31"),
+    ("CASE WHEN country = 'de' THEN 'here' ELSE 'there' END", "Here", "here,there"),
+]
+
+
+@pytest.mark.parametrize(("per", "groups", "right"), REFUSED)
+def test_a_form_that_is_never_given_is_refused_and_costs_nothing(per: str, groups: Any, right: str) -> None:
+    import polars
+
+    with pytest.raises(ParameterError, match="groups must be groups that .* can give") as caught:
+        top(polars.DataFrame(ROWS), per=per, groups=groups, ledger=Noted(refuses=AssertionError("charged")))
+    assert right in str(caught.value)
+
+
+def test_a_file_of_groups_is_checked_too_and_weeks_are_a_range(tmp_path: Path) -> None:
+    import polars
+
+    asked: dict[str, Any] = {"item": "page", "user": "visitor", "count": 1, "domain": ["/a", "/b"], "epsilon": 50}
+    quiet = {"source": sg.Seeded(1), "not_private": True, "per": "year_week(day)"}
+    (tmp_path / "weeks.csv").write_text("week\n1\n")
+    with pytest.raises(ParameterError, match="2031-W01"):
+        sg.top_items(polars.DataFrame(ROWS), **asked, **quiet, groups=tmp_path / "weeks.csv")
+    found = sg.top_items(polars.DataFrame(ROWS), **asked, **quiet, groups="2030-W52..2031-W05")
+    assert list(found.groups) == ["2030-W52", *(f"2031-W0{n}" for n in range(1, 6))]
+    assert found.groups["2031-W02"].items == ("/a",)

@@ -9,12 +9,13 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from dp_accounting import dp_event as events
 from tests.support import table_reference as reference
 from tests.support.accounts import Noted
 from tests.support.untouchable import Untouchable
 from tests.tables.conftest import Maker, table
 
-from sparsegate.errors import BudgetExceeded, SparsegateError
+from sparsegate.errors import BudgetExceeded, ConditionError, ParameterError, SparsegateError
 from sparsegate.gates.laplace import error_bar
 from sparsegate.noise import Seeded
 from sparsegate.selection.select import Request
@@ -110,22 +111,22 @@ def test_so_do_methods_with_a_threshold(method: str) -> None:
     assert top(table("duckdb", columns(ROWS)), **asked).items == expected(**asked)
 
 
-def test_numbers_are_candidates_by_their_number_alone(make: Maker) -> None:
+def test_numbers_are_candidates_by_their_number_alone() -> None:
     rows = [
         (page if page is None or page[0] != "p" else int(page[1:]), user) for page, user in ROWS if page != "elsewhere"
     ]
     rows += [(-1, 3), (10**12, 4)]
-    release = top(make(columns(rows)), domain=10**9, count=30, epsilon=30)
+    release = top(table("duckdb", columns(rows)), domain=10**9, count=30, epsilon=30)
     assert len(set(release.items)) == 30
     assert all(isinstance(item, int) and 0 <= item < 10**9 for item in release.items)
     assert {0, 1, 2} < set(release.items)
     assert release.record.domain_size == 10**9
 
 
-def test_rows_are_people_where_the_caller_says_so(make: Maker) -> None:
+def test_rows_are_people_where_the_caller_says_so() -> None:
     pages = ["/home"] * 400 + ["/docs"] * 200 + [None] * 300
     release = top(
-        make({"page": pages}),
+        table("duckdb", {"page": pages}),
         user=None,
         unit="row",
         count=2,
@@ -143,17 +144,19 @@ def test_rows_are_people_where_the_caller_says_so(make: Maker) -> None:
     assert release.error_bar_all == error_bar(Fraction(1, 2), 0.95, share=2 / 5) == 2
 
 
-def test_an_empty_table_answers_from_scores_of_zero(make: Maker) -> None:
-    native = make({"page": ["x"], "visitor": [None]})
+def test_an_empty_table_answers_from_scores_of_zero() -> None:
+    native = table("duckdb", {"page": ["x"], "visitor": [None]})
     release = top(native, count=3, answers_epsilon=1)
     assert set(release.items) <= set(DOMAIN)
     assert len(release.items) == len(release.estimates) == 3
     assert top(native, domain="observed", delta=1e-6, count=3).items == ()
 
 
-def test_items_that_only_few_have_stay_hidden_without_a_domain(make: Maker) -> None:
+def test_items_that_only_few_have_stay_hidden_without_a_domain() -> None:
     rows = [("/common", user) for user in range(300)] + [(f"/secret/{user}", user) for user in range(300)]
-    release = top(make(columns(rows)), domain="observed", delta=1e-9, count=4, epsilon=4, max_items_per_user=2)
+    release = top(
+        table("duckdb", columns(rows)), domain="observed", delta=1e-9, count=4, epsilon=4, max_items_per_user=2
+    )
     assert release.items == ("/common",)
     assert release.record.domain_size is None
     assert release.record.dbar == 40
@@ -182,3 +185,56 @@ def test_the_ledger_is_charged_after_the_checks_and_before_the_draw() -> None:
     assert account.charged == [(release.record.epsilon, release.record.delta, what)]
     assert account.kept == [{"release": "top_items", **release.to_dict()}]
     assert refusing.kept == []
+
+
+# At epsilon 40 a wrong selection, or a count 2 off, has a probability below e**-30.
+SURE: dict[str, Any] = {"count": 2, "epsilon": 40, "answers_epsilon": 40, "domain": ["/home", "/pay", "/old"]}
+VISITS = {
+    "page": ["/home"] * 60 + ["/pay"] * 40 + ["/old"] * 90,
+    "visitor": list(range(190)),
+    "country": (["DE"] * 50 + [None] * 10) + (["DE"] * 10 + ["FR"] * 30) + ["de"] * 90,
+}
+
+
+@pytest.mark.parametrize(
+    ("where", "items", "counts"),
+    [
+        (None, {"/old", "/home"}, {90, 60}),
+        ("country = 'DE'", {"/home", "/pay"}, {50, 10}),
+        ("COUNTRY IS NULL OR country = 'FR'", {"/home", "/pay"}, {10, 30}),
+        ("country IN ('DE', 'FR') AND NOT visitor < 60", {"/pay"}, {40}),
+    ],
+)
+def test_only_rows_that_meet_the_condition_count_and_the_record_has_it(
+    where: str | None, items: set[str], counts: set[int]
+) -> None:
+    account = Noted()
+    found = top(table("polars", VISITS), **SURE, where=where, ledger=account)
+    assert items <= set(found.items)
+    assert all(min(abs(count - other) for other in counts | {0}) <= 2 for count in found.estimates)
+    assert found.record.published().get("where") == where
+    assert where is None or account.charged[0][2].endswith(f"where {where}")
+
+
+@pytest.mark.parametrize("where", ["contry = 'DE'", "country = 5", "count(*) > 3", "country =", "", "visitor"])
+def test_a_bad_condition_spends_nothing(where: str) -> None:
+    with pytest.raises(ConditionError):
+        top(table("duckdb", VISITS), **SURE, where=where, ledger=Noted(refuses=AssertionError("charged")))
+
+
+def test_spark_takes_no_condition(spark: Any) -> None:
+    native = spark.createDataFrame([("/a", 1)], "page string, visitor bigint")
+    with pytest.raises(ParameterError, match="where must not be given for a table of Spark"):
+        top(native, where="page = '/a'")
+
+
+def test_a_release_is_an_event_of_dp_accounting() -> None:
+    rows = table("duckdb", columns([("a", 1), ("b", 2), ("a", 3)]))
+    asked: dict[str, Any] = {"count": 2, "domain": ["a", "b", "c"], "method": "exponential"}
+    assert top(rows, **asked).dp_event() == events.ZCDpEvent(rho=pytest.approx(1 / 16))
+    selected, answers = top(rows, **asked, answers_epsilon=0.5).dp_event("pld").events
+    assert selected == events.LaplaceDpEvent(pytest.approx(1))
+    assert answers == events.DiscreteLaplaceDpEvent(noise_parameter=pytest.approx(0.5), sensitivity=1)
+    with pytest.raises(ParameterError) as refused:
+        top(rows, domain="observed", delta=1e-6).dp_event()
+    assert refused.value.parameter == "release"
