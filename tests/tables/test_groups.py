@@ -54,10 +54,11 @@ def close(found: Any, expected: dict[Any, dict[str, int]]) -> bool:
 def test_every_engine_has_a_release_for_every_group(make, request: pytest.FixtureRequest) -> None:
     """Of a column of text or of whole numbers; a group that nobody is in has a release of the same shape."""
     table = make(COLUMNS)
-    by_text = top(table, per="country", groups=["FR", "ZZ", "DE"])
+    unit = {"unit": "row"} if "spark" in request.node.name else {}  # the other one takes a minute there
+    by_text = top(table, per="country", groups=["FR", "ZZ", "DE"], **unit)
     assert close(by_text, {"FR": {"/c": 20, "/a": 5}, "ZZ": {}, "DE": {"/a": 30, "/b": 10}})
     assert [len(one) for one in by_text.groups.values()] == [2, 2, 2]
-    if "spark" in request.node.name:  # where each takes long
+    if unit:
         return
     by_number = top(table, per="code", groups="33, 49", groups_per_user=2)
     assert close(by_number, {33: {"/c": 20, "/a": 5}, 49: {"/a": 30, "/b": 10}})

@@ -1,23 +1,17 @@
 """Online answers: counting queries answered from what earlier answers taught, and paid for only where that fails.
 
-One online answer, and what one can do with it.
-
-How many people are in each cell of a public domain, counted in the table's own engine: each person in one cell.
-
-A row lies in a cell where each of its columns holds a public category; other rows, also those with a null, lie in none.
-A person with rows in several cells counts in the first of them, in the order in which the categories were listed; or,
-where one cell for each is required, in none.
+**Whom they count.** A row lies in a cell where each of its columns holds a public category; other rows, also those with
+a null, lie in none. A person with rows in several cells counts in the first of them, in the order in which the
+categories were listed; or, where one cell for each is required, in none.
 
 *Theorem.* Adding or removing one person, with all their rows, moves one cell by one, or none. *Proof.* Either rule
 looks at the least and the largest of the cells of that person's own rows, at public lists and at a public choice of
 the rule: so everybody else stays where they were, and this person is in one cell or in none. [] Nothing is refused
 because of what rows hold: a refusal would tell that somebody has such rows.
 
-The public histogram that learns: multiplicative weights over the cells of a domain.
-
-The histogram is a probability p over the cells and over one more, "nowhere", where those of the n people stand who are
-in no cell; so people outside of the categories, and an n that is only an upper bound, need no special case. It starts
-uniform. A query w with a released answer moves it to
+**What they learn.** The histogram is a probability p over the cells and over one more, "nowhere", where those of the n
+people stand who are in no cell; so people outside of the categories, and an n that is only an upper bound, need no
+special case. It starts uniform. A query w with a released answer moves it to
 
     p'(x) = p(x) exp(eta w(x)) / sum_y p(y) exp(eta w(y)),    eta such that  sum_x p'(x) w(x) = t,
 
@@ -64,7 +58,7 @@ from sparsegate.noise import Source
 from sparsegate.noise.own_settings import own_settings
 from sparsegate.noise.sources import Uncopied
 from sparsegate.tables.categories import WEIGHT_BITS, Cells, Integers
-from sparsegate.tables.columns import as_labels, as_people, check_columns, read_columns
+from sparsegate.tables.columns import as_labels, as_people, check_columns, check_unit, read_columns
 from sparsegate.tables.engines.engine import Engine, Frame, guarded, open_engine
 from sparsegate.tables.files import TextForm
 from sparsegate.tables.in_place import TableInPlace
@@ -117,16 +111,10 @@ class OnlineAnswer(Single):
 
     def plot(self) -> Figure:
         """The estimate, with its margin where it has one."""
-        said = f"{'paid' if self.paid else 'free'}, {'checked' if self.checked else 'not checked'}"
+        kind = f"{'paid' if self.paid else 'free'}, {'checked' if self.checked else 'not checked'}"
         caption = "people" + ("" if self.margin is None else "; the bar holds with 95 % probability")
-        return bar_chart(
-            ["estimate"],
-            [self.estimate],
-            error_bar=self.margin,
-            error_bar_all=None,
-            title=("online answer", said),
-            caption=caption,
-        )
+        bars = {"error_bar": self.margin, "error_bar_all": None}
+        return bar_chart(["estimate"], [self.estimate], **bars, title=("online answer", kind), caption=caption)
 
 
 def count_cells(engine: Engine, cells: Cells, user: str | None, *, only_one: bool = False) -> Integers:
@@ -291,9 +279,9 @@ _REMEMBERED = 100  # lessons that are gone through again: it bounds time and mem
 class OnlineAnswers(Uncopied):
     """Answers any number of counting queries over a categorical domain, and pays only where history does not help.
 
-    A public histogram p over the cells (``histogram``), made from nothing but earlier releases, gives each query a
-    free estimate e. With q the true answer, rho ~ Exp(1/eps1) drawn once, nu ~ Exp(2c/eps2) fresh for every query,
-    both at least 0, and a public kappa that puts the middle of rho - nu at zero (``gates.margin``),
+    A public histogram p over the cells, made from nothing but earlier releases, gives each query a free estimate e.
+    With q the true answer, rho ~ Exp(1/eps1) drawn once, nu ~ Exp(2c/eps2) fresh for every query, both at least 0, and
+    a public kappa that puts the middle of rho - nu at zero (``gates.margin``),
 
         |e - q| + nu < T + rho + kappa:   the answer is e, and costs nothing more;
         otherwise:                        the answer is a = q + Lap(c/eps3), and p moves towards a; c times at most.
@@ -302,7 +290,7 @@ class OnlineAnswers(Uncopied):
     it, and one-sided as in Liu et al. 2024). For neighbours that differ in one person, with all their rows, everything
     that ever leaves this object is (eps0+eps1+eps2+eps3)-DP together, for any number of queries, chosen adaptively;
     eps0 pays for a noisy count of the people, and is 0 where ``population`` is given. *Proof.* A person is in one cell
-    (``histogram``) and has a weight in [0, 1], so each q, and the number of people, moves by at most 1. Fix a
+    and has a weight in [0, 1], so each q, and the number of people, moves by at most 1. Fix a
     transcript: e is a function of the releases before it, and so the same for both neighbours, and |e - q| moves by at
     most 1. Align rho with rho + 1: it stays in its support, and its density falls by a factor exp(eps1). A negative
     then asks of nu to be below a number that is no smaller, which is no less likely. Each of the at most c positives
@@ -312,10 +300,10 @@ class OnlineAnswers(Uncopied):
     for another, so an error is not monotonic; with the scale c/eps2 of monotonic queries the gate would leak eps1 + 2
     eps2.
 
-    **Theorem** (accuracy; proof in ``accuracy`` and ``histogram``). Whatever the data, if n is no less than the number
-    of people: with probability 0.95, of ten thousand queries no more than n**2 ln(cells + 1) / (2 x**2) are paid for,
-    x = d (d-z)/(d+z), where d is T less what nu may add to an error and z < d the noise of the answers; and while the
-    gate is open every estimate it lets through lies within T plus what rho may add to the threshold.
+    **Theorem** (accuracy; proof in ``tables.online_terms`` and above). Whatever the data, if n is no less than the
+    number of people: with probability 0.95, of ten thousand queries no more than n**2 ln(cells + 1) / (2 x**2) are paid
+    for, x = d (d-z)/(d+z), where d is T less what nu may add to an error and z < d the noise of the answers; and while
+    the gate is open every estimate it lets through lies within T plus what rho may add to the threshold.
 
     Parameters
     ----------
@@ -327,7 +315,7 @@ class OnlineAnswers(Uncopied):
         of the lists, and every answer has a ``note`` that says so. Or unit="row", where every row is another person.
     one_row_per_user: True where each person has one row, or rows in one cell alone: then an answer counts the people
         with a matching row, and has no note. It is held, not believed, and by a rule on each person's own rows: whoever
-        has rows in several cells is in none of them, and no query counts them (``cell_counts``).
+        has rows in several cells is in none of them, and no query counts them.
     epsilon: the privacy loss of everything, split as 1/20 for the count of people where one is needed, and of the rest
         1/3 for answers and 2/3 for the gate, there as 1:(2c)**(2/3). Or
     budget: a ``Budget`` with three shares of your own; it needs ``population``.
@@ -398,12 +386,11 @@ class OnlineAnswers(Uncopied):
         if not isinstance(one_row_per_user, bool) or (one_row_per_user and user is None):
             rule = "must be True or False, and True only with user: without, every row is another person"
             raise ParameterError("one_row_per_user", rule, one_row_per_user, "leave it out, or pass user=")
+        check_unit(user, unit)
         cells = Cells.of(columns)
-        terms = Terms(
+        terms = Terms.of(
             ROW,
             cells=cells.size,
-            user=user,
-            unit=unit,
             tolerance=tolerance,
             epsilon=epsilon,
             budget=budget,

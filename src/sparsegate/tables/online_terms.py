@@ -1,6 +1,5 @@
-"""The public terms of online answers: every parameter but the table, checked before the table is touched.
-
-How far online answers may be off, and how many of them must be paid for: functions of public numbers alone.
+"""The public terms of online answers, checked before the table is touched: how far answers may be off, and how many
+of them must be paid for.
 
 Scales are in people: rho has scale b1, the noise nu of a comparison b2, a paid answer b3; T is the tolerance, and kappa
 the public shift of the comparison. rho and nu are geometric, at least 0, and such a variable of scale b exceeds t with
@@ -11,10 +10,10 @@ the following holds for k questions and c paid answers:
 
 Then an unpaid answer is within T + kappa + b1 ln(3/beta) + 4g of the truth (g: the lattice step, for what is rounded to
 it), because nu only ever raises an error; and a positive has an error of at least d = T + kappa - b2 ln(3k/beta) - 4g,
-because rho only ever raises the threshold. Let d > z. For a
-gap y between the estimate and the released answer the histogram is moved by max(y d/(d+z), y - z): not past the truth,
-which is at least max(d, y - z) away, and by at least x = d (d-z)/(d+z). By the theorem in ``histogram`` there are then
-at most n**2 ln(cells + 1) / (2 x**2) positives, and a cutoff above that is never reached.
+because rho only ever raises the threshold. Let d > z. For a gap y between the estimate and the released answer the
+histogram is moved by max(y d/(d+z), y - z): not past the truth, which is at least max(d, y - z) away, and by at least
+x = d (d-z)/(d+z). By the progress of the histogram (``tables.online``) there are then at most
+n**2 ln(cells + 1) / (2 x**2) positives, and a cutoff above that is never reached.
 
 Such a tolerance is large, because it must serve any data and any questions. For a smaller one, where d <= z, nothing is
 proved about the number of positives, and the step takes for d the tolerance, and for z what a paid answer is off by at
@@ -36,7 +35,6 @@ from sparsegate.gates.calibration import Calibration, calibrate
 from sparsegate.gates.lattice import exact_number
 from sparsegate.gates.margin import central_shift
 from sparsegate.gates.variants import Scales, Variant
-from sparsegate.tables.columns import check_unit
 
 BETA: Final = 0.05
 """The probability with which the bounds above may fail."""
@@ -129,90 +127,73 @@ _COUNT_SHARE = Fraction(1, 20)  # of epsilon, where a noisy count of the people 
 _ANSWER_SHARE = Fraction(1, 3)  # of what is left; the gate has the rest
 
 
+@dataclass(frozen=True, kw_only=True)
 class Terms:
     """What was agreed before a row was read: ``total`` is the epsilon of everything, ``count`` that of a noisy count.
 
-    ``population`` is None where a noisy count takes its place.
+    ``population`` is None where a noisy count takes its place, and ``step`` how far an update of the histogram goes.
     """
 
-    def __init__(
-        self,
+    calibration: Calibration
+    tolerance: Fraction
+    population: int | None
+    total: Fraction
+    count: Fraction
+    step: UpdateStep
+
+    @classmethod
+    def of(
+        cls,
         row: Variant,
         *,
         cells: int,
-        user: Any,
-        unit: Any,
         tolerance: Any,
         epsilon: Number | None,
         budget: Budget | None,
         cutoff: int | None,
         population: Any,
         not_private: bool,
-    ) -> None:
-        check_unit(user, unit)
-        self._row = row
-        self.population = _check_population(population)
-        self.tolerance = _check_tolerance(tolerance)
-        self._budget = budget
-        self.total, self.count = self._check_epsilon(epsilon)
-        if cutoff is None:
-            cutoff = self._least_cutoff(cells)
-        cutoff = exact_count(cutoff, "cutoff")
-        setting = Setting(row=row, cutoff=cutoff, budget=self._shares(cutoff), granularity=STEP)
-        self.calibration: Calibration = calibrate(setting, threshold=self.tolerance, not_private=not_private)
+    ) -> Terms:
+        """Check the parameters of ``OnlineAnswers``; where no cutoff is given, derive it."""
+        people = None if population is None else exact_count(population, "population")
+        if people is not None and people > MOST_PEOPLE:
+            raise ParameterError("population", "must not exceed 2**39", people)
+        exact = exact_number(tolerance)
+        if exact is None or not 0 < exact <= MOST_PEOPLE:
+            rule = "must be a positive number of people, at most 2**39"
+            raise ParameterError("tolerance", rule, tolerance, "pass for instance 2 % of the population")
+        total, count = _price(epsilon, budget, counted=people is None)
 
-    @property
-    def step(self) -> UpdateStep:
-        """How far an update of the histogram goes."""
-        cutoff = self.calibration.cutoff
-        return UpdateStep.of(tolerance=float(self.tolerance), cutoff=cutoff, scales=self._scales(cutoff))
+        def shares(cutoff: int) -> Budget:
+            left = total - count
+            return budget or Budget.allocate(left, cutoff=cutoff, answer_epsilon=left * _ANSWER_SHARE)
 
-    def _check_epsilon(self, epsilon: Number | None) -> tuple[Fraction, Fraction]:
-        budget, counted = self._budget, self.population is None
-        check_one_of(epsilon, budget)
-        if budget is None:
-            total = exact_epsilon(epsilon)
-            return total, total * _COUNT_SHARE if counted else Fraction(0)
-        if not isinstance(budget, Budget) or not (budget.threshold_epsilon and budget.answer_epsilon):
-            rule = "must be a Budget with a share for the threshold, the queries and the answers each"
-            raise ParameterError(
-                "budget", rule, budget, "pass sg.Budget(threshold_epsilon=0.1, query_epsilon=0.5, answer_epsilon=0.4)"
-            )
-        if counted:
-            rule = "must be given with a budget, which has no share for a count of the people"
-            raise ParameterError("population", rule, next_step="pass epsilon=, or pay for a count with sg.laplace")
-        return budget.total, Fraction(0)
+        def scales(cutoff: int) -> Scales:
+            return row.scales(shares(cutoff), cutoff=cutoff, monotonic=False)
 
-    def _shares(self, cutoff: int) -> Budget:
-        if self._budget is not None:
-            return self._budget
-        left = self.total - self.count
-        return Budget.allocate(left, cutoff=cutoff, answer_epsilon=left * _ANSWER_SHARE)
-
-    def _scales(self, cutoff: int) -> Scales:
-        return self._row.scales(self._shares(cutoff), cutoff=cutoff, monotonic=False)
-
-    def _least_cutoff(self, cells: int) -> int:
-        if self.population is None:
+        if cutoff is None and people is None:
             rule = "must be given where population is not: what is sure to last depends on a public population"
             raise ParameterError("cutoff", rule, next_step="pass for instance cutoff=50, or population=")
-        return least_cutoff(
-            cells=cells, population=self.population, tolerance=float(self.tolerance), scales=self._scales
-        )
+        if cutoff is None and people is not None:
+            cutoff = least_cutoff(cells=cells, population=people, tolerance=float(exact), scales=scales)
+        cutoff = exact_count(cutoff, "cutoff")
+        setting = Setting(row=row, cutoff=cutoff, budget=shares(cutoff), granularity=STEP)
+        calibration = calibrate(setting, threshold=exact, not_private=not_private)
+        step = UpdateStep.of(tolerance=float(exact), cutoff=cutoff, scales=scales(cutoff))
+        return cls(calibration=calibration, tolerance=exact, population=people, total=total, count=count, step=step)
 
 
-def _check_population(population: Any) -> int | None:
-    if population is None:
-        return None
-    people = exact_count(population, "population")
-    if people > MOST_PEOPLE:
-        raise ParameterError("population", "must not exceed 2**39", people)
-    return people
-
-
-def _check_tolerance(tolerance: Any) -> Fraction:
-    exact = exact_number(tolerance)
-    if exact is None or not 0 < exact <= MOST_PEOPLE:
-        rule = "must be a positive number of people, at most 2**39"
-        raise ParameterError("tolerance", rule, tolerance, "pass for instance 2 % of the population")
-    return exact
+def _price(epsilon: Number | None, budget: Budget | None, *, counted: bool) -> tuple[Fraction, Fraction]:
+    """The epsilon of everything, and that of a noisy count of the people where they are ``counted``."""
+    check_one_of(epsilon, budget)
+    if budget is None:
+        total = exact_epsilon(epsilon)
+        return total, total * _COUNT_SHARE if counted else Fraction(0)
+    if not isinstance(budget, Budget) or not (budget.threshold_epsilon and budget.answer_epsilon):
+        rule = "must be a Budget with a share for the threshold, the queries and the answers each"
+        step = "pass sg.Budget(threshold_epsilon=0.1, query_epsilon=0.5, answer_epsilon=0.4)"
+        raise ParameterError("budget", rule, budget, step)
+    if counted:
+        rule = "must be given with a budget, which has no share for a count of the people"
+        raise ParameterError("population", rule, next_step="pass epsilon=, or pay for a count with sg.laplace")
+    return budget.total, Fraction(0)
