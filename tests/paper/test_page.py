@@ -11,7 +11,7 @@ from tests.support.browsing import PHONE, browsing, needs_browser, tab
 
 from sparsegate.paper import run
 from sparsegate.paper.charts import DARK, LIGHT, LINE_STYLES, BarChart, ChartBar
-from sparsegate.paper.page import FigurePanel, PageFigure, PageSection, TableCell, number, render_page, table
+from sparsegate.paper.page import FigurePanel, PageFigure, PageSection, TableCell, render_page, table, table_cell
 from sparsegate.paper.report import Reproduction
 
 METHODS = ["svt-dpbook", "svt-s-1:1", "em", "svt-retr-1d", "svt-retr-3d"]
@@ -37,14 +37,14 @@ def test_each_view_has_a_button_and_the_first_is_chosen() -> None:
 
 
 def test_a_number_is_shown_in_its_format_and_one_with_commas_has_its_value_beside_it() -> None:
-    assert number(0.123456, ".2f").html("SER") == '<td class="number" data-label="SER">0.12</td>'
-    assert number(1234, ",").html("n") == '<td class="number" data-value="1234.0" data-label="n">1,234</td>'
-    assert 'data-value="Infinity"' in TableCell(text="∞", value=math.inf).html("ε")
-    assert [number(value, ".3f").text for value in (-0.0001, -0.1)] == ["0.000", "-0.100"]
+    assert table_cell(0.123456, ".2f").html("SER") == '<td class="number" data-label="SER">0.12</td>'
+    assert table_cell(1234, ",").html("n") == '<td class="number" data-value="1234.0" data-label="n">1,234</td>'
+    assert 'data-value="Infinity"' in table_cell(math.inf, "g").html("ε")
+    assert [table_cell(value, ".3f").text for value in (-0.0001, -0.1, math.nan)] == ["0.000", "-0.100", "-"]
 
 
 def test_the_first_cell_is_the_head_of_its_row_and_foreign_text_is_escaped() -> None:
-    page = table(["Method", "#c"], [["<b>", number(25, "")]], identity="mine")
+    page = table(["Method", "c|d"], [["<b>", 25]], identity="mine")
     assert '<table class="sortable" id="mine">' in page
     assert '<th scope="col" class="number">c</th>' in page
     assert '<th scope="row" class="name" data-label="Method">&lt;b&gt;</th>' in page
@@ -55,7 +55,7 @@ def test_the_first_cell_is_the_head_of_its_row_and_foreign_text_is_escaped() -> 
 
 def test_a_page_has_its_sections_with_links_to_them_and_leaves_out_empty_ones() -> None:
     bodies = {"one": "<p>x</p>", "none": "", "two": "<p>y</p>"}
-    sections = [PageSection(key=key, title=f"<{key}>", body=body) for key, body in bodies.items()]
+    sections = [PageSection(key, f"<{key}>", f"<{key}>", body) for key, body in bodies.items()]
     page = render_page(title="a & b", lead="<p>Lead</p>", sections=sections)
     assert "<title>a &amp; b</title>" in page
     assert page.index('<a href="#two">&lt;two&gt;</a>') < page.index('<section id="one">') < page.index('id="two"')

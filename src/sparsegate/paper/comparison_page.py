@@ -46,9 +46,9 @@ from sparsegate.paper.page import (
     definitions,
     element,
     file_links,
-    number,
     render_page,
     table,
+    table_cell,
 )
 from sparsegate.paper.report import use_section
 from sparsegate.paper.results import THRESHOLD, replace_text
@@ -215,37 +215,25 @@ def render_comparison(results: ComparisonResults, about: Mapping[str, Any], uses
     note = f" Stand-ins, no data: {', '.join(stand_ins)}." if stand_ins else ""
     told = [element("p", escape(f"{title}: {text}."), class_="lead") for title, text in headlines(results).items()]
     run = {**about["parameters"], "made": about["created"], **about["versions"]}
+    flawed = page.figure("true-epsilon", "The flawed rows", _FLAWED, TRUE_VIEWS)
+    best = page.figure("errors", "The best of each kind", "Mean, and two standard errors.", BEST_VIEWS)
     return render_page(
         title="The leaderboard of private selection",
         lead="".join(told) + element("p", escape(f"Threshold: {THRESHOLD}.{note}"), class_="soft"),
         sections=[
-            PageSection(key="maps", title="Who wins where", link="Winners", body=page.maps()),
-            PageSection(
-                key="true",
-                title="At equal true ε",
-                link="True ε",
-                body=page.figure("true-epsilon", "The flawed rows", _FLAWED, TRUE_VIEWS),
-            ),
-            PageSection(
-                key="errors",
-                title="Errors of the best",
-                link="Errors",
-                body=page.figure("errors", "The best of each kind", "Mean, and two standard errors.", BEST_VIEWS),
-            ),
-            PageSection(key="peers", title="Other libraries", link="Peers", body=page.peers()),
-            PageSection(key="seconds", title="Seconds of one selection", link="Seconds", body=page.seconds()),
+            PageSection("maps", "Winners", "Who wins where", page.maps()),
+            PageSection("true", "True ε", "At equal true ε", flawed),
+            PageSection("errors", "Errors", "Errors of the best", best),
+            PageSection("peers", "Peers", "Other libraries", page.peers()),
+            PageSection("seconds", "Seconds", "Seconds of one selection", page.seconds()),
             use_section(uses),
-            PageSection(key="numbers", title="Numbers", body=page.numbers()),
-            PageSection(
-                key="run",
-                title="What was run",
-                link="Run",
-                body=definitions(run) + element("p", file_links({"manifest.json": "manifest.json"})),
-            ),
+            PageSection("numbers", "Numbers", "Numbers", page.numbers()),
+            PageSection("run", "Run", "What was run", definitions(run) + element("p", file_links(_MANIFEST))),
         ],
     )
 
 
+_MANIFEST = {"manifest.json": "manifest.json"}
 _FLAWED = (
     "What a flawed row does at the ε that its authors claim, and what is left of it at the ε that it really costs: "
     "Alg. 4 costs (1+3c)ε/4 here. Alg. 3, 5 and 6 have no ε at all; the last two never stop, and are stopped after c."
@@ -337,22 +325,17 @@ class _ComparisonPage:
         """Each row of a peer beside that of the method of ours that is nearest to it."""
         rows = {(row["dataset"], row["method"], row["epsilon"], row["count"]): row for row in self._rows}
         lines = [
-            [
-                self._titles[row["dataset"]],
-                self._titles[row["method"]],
-                number(row["epsilon"], "g"),
-                number(row["count"], "d"),
-                _rate(row, "fnr"),
-                self._titles[ours["method"]],
-                _rate(ours, "fnr"),
-                _seconds(row["seconds"]),
-                _seconds(ours["seconds"]),
-            ]
+            (
+                *(self._titles[row[name]] for name in ("dataset", "method")),
+                *(row["epsilon"], row["count"], _rate(row, "fnr")),
+                *(self._titles[ours["method"]], _rate(ours, "fnr"), row["seconds"], ours["seconds"]),
+            )
             for (dataset, method, epsilon, count), row in rows.items()
             if (ours := rows.get((dataset, NEAREST.get(method, ""), epsilon, count)))
         ]
-        heads = ("Dataset", "Library", "#ε", "#c", "#FNR", "Nearest", "#FNR of ours", "#seconds", "#seconds of ours")
-        return element("p", _PEERS) + table(heads, lines, tall=True, names=2) if lines else ""
+        heads = ["Dataset", "Library", "ε|g", "c|d", "FNR|", "Nearest", "FNR of ours|", "seconds|.3f"]
+        shown = table([*heads, "seconds of ours|.3f"], lines, tall=True, names=2)
+        return element("p", _PEERS) + shown if lines else ""
 
     def seconds(self) -> str:
         """One selection among the scores of all items."""
@@ -361,9 +344,9 @@ class _ComparisonPage:
         lines: dict[tuple[str, str], dict[int, float]] = {}
         for row in timed:
             lines.setdefault((row["dataset"], row["method"]), {})[row["count"]] = row["seconds"]
-        heads = ("Dataset", "Method", *(f"#c = {count}" for count in counts))
+        heads = ("Dataset", "Method", *(f"c = {count}|.3f" for count in counts))
         cells = [
-            [self._titles[dataset], self._titles[method], *(_seconds(line.get(count)) for count in counts)]
+            [self._titles[dataset], self._titles[method], *(line.get(count) for count in counts)]
             for (dataset, method), line in lines.items()
         ]
         about = f"Of ours <code>select_top</code>, with exact noise, once at ε = {self._epsilon:g}."
@@ -371,16 +354,14 @@ class _ComparisonPage:
 
     def numbers(self) -> str:
         """All rows of the middle epsilon; the files have all."""
-        heads = ("Dataset", "Method", "#c", "#true ε", "#FNR", "#SER", "#total SER", "#precision", "#runs")
+        heads = ("Dataset", "Method", "c|d", "true ε|", "FNR|", "SER|", "total SER|", "precision|", "runs|d")
         lines = [
-            [
-                self._titles[row["dataset"]],
-                self._titles[row["method"]],
-                number(row["count"], "d"),
-                _true(row["true_epsilon"]),
+            (
+                *(self._titles[row[name]] for name in ("dataset", "method")),
+                *(row["count"], _true(row["true_epsilon"])),
                 *(_rate(row, rate) for rate in ("fnr", "ser", "total_ser", "precision")),
-                number(row["runs"], "d"),
-            ]
+                row["runs"],
+            )
             for row in self._rows
             if row["epsilon"] == self._epsilon
         ]
@@ -395,10 +376,6 @@ def _rate(row: Row, rate: str) -> TableCell:
 
 
 def _true(epsilon: float | None) -> TableCell:
-    if epsilon is None:
-        return TableCell(text="not checked", value=math.inf)
-    return number(epsilon, ".4g") if math.isfinite(epsilon) else TableCell(text="no ε", value=math.inf)
-
-
-def _seconds(value: float | None) -> TableCell:
-    return TableCell(text="-") if value is None else number(value, ".3f")
+    if epsilon is None or math.isinf(epsilon):
+        return TableCell(text="not checked" if epsilon is None else "no ε", value=math.inf)
+    return table_cell(epsilon, ".4g")

@@ -232,6 +232,11 @@ class Decision:
     leans: bool
     wanting: Mapping[CellKey, float] = field(default_factory=dict)
 
+    @property
+    def holds(self) -> bool:
+        """Whether it is supported."""
+        return self.support is Support.SUPPORTED
+
     @classmethod
     def sure(cls, holds: bool, cells: tuple[CellKey, ...]) -> Decision:
         """Without doubt."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from html import escape
 from importlib.resources import files
 from string import Template
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 MOST_VIEWS = 6
 """A figure has at most this many views to choose from."""
@@ -84,9 +84,20 @@ class TableCell:
         )
 
 
-def number(value: float, form: str) -> TableCell:
-    """A number in this format; one that rounds to zero has no sign."""
-    return TableCell(text=f"{value:{'z' if form.endswith('f') else ''}{form}}", value=float(value))
+def table_cell(value: object, form: str = "") -> TableCell:
+    """A cell of a value: with a format, a number, "-" where there is none. What rounds to zero has no sign.
+
+    >>> [table_cell(value, ".3f").text for value in (-0.0001, None, float("inf"))], table_cell("em").text
+    (['0.000', '-', '∞'], 'em')
+    """
+    if isinstance(value, TableCell):
+        return value
+    if not form:
+        return TableCell(text=str(value))
+    if not isinstance(value, int | float) or math.isnan(value):
+        return TableCell(text="-")
+    text = "∞" if math.isinf(value) else f"{value:{'z' if form.endswith('f') else ''}{form}}"
+    return TableCell(text=text, value=float(value))
 
 
 def table(
@@ -98,32 +109,25 @@ def table(
     names: int = 1,
     kind: str = "sortable",
 ) -> str:
-    """A table in a box; a heading that begins with # is that of numbers. A tall one scrolls inside its box.
+    """A table in a box; a heading with a format, "SER|.3f", is that of numbers. A tall one scrolls inside its box.
 
     The first cells of each row, as many as ``names``, say what the row is about.
     """
-    labels = [text.removeprefix("#") for text in heads]
-    head = "".join(
-        element("th", _heading(label), scope="col", class_="number" if text.startswith("#") else "")
-        for text, label in zip(heads, labels, strict=True)
-    )
-    body = "\n".join(
+    split = [text.partition("|") for text in heads]
+    head = [element("th", _heading(label), scope="col", class_="number" if bar else "") for label, bar, _ in split]
+    body = [
         element(
             "tr",
             *(
-                (cell if isinstance(cell, TableCell) else TableCell(text=str(cell))).html(label, head=place < names)
-                for place, (cell, label) in enumerate(zip(cells, labels, strict=True))
+                table_cell(value, form).html(label, head=place < names)
+                for place, (value, (label, _, form)) in enumerate(zip(values, split, strict=True))
             ),
         )
-        for cells in rows
-    )
-    parts = element("thead", element("tr", head)) + element("tbody", f"\n{body}\n")
-    return element(
-        "div",
-        element("table", parts, class_=kind, id=identity),
-        class_="scroll tall" if tall else "scroll",
-        tabindex=0,
-    )
+        for values in rows
+    ]
+    parts = element("thead", element("tr", *head)) + element("tbody", "\n", "\n".join(body), "\n")
+    box = element("table", parts, class_=kind, id=identity)
+    return element("div", box, class_="scroll tall" if tall else "scroll", tabindex=0)
 
 
 def _heading(text: str) -> str:
@@ -203,14 +207,13 @@ class PageFigure:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class PageSection:
+class PageSection(NamedTuple):
     """A part of a page: ``body`` is HTML; a link with the text ``link`` leads to the name ``key``."""
 
     key: str
+    link: str
     title: str
     body: str
-    link: str = ""
 
 
 def render_page(*, title: str, lead: str, sections: Iterable[PageSection]) -> str:
@@ -227,7 +230,7 @@ def render_page(*, title: str, lead: str, sections: Iterable[PageSection]) -> st
         style=_text("report_page.css") + views,
         script=_text("report_page.js"),
         lead=element("h1", escape(title)) + lead,
-        links="".join(element("a", escape(one.link or one.title), href=f"#{one.key}") for one in shown),
+        links="".join(element("a", escape(one.link), href=f"#{one.key}") for one in shown),
         sections="\n\n".join(
             element("section", element("h2", escape(one.title)), "\n", one.body, id=one.key) for one in shown
         ),

@@ -56,7 +56,6 @@ from sparsegate.paper.page import (
     definitions,
     element,
     file_links,
-    number,
     render_page,
     table,
 )
@@ -88,9 +87,13 @@ def _kind(support: Support) -> str:
     return support.value.replace(" ", "-")
 
 
-def badge(support: Support) -> str:
-    """A verdict as HTML."""
-    return element("span", f"{MARKS[support]} {support.value}", class_=f"verdict {_kind(support)}")
+def badge(support: Support) -> TableCell:
+    """A verdict in words."""
+    return _markup(element("span", f"{MARKS[support]} {support.value}", class_=f"verdict {_kind(support)}"))
+
+
+def _markup(html: str, *, kind: str = "", identity: str = "") -> TableCell:
+    return TableCell(text=html, markup=True, kind=kind, identity=identity)
 
 
 def mark(support: Support, numbers: str, to: str = "") -> str:
@@ -157,10 +160,10 @@ class ClaimGrid:
         )
         identity, edge = f"claim-{verdict.statement.key}", f"edge-{_kind(support)}"
         return [
-            TableCell(text=self._claim(verdict), markup=True, identity=identity, kind=edge),
-            TableCell(text=badge(support), markup=True),
+            _markup(self._claim(verdict), identity=identity, kind=edge),
+            badge(support),
             *(self._cell(verdict, dataset, places.get(dataset)) for dataset in self.findings.datasets),
-            TableCell(text=elsewhere, markup=True, kind="" if elsewhere else "empty"),
+            _markup(elsewhere, kind="" if elsewhere else "empty"),
         ]
 
     def _claim(self, verdict: Checked) -> str:
@@ -199,7 +202,7 @@ class ClaimGrid:
             target = _name("#rows", cells[0].dataset, cells[0].method)
             wanted = f"{self.findings.place(cells[0].dataset).split()[0]} {methods}"
             shown += " " + element("a", "rows", class_="rows", href=target, data_rows=wanted)
-        return TableCell(text=shown, markup=True, identity=_name("cell", verdict.statement.key, dataset))
+        return _markup(shown, identity=_name("cell", verdict.statement.key, dataset))
 
     def note(self, figure: str, dataset: str) -> str:
         """Links back to the grid from the panel of a figure: the claims that it is about."""
@@ -234,10 +237,10 @@ def readings_body(verdicts: ReadingVerdicts, claims: Mapping[str, str]) -> str:
     rows = []
     for key in sorted(verdicts.statements, key=lambda key: key not in disputed):
         claim = element("a", escape(claims.get(key, key)), href=f"#claim-{key}")
-        rows.append([TableCell(text=claim, markup=True, kind="long")])
+        rows.append([_markup(claim, kind="long")])
         for name, judged in verdicts.by_reading.items():
             kind = "" if name == ours or key not in verdicts.changes(name) else "changed"
-            rows[-1].append(TableCell(text=mark(judged[key].support, judged[key].numbers), markup=True, kind=kind))
+            rows[-1].append(_markup(mark(judged[key].support, judged[key].numbers), kind=kind))
     questions = (
         element("dt", element("code", escape(switch.name))) + element("dd", escape(switch.question))
         for switch in SWITCHES.values()
@@ -344,54 +347,30 @@ def use_section(uses: Sequence[UseRow]) -> PageSection:
         files={"CSV": f"{FILE}.csv", "Parquet": f"{FILE}.parquet"},
     )
     rows = [
-        [
-            row.use,
-            row.mechanism,
-            row.way,
-            number(row.claimed_epsilon, ".3g"),
-            TableCell(text=epsilon_text(row.true_epsilon), value=row.true_epsilon),
-            number(row.mean, ".3f"),
-            number(row.error, ".3f"),
-            number(row.runs, ""),
-        ]
+        (row.use, row.mechanism, row.way, row.claimed_epsilon, row.true_epsilon, row.mean, row.error, row.runs)
         for row in uses
     ]
-    heads = ["Use", "Mechanism", "Way", "#Claimed ε", "#True ε", "#Missed", "#± error", "#Runs"]
+    heads = ["Use", "Mechanism", "Way", "Claimed ε|.3g", "True ε|.3g", "Missed|.3f", "± error|.3f", "Runs|d"]
     body = figure.html() + table(heads, rows, identity="uses-table", names=2, tall=True) if uses else ""
-    return PageSection(key="uses", title="What the technique is used for", link="Uses", body=body)
+    return PageSection("uses", "Uses", "What the technique is used for", body)
 
 
 def value_table(checked: Sequence[Checked]) -> str:
     """Printed numbers and numbers of our own simulation, beside those of the results."""
     judged = {verdict.statement.key: verdict.judgement for verdict in checked}
     rows = [
-        [
-            value.dataset,
-            number(value.count, ""),
-            value.method,
-            str(value),
-            value.source,
-            judged[value.statement.key].numbers,
-            TableCell(text=badge(judged[value.statement.key].support), markup=True),
-        ]
+        (value.dataset, value.count, value.method, value, value.source, judgement.numbers, badge(judgement.support))
         for value in VALUES
-        if value.statement.key in judged
+        if (judgement := judged.get(value.statement.key))
     ]
-    return table(["Dataset", "#c", "Method", "SER", "Where from", "Here", "Verdict"], rows, tall=True)
+    return table(["Dataset", "c|d", "Method", "SER", "Where from", "Here", "Verdict"], rows, tall=True)
 
 
 def dataset_table(findings: Findings) -> str:
     """What each dataset is."""
-    rows = [
-        [
-            findings.title(name),
-            *(number(entry[key], ",") for key in ("records", "items", "distinct_scores")),
-            entry["kind"],
-            entry["description"],
-        ]
-        for name, entry in findings.datasets.items()
-    ]
-    return table(["Dataset", "#Records", "#Items", "#Distinct scores", "Kind", "What it is"], rows)
+    keys = ("records", "items", "distinct_scores", "kind", "description")
+    rows = [(findings.title(name), *(entry[key] for key in keys)) for name, entry in findings.datasets.items()]
+    return table(["Dataset", "Records|,", "Items|,", "Distinct scores|,", "Kind", "What it is"], rows)
 
 
 def method_table(findings: Findings) -> str:
@@ -425,8 +404,8 @@ def method_table(findings: Findings) -> str:
 
 def number_table(findings: Findings, grid: ClaimGrid) -> str:
     """Every row of the results, with a link to the panel where it is drawn."""
-    heads = ["Dataset", "Method", "#ε", "#c", "#SER", "#± error", "#deviation", "#FNR", "#± error", "#FPR"]
-    heads += ["#Total SER", "#Selected", "#Runs"]
+    heads = ["Dataset", "Method", "ε|g", "c|d", "SER|.3f", "± error|.3f", "deviation|.3f", "FNR|.3f", "± error|.3f"]
+    heads += ["FPR|.3f", "Total SER|.3f", "Selected|.1f", "Runs|d"]
     datasets, methods = list(findings.datasets), sorted(findings.methods)
 
     def place(row: Row) -> tuple[object, ...]:
@@ -439,24 +418,14 @@ def number_table(findings: Findings, grid: ClaimGrid) -> str:
         dataset = TableCell(text=row.place)
         for figure in grid.figures.get(row.cell, ())[:1]:
             link = element("a", escape(row.place), href=f"#{panel_name(figure, row.dataset)}")
-            dataset = TableCell(text=link, markup=True, kind="name")
+            dataset = _markup(link, kind="name")
         name = _name("rows", row.dataset, row.method)
         method = TableCell(text=row.method, identity="" if name in seen else name)
         seen.add(name)
         # A single run has no deviation, and so no error that anybody knows.
-        errors = (row.error("ser"), row.error("fnr")) if row.runs > 1 else (math.nan, math.nan)
+        errors = (row.error("ser"), row.error("fnr")) if row.runs > 1 else (None, None)
         rates = (row.ser_mean, errors[0], row.ser_std, row.fnr_mean, errors[1], row.fpr_mean, row.total_ser_mean)
-        lines.append(
-            [
-                dataset,
-                method,
-                number(row.epsilon, "g"),
-                number(row.count, ""),
-                *(TableCell(text="-") if math.isnan(value) else number(value, ".3f") for value in rates),
-                number(row.selected_mean, ".1f"),
-                number(row.runs, ""),
-            ]
-        )
+        lines.append((dataset, method, row.epsilon, row.count, *rates, row.selected_mean, row.runs))
     return table(heads, lines, identity="numbers-table", tall=True, names=2)
 
 
@@ -567,35 +536,22 @@ class Reproduction:
         )
         others = [figure.html() for name, figure in self.figures.items() if name != "ablation"]
         claims = {verdict.statement.key: verdict.statement.claim for verdict in self.checked}
+        readings = readings_body(self.readings, claims) if self.readings else ""
+        says = "What the paper says, and what the results say"
         return render_page(
             title=TITLE,
             lead=lead,
             sections=[
-                PageSection(
-                    key="claims",
-                    title="What the paper says, and what the results say",
-                    link="Claims",
-                    body=f"{self._grid.html()}\n{_CLAIMS}",
-                ),
-                PageSection(key="ablation", title="Why SVT-DPBook loses", link="Ablation", body=self._ablation_body()),
-                PageSection(
-                    key="readings",
-                    title="How the paper can be read",
-                    link="Readings",
-                    body=readings_body(self.readings, claims) if self.readings else "",
-                ),
-                PageSection(key="figures", title="Figures", body="\n".join(others)),
+                PageSection("claims", "Claims", says, self._grid.html() + _CLAIMS),
+                PageSection("ablation", "Ablation", "Why SVT-DPBook loses", self._ablation_body()),
+                PageSection("readings", "Readings", "How the paper can be read", readings),
+                PageSection("figures", "Figures", "Figures", "\n".join(others)),
                 use_section(findings.uses),
-                PageSection(
-                    key="values",
-                    title="Printed numbers and self-checks",
-                    link="Values",
-                    body=_VALUES + value_table(self.checked),
-                ),
-                PageSection(key="datasets", title="Datasets", body=dataset_table(findings)),
-                PageSection(key="methods", title="Methods", body=_METHODS + method_table(findings)),
-                PageSection(key="numbers", title="Numbers", body=_NUMBERS + number_table(findings, self._grid)),
-                PageSection(key="run", title="What was run", body=run_list(findings)),
+                PageSection("values", "Values", "Printed numbers and self-checks", _VALUES + value_table(self.checked)),
+                PageSection("datasets", "Datasets", "Datasets", dataset_table(findings)),
+                PageSection("methods", "Methods", "Methods", _METHODS + method_table(findings)),
+                PageSection("numbers", "Numbers", "Numbers", _NUMBERS + number_table(findings, self._grid)),
+                PageSection("run", "What was run", "What was run", run_list(findings)),
             ],
         )
 

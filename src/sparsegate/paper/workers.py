@@ -1,19 +1,15 @@
-"""Cases of an experiment: what one is, and how a list of them is worked off, by one process or by several.
+"""Cases of an experiment, the processes that work them off, and when that will end.
 
 Each case draws from a generator of its own, seeded by a hash of (seed, dataset, method, epsilon, c): its numbers depend
 neither on the other cases nor on how many processes share the work.
-
-Workers that do not run the user's script again.
 
 A spawned process imports the main module of its parent before it does anything. A script that starts an experiment
 outside of ``if __name__ == "__main__"`` would start it once more in every worker, and Python ends that with pages of
 tracebacks. Workers need nothing of that module unless a method was defined there, so it is kept from them; where they
 do need it, what is wrong is said in one line.
 
-How far a run is, and when it will end: the stages that are planned, each with the seconds that it should take.
-
-Work is told in *expected seconds* of one process, and is of some kind (a method, say). What was done of a kind k in
-o(k) seconds, and was expected to take e(k), teaches how wrong the expectation is:
+**The expected end.** Work is told in *expected seconds* of one process, and is of some kind (a method, say). What was
+done of a kind k in o(k) seconds, and was expected to take e(k), teaches how wrong the expectation is:
 
     rate(k) = (o(k) + m/10 s) / (e(k) + 1/10 s),      m = the lower median of o(k) / e(k) over the kinds seen.
 
@@ -99,7 +95,7 @@ _KIND_PRIOR = 0.1
 _PACE_PRIOR = 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Progress:
     """How far a run is: the stage it is in, the cases of that stage, and the expected seconds left of the whole run.
 
@@ -197,8 +193,7 @@ class WorkPlan:
     @property
     def seconds_left(self) -> float:
         """The expected seconds left, see above."""
-        passed = sum(self._rate(kind) * seconds for kind, seconds in self._passed.items())
-        pace = (self._elapsed + _PACE_PRIOR) / (passed + _PACE_PRIOR)
+        pace = (self._elapsed + _PACE_PRIOR) / (self._seconds(self._passed) + _PACE_PRIOR)
         return pace * sum(self._seconds(left) / self._sharing[stage] for stage, left in self._planned.items())
 
     @property
@@ -225,16 +220,8 @@ class WorkPlan:
 
     def _tell(self) -> None:
         if self._report is not None:
-            self._report(
-                Progress(
-                    what=self._what,
-                    done=self._done,
-                    total=self._total,
-                    resumed=self._resumed,
-                    elapsed=self._elapsed,
-                    seconds_left=self.seconds_left,
-                )
-            )
+            times = (self._elapsed, self.seconds_left)
+            self._report(Progress(self._what, self._done, self._total, self._resumed, *times))
 
 
 SIMULATOR = 3
