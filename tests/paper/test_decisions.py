@@ -56,16 +56,11 @@ def member(support: Support, cell: CellKey = A, times: float = 2.0, *, leans: bo
     ("value", "support"), [(0.05 + SIGMAS * 0.01, YES), (0.05 - SIGMAS * 0.01, NO), (0.055, OPEN), (0.045, OPEN)]
 )
 def test_a_verdict_is_where_the_whole_interval_is(value: float, support: Support) -> None:
-    found = above(quantity(value + (1e-9 if support is YES else -1e-9), 0.01), 0.05)
-    turned = {YES: NO, NO: YES, OPEN: OPEN}
+    near = quantity(value + (1e-9 if support is YES else -1e-9), 0.01)
+    found = above(near, 0.05)
     assert found.support is support
-    assert at_most(quantity(value + (1e-9 if support is YES else -1e-9), 0.01), 0.05).support is turned[support]
+    assert at_most(near, 0.05).support is {YES: NO, NO: YES, OPEN: OPEN}[support]
     assert set(found.wanting) == ({A} if support is OPEN else set())
-
-
-def test_the_chance_of_any_wrong_verdict_is_what_is_stated() -> None:
-    in_all = ONE_LOOK * CHOSEN * LOOKS * COMPARISONS
-    assert in_all == pytest.approx(FALSE_VERDICT, rel=1e-6)
 
 
 def wrong_looks(*, fixed: bool) -> float:
@@ -93,6 +88,7 @@ def wrong_looks(*, fixed: bool) -> float:
 
 
 def test_looks_at_as_many_runs_as_the_last_one_asked_for_go_wrong_more_often_and_no_more_than_stated() -> None:
+    assert pytest.approx(FALSE_VERDICT, rel=1e-6) == ONE_LOOK * CHOSEN * LOOKS * COMPARISONS
     assert wrong_looks(fixed=True) == pytest.approx(LOOKS, rel=0.1)
     assert 1.5 * LOOKS < wrong_looks(fixed=False) < CHOSEN * LOOKS
 
@@ -130,10 +126,13 @@ def test_what_no_run_met_widens_the_side_to_which_it_would_move_the_mean() -> No
     assert near_nothing.highest == pytest.approx(5 * SIGMAS**2 / 8000)
     turned = quantity(0.5, 0.0) - near_nothing
     assert (turned.lowest, turned.highest) == (pytest.approx(0.5 - 5 * SIGMAS**2 / 8000), 0.5)
+    assert above(rate(replace(ROW, runs=1, ser_std=math.nan)), 0.0).support is OPEN  # a single run says nothing
 
 
-def test_a_single_run_decides_nothing() -> None:
-    assert above(rate(replace(ROW, runs=1, ser_std=math.nan)), 0.0).support is OPEN
+def coin(share: float, runs: int) -> Quantity:
+    """The mean of coins of which this share fell on heads."""
+    std = math.sqrt(share * (1 - share) * runs / (runs - 1))
+    return rate(replace(ROW, ser_mean=share, ser_std=std, runs=runs))
 
 
 @pytest.mark.parametrize(("sigmas", "wrong"), [(SIGMAS, False), (0.8 * SIGMAS, True)])
@@ -143,10 +142,7 @@ def test_the_interval_of_coins_misses_no_more_often_than_stated(sigmas: float, w
     for runs in (100, 400, 1600):
         heads = np.arange(runs + 1)
         shares = heads / runs
-        rows = [
-            rate(replace(ROW, ser_mean=share, ser_std=math.sqrt(share * (1 - share) * runs / (runs - 1)), runs=runs))
-            for share in shares
-        ]
+        rows = [coin(share, runs) for share in shares]
         low, high = (np.array([getattr(row, end) for row in rows]) for end in ("lowest", "highest"))
         low, high = (shares + (ends - shares) * sigmas / SIGMAS for ends in (low, high))
         for bias in np.geomspace(0.0003, 0.5, 25):
@@ -158,12 +154,7 @@ def test_the_interval_of_coins_misses_no_more_often_than_stated(sigmas: float, w
 def test_the_interval_of_the_difference_of_two_coins_misses_no_more_often_than_stated() -> None:
     runs = 200
     heads = np.arange(runs + 1)
-    coins = [
-        rate(
-            replace(ROW, ser_mean=share, ser_std=math.sqrt(share * (1 - share) * runs / (runs - 1)), runs=runs, count=n)
-        )
-        for n, share in enumerate(heads / runs)
-    ]
+    coins = [coin(share, runs) for share in heads / runs]
     others = [Quantity(value=one.value, terms={(B, "ser"): term}) for one in coins for term in one.terms.values()]
     ends = np.array([[(one - other).highest for other in others] for one in coins])
     for bias, against in itertools.product((0.01, 0.1, 0.5, 0.9), repeat=2):
