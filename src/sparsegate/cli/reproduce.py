@@ -35,7 +35,7 @@ from sparsegate.cli.options import AsJson
 from sparsegate.cli.printing import print_json, to_standard_output
 from sparsegate.display.plain import plain
 from sparsegate.paper.experiments import DEFAULT_COUNTS, DEFAULT_EPSILONS, MOST_RUNS
-from sparsegate.paper.findings import Checked, Support, tally
+from sparsegate.paper.findings import Checked, Support, tally, tally_sentence
 from sparsegate.paper.methods import DEFAULT_METHODS
 from sparsegate.paper.readings import SWITCHES
 from sparsegate.paper.statements import ReadingVerdicts
@@ -51,7 +51,7 @@ def verdict_lines(checked: Sequence[Checked]) -> list[str]:
         for support in NAMED
     }
     lines = [f"{support.value}: {', '.join(keys)}" for support, keys in named.items() if keys]
-    return [f"{tally(checked)}.", *lines]
+    return [f"{tally_sentence(tally(checked))}.", *lines]
 
 
 def _worth_a_name(one: Checked) -> bool:
@@ -81,8 +81,7 @@ def summary_record(
 ) -> dict[str, Any]:
     """The same for programs: the schema "sparsegate/reproduction/1" of docs/reference/json.md."""
     counts = {
-        kind: {support.value: number for support, number in found.items()}
-        for kind, found in tally(checked).counts.items()
+        kind: {support.value: number for support, number in found.items()} for kind, found in tally(checked).items()
     }
     statements = [
         {

@@ -340,14 +340,10 @@ COLUMNS: Mapping[str, str] = {
     "dataset": "string",
     "stand_in": "bool_",
     "method": "string",
-    "epsilon": "float64",
-    "true_epsilon": "float64",
-    "delta": "float64",
-    "count": "int64",
-    "runs": "int64",
+    **dict.fromkeys(("epsilon", "true_epsilon", "delta"), "float64"),
+    **dict.fromkeys(("count", "runs"), "int64"),
     **{f"{rate}_{what}": "float64" for rate in _RATES for what in ("mean", "error")},
-    "selected_mean": "float64",
-    "seconds": "float64",
+    **dict.fromkeys(("selected_mean", "seconds"), "float64"),
 }
 """The columns of the results, with their PyArrow types. An ``error`` is a standard error.
 

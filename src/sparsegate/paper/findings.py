@@ -94,44 +94,37 @@ class Checked:
     judgement: Judgement
 
 
-@dataclass(frozen=True)
-class VerdictTally:
+def tally(checked: Iterable[Checked]) -> dict[str, Counter[Support]]:
     """How many statements, printed numbers and self-checks there are of each support."""
-
-    counts: Mapping[str, Counter[Support]]
-
-    def __str__(self) -> str:
-        """One sentence.
-
-        >>> counts = {"statement": Counter({Support.SUPPORTED: 2, Support.UNDECIDED: 1})}
-        >>> str(VerdictTally({**counts, "printed": Counter({Support.CIRCULAR: 3}), "self-check": Counter()}))
-        '2 of 3 statements supported, 1 undecided; 0 of 3 printed numbers comparable; 0 of 0 self-checks met'
-        """
-        statements, printed, own = (self.counts[kind] for kind in KINDS)
-        others = [
-            f"{statements[support]} {'not' if support is Support.NOT_SUPPORTED else support.value}"
-            for support in Support
-            if statements[support] and support is not Support.SUPPORTED
-        ]
-        met = f", {printed[Support.SUPPORTED]} met" if _comparable(printed) else ""
-        supported = f"{statements[Support.SUPPORTED]} of {statements.total()} statements supported"
-        return (
-            f"{', '.join([supported, *others])}; {_comparable(printed)} of {printed.total()} printed numbers "
-            f"comparable{met}; {own[Support.SUPPORTED]} of {_comparable(own)} self-checks met"
-        )
-
-
-def _comparable(counts: Counter[Support]) -> int:
-    """How many could be compared with the results at all."""
-    return sum(counts[support] for support in (Support.SUPPORTED, Support.NOT_SUPPORTED, Support.UNDECIDED))
-
-
-def tally(checked: Iterable[Checked]) -> VerdictTally:
-    """How many were supported: "9 of 15 statements supported, ...", a sentence as ``str``."""
     counts: dict[str, Counter[Support]] = {kind: Counter() for kind in KINDS}
     for verdict in checked:
         counts[verdict.statement.kind][verdict.judgement.support] += 1
-    return VerdictTally(counts)
+    return counts
+
+
+def tally_sentence(counts: Mapping[str, Counter[Support]]) -> str:
+    """How many were supported, in one sentence.
+
+    >>> counts = {"statement": Counter({Support.SUPPORTED: 2, Support.UNDECIDED: 1})}
+    >>> tally_sentence({**counts, "printed": Counter({Support.CIRCULAR: 3}), "self-check": Counter()})
+    '2 of 3 statements supported, 1 undecided; 0 of 3 printed numbers comparable; 0 of 0 self-checks met'
+    """
+    statements, printed, own = (counts[kind] for kind in KINDS)
+    comparable, compared = (
+        sum(found[support] for support in (Support.SUPPORTED, Support.NOT_SUPPORTED, Support.UNDECIDED))
+        for found in (printed, own)
+    )
+    others = [
+        f", {statements[support]} {'not' if support is Support.NOT_SUPPORTED else support.value}"
+        for support in Support
+        if statements[support] and support is not Support.SUPPORTED
+    ]
+    met = f", {printed[Support.SUPPORTED]} met" if comparable else ""
+    supported = f"{statements[Support.SUPPORTED]} of {statements.total()} statements supported{''.join(others)}"
+    return (
+        f"{supported}; {comparable} of {printed.total()} printed numbers comparable{met}; "
+        f"{own[Support.SUPPORTED]} of {compared} self-checks met"
+    )
 
 
 CLAIMED, TRUE, CORRECTED, OURS = "original, as claimed", "original, true ε", "corrected SVT", "ours"

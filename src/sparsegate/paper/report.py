@@ -46,6 +46,7 @@ from sparsegate.paper.findings import (
     epsilon_text,
     load_findings,
     tally,
+    tally_sentence,
 )
 from sparsegate.paper.methods import DEFAULT_METHODS, METHODS
 from sparsegate.paper.page import (
@@ -526,7 +527,9 @@ class Reproduction:
             if names
             else ""
         )
-        lead = element("p", element("strong", escape(f"{tally(self.checked)}.")), class_="lead") + element(
+        lead = element(
+            "p", element("strong", escape(f"{tally_sentence(tally(self.checked))}.")), class_="lead"
+        ) + element(
             "p",
             "Section 6 of Lyu, Su and Li, <cite>Understanding the Sparse Vector Technique for Differential "
             "Privacy</cite> (PVLDB 10(6), 2017): how well do its variants, and the exponential mechanism (EM), find "

@@ -35,8 +35,10 @@ if TYPE_CHECKING:
 
 
 _TABLE = {"dataset": "string", "stand_in": "bool_"}
-_RATES = ("ser_mean", "ser_std", "fnr_mean", "fnr_std", "selected_mean", "seconds")
-_MORE_RATES = ("total_ser_mean", "total_ser_std", "fpr_mean", "fpr_std")
+_RATES = (
+    *("ser_mean", "ser_std", "fnr_mean", "fnr_std", "selected_mean", "seconds"),
+    *("total_ser_mean", "total_ser_std", "fpr_mean", "fpr_std"),
+)
 
 COLUMNS: Mapping[str, str] = {
     **_TABLE,
@@ -44,11 +46,11 @@ COLUMNS: Mapping[str, str] = {
     "epsilon": "float64",
     "count": "int64",
     "runs": "int64",
-    **dict.fromkeys((*_RATES, *_MORE_RATES), "float64"),
+    **dict.fromkeys(_RATES, "float64"),
 }
 """The columns of the results, with their PyArrow types: a row for each case."""
 
-RATES = frozenset((*_RATES, *_MORE_RATES))
+RATES = frozenset(_RATES)
 """What the numbers of a finished case are called."""
 
 SCORE_COLUMNS: Mapping[str, str] = {**_TABLE, "rank": "int64", "score": "float64"}
@@ -256,16 +258,11 @@ def commit(folder: Path) -> str | None:
     """The commit of the checkout that holds the folder, "+" added where files differ from it; None outside of one."""
     if not any((parent / ".git").exists() and (parent / "src" / "sparsegate").is_dir() for parent in folder.parents):
         return None
+    describe = ["git", "-C", str(folder), "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+"]
     try:
-        head, changes = (
-            subprocess.run(
-                ["git", "-C", str(folder), *command], capture_output=True, text=True, check=True, timeout=10
-            ).stdout.strip()
-            for command in (("rev-parse", "HEAD"), ("status", "--porcelain"))
-        )
+        return subprocess.run(describe, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return None
-    return head + ("+" if changes else "")
 
 
 def _version(library: str) -> str | None:
