@@ -217,7 +217,7 @@ def given(
         if place is not None:
             from sparsegate.tables.databases.table import TableInDatabase
 
-            data = TableInDatabase.at(place, table=table, sql=sql)
+            data = TableInDatabase(place, table=table, sql=sql)
         if place is not None or isinstance(data, TableInPlace) or has_an_engine(data):
             yield Given(table=data, user=user)
             return

@@ -1,29 +1,23 @@
-"""Items and people of a table in PostgreSQL, in its own SQL.
+"""Tables in PostgreSQL, in its own SQL: their columns, the cells of items, people and values, and how text is folded.
 
-Items are cells as ``tables.labels`` has them: text compared as ``COLLATE "C"``, byte by byte, or whole numbers of
-64 bits. What has no cell, a numeric beyond them, an infinite date, not-a-number, is null. People are compared by the
-equality of their column: see ``databases.postgres_columns``; of floats not-a-number is nobody.
-
-The columns of a table in PostgreSQL: the kind of each, how a cell is read, and which types tell people apart.
-
-All of this is told from the catalogue, that is from the schema of the table, and nothing from a cell. A domain is what
-it is made of. No reading of a cell can fail.
+**Columns.** What they are is told from the catalogue, that is from the schema of the table, and nothing from a cell. A
+domain is what it is made of. No reading of a cell can fail.
 
 - **Text** is text, varchar, char(n) without its padding, citext, enums, names and uuids, as ``COLLATE "C"``, cut.
 - **Whole numbers** are smallint, integer, bigint, oid, and numeric(p) of up to 38 digits; **reals** are real, double
   precision and numeric(p, s), brought to the nearest double. A numeric without a precision may lie beyond all doubles.
 - **Moments** with a time zone are brought to UTC; one after the last of the embedded engine, in 294247, is null.
 
-**People** are told apart by the equality of the column itself: citext, a nondeterministic collation and the padding of
-char(n) make one person of what they call equal (``tables.identity``). Floats do not name people.
+**Items** are cells as ``tables.labels`` has them: text compared as ``COLLATE "C"``, byte by byte, or whole numbers of
+64 bits. What has no cell, a numeric beyond them, an infinite date, not-a-number, is null. **People** are told apart by
+the equality of the column itself: citext, a nondeterministic collation and the padding of char(n) make one person of
+what they call equal (``tables.identity``); of floats not-a-number is nobody.
 
-How a database changes the case of text: the collation that does it as the embedded engine does.
-
-A collation of the operating system, or of PostgreSQL's own, folds code point by code point; one of ICU looks at what
-stands around. So candidates are of the first sort, and each is asked what becomes of every code point of the first two
-planes (no letter beyond them has a case). Where it leaves a character alone that the embedded engine folds, that can be
-mended, for a few (``Folding.corrections``); where it changes one otherwise, it is not taken. Nothing of this looks at
-the table.
+**Folding.** A collation of the operating system, or of PostgreSQL's own, changes the case of text code point by code
+point; one of ICU looks at what stands around. So candidates are of the first sort, and each is asked what becomes of
+every code point of the first two planes (no letter beyond them has a case). Where it leaves a character alone that the
+embedded engine folds, that can be mended, for a few (``Folding.corrections``); where it changes one otherwise, it is
+not taken. Nothing of this looks at the table.
 """
 
 from __future__ import annotations
@@ -36,7 +30,6 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
-    Select,
     Text,
     TextualSelect,
     bindparam,
@@ -50,7 +43,7 @@ from sparsegate.conditions import Column, Condition, Kind, Schema, read_conditio
 from sparsegate.conditions.postgres_sql import MOST_TIMESTAMP, Folding, postgres_sql
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.tables.columns import check_columns, identifier, near_names
-from sparsegate.tables.databases.rows import AskedRows, names_at, rows_of, written
+from sparsegate.tables.databases.dialects import AskedRows, DialectRows, names_at, rows_of, written
 from sparsegate.tables.engines.engine import DIGITS, SALT
 from sparsegate.tables.labels import BINARY, BOOLEAN, DATE, FLOAT, INTEGER, STRING, TIME, UUID, decimals, moments
 
@@ -159,7 +152,13 @@ def find_table(
 ) -> DatabaseTable:
     """Look the table up in the catalogue, or raise a TableError that says what is wrong with what was asked for."""
     found = locate(connection, name, sorts=_SERVED)
-    _check(found.types, user, columns)
+    check_columns(list(found.types), [*([] if user is None else [user]), *(columns or ())])
+    if user is not None:
+        check_person(found.types, user)
+    for each in columns or ():
+        if (kind := found.types[each]) not in _READ_AS:
+            step = "give it a precision, as numeric(20, 2)" if kind == "numeric" else "cast it"
+            raise TableError(f"column {each!r} is {kind}, which cannot be asked about; {step}, in a materialized view")
     chosen = columns if columns is not None else [each for each in found.readable() if each != user]
     if not chosen:
         raise TableError("the table has no column to ask about: text, numbers, booleans, dates, timestamps")
@@ -231,18 +230,6 @@ def check_person(types: Mapping[str, str], user: str) -> None:
             f"the users in column {user!r} must be of a type that tells people apart exactly, such as whole numbers or "
             f"text, not {types[user]}; cast the column in a materialized view"
         )
-
-
-def _check(types: dict[str, str], user: str | None, columns: Sequence[str] | None) -> None:
-    check_columns(list(types), [*([] if user is None else [user]), *(columns or ())])
-    if user is not None:
-        check_person(types, user)
-    for name in columns or ():
-        if types[name] not in _READ_AS:
-            step = "give it a precision, as numeric(20, 2)" if types[name] == "numeric" else "cast it"
-            raise TableError(
-                f"column {name!r} is {types[name]}, which cannot be asked about; {step}, in a materialized view"
-            )
 
 
 CANDIDATES: Final = ("pg_c_utf8", "C.utf8", "C.UTF-8", "en_US.utf8", "en_US.UTF-8")
@@ -349,72 +336,61 @@ _LABELS: Final = {
 }
 
 
-class PostgresRows:
+def postgres_rows(connection: Connection, asked: AskedRows) -> DialectRows:
     """The rows of a table or of a query, over the alias t."""
-
-    name = "PostgreSQL"
-
-    def __init__(self, connection: Connection, asked: AskedRows) -> None:
-        self._condition = ""
-        if asked.table is not None:
-            found = locate(connection, asked.table)
-            check_columns(list(found.types), asked.columns)
-            types, self._place = found.types, f"{found.place} AS t"
-            if asked.where is not None:
-                schema, cells = found.schema(found.readable(), None)
-                read = dict(zip((column.name for column in schema.columns), cells, strict=True))
-                condition = read_condition(asked.where, schema)
-                folding = found_folding(connection) if folds(condition) else None
-                self._condition = postgres_sql(condition, read, folding)
+    condition, scale = "", 0
+    if asked.table is not None:
+        located = locate(connection, asked.table)
+        check_columns(list(located.types), asked.columns)
+        types, place, scale = located.types, f"{located.place} AS t", located.scale(asked.item)
+        if asked.where is not None:
+            schema, cells = located.schema(located.readable(), None)
+            read = dict(zip((column.name for column in schema.columns), cells, strict=True))
+            tree = read_condition(asked.where, schema)
+            condition = postgres_sql(tree, read, found_folding(connection) if folds(tree) else None)
+    else:
+        if asked.where is not None:
+            raise ParameterError("where", "must not be given with sql", asked.where, "put it into the query")
+        place = f"({asked.sql}\n) AS t"
+        check_columns(names_at(connection, place), asked.columns)
+        types = {name: type_of(connection, name, place) for name in asked.columns}
+    narrow = (decimals(scale), "(nullif({0}, 'NaN')::text COLLATE \"C\")")
+    kind, form = narrow if types[asked.item] == "narrow numeric" else _LABELS.get(types[asked.item], (None, ""))
+    if kind is None:
+        raise TableError(
+            f"the items in column {asked.item!r} must be numbers, strings, booleans, bytes, UUIDs, dates, times of "
+            f"day or instants, not {types[asked.item]}; cast the column, in a query or in a view"
+        )
+    columns = {"item": form.format(f"t.{identifier(asked.item)}")}
+    if asked.user is not None:
+        columns["person"] = f"t.{identifier(asked.user)}"
+        if types[asked.user] in _FLOATS:
+            columns["person"] = f"nullif({columns['person']}, 'NaN')"
         else:
-            if asked.where is not None:
-                raise ParameterError("where", "must not be given with sql", asked.where, "put it into the query")
-            self._place = f"({asked.sql}\n) AS t"
-            check_columns(names_at(connection, self._place), asked.columns)
-            types = {name: type_of(connection, name, self._place) for name in asked.columns}
-        if types[asked.item] == "narrow numeric":
-            self.kind, form = decimals(found.scale(asked.item)), "(nullif({0}, 'NaN')::text COLLATE \"C\")"
-        elif types[asked.item] in _LABELS:
-            self.kind, form = _LABELS[types[asked.item]]
-        else:
+            check_person(types, asked.user)
+    if asked.value is not None:
+        if types[asked.value] not in _NUMBERS:
             raise TableError(
-                f"the items in column {asked.item!r} must be numbers, strings, booleans, bytes, UUIDs, dates, times of "
-                f"day or instants, not {types[asked.item]}; cast the column, in a query or in a view"
+                f"the values in column {asked.value!r} must be numbers, not {types[asked.value]}; cast the column"
             )
-        cell = f"t.{identifier(asked.item)}"
-        if asked.max_cell is not None and self.kind == STRING:
-            cell = f"left({cell}::text, {asked.max_cell})"
-        self._columns = {"item": form.format(cell)}
-        if asked.user is not None:
-            person = f"t.{identifier(asked.user)}"
-            if types[asked.user] in _FLOATS:
-                person = f"nullif({person}, 'NaN')"
-            else:
-                check_person(types, asked.user)
-            self._columns["person"] = person
-        if asked.value is not None:
-            if types[asked.value] not in _NUMBERS:
-                raise TableError(
-                    f"the values in column {asked.value!r} must be numbers, not {types[asked.value]}; cast the column"
-                )
-            self._columns["value"] = f"nullif(t.{identifier(asked.value)}::float8, 'NaN')"
+        columns["value"] = f"nullif(t.{identifier(asked.value)}::float8, 'NaN')"
+    return DialectRows(kind=kind, rows=rows_of(place, columns, condition), candidates=_candidates, digest=_digest)
 
-    def rows(self) -> Select[Any]:
-        return rows_of(self._place, self._columns, self._condition)
 
-    def candidates(self, labels: Sequence[Any]) -> TextualSelect:
-        # Sent as one text, and as a parameter: the driver writes a list word by word, and the planner knows the length
-        # of an array that it is given.
-        numbers = isinstance(labels[0], int)
-        array = ",".join(map(str, labels) if numbers else (_quoted(label) for label in labels))
-        form = "unnest(CAST(:labels AS bigint[]))" if numbers else 'unnest(CAST(:labels AS text[])) COLLATE "C"'
-        listed = text(f"SELECT {form} AS item").bindparams(bindparam("labels", f"{{{array}}}", type_=NullType()))
-        return listed.columns(column("item", BigInteger() if numbers else Text()))
+def _candidates(labels: Sequence[Any]) -> TextualSelect:
+    # Sent as one text, and as a parameter: the driver writes a list word by word, and the planner knows the length of
+    # an array that it is given.
+    numbers = isinstance(labels[0], int)
+    array = ",".join(map(str, labels) if numbers else (_quoted(label) for label in labels))
+    form = "unnest(CAST(:labels AS bigint[]))" if numbers else 'unnest(CAST(:labels AS text[])) COLLATE "C"'
+    listed = text(f"SELECT {form} AS item").bindparams(bindparam("labels", f"{{{array}}}", type_=NullType()))
+    return listed.columns(column("item", BigInteger() if numbers else Text()))
 
-    def digest(self, *columns: str) -> ColumnElement[int]:
-        joined = " || ':' || ".join(f"{column}::text" for column in columns)
-        hashed = f"encode(sha256(convert_to('{SALT}' || {joined}, 'UTF8')), 'hex')"
-        return literal_column(f"('x' || substr({hashed}, 1, {DIGITS}))::bit({4 * DIGITS})::bigint", BigInteger())
+
+def _digest(*columns: str) -> ColumnElement[int]:
+    joined = " || ':' || ".join(f"{column}::text" for column in columns)
+    hashed = f"encode(sha256(convert_to('{SALT}' || {joined}, 'UTF8')), 'hex')"
+    return literal_column(f"('x' || substr({hashed}, 1, {DIGITS}))::bit({4 * DIGITS})::bigint", BigInteger())
 
 
 def _quoted(label: str) -> str:

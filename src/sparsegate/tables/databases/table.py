@@ -14,9 +14,8 @@ in the same transaction, that numbers the items; in PostgreSQL they come without
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from functools import cached_property, partial
+from collections.abc import Sequence
+from functools import cached_property
 from itertools import accumulate
 from typing import Any, Final
 
@@ -37,13 +36,11 @@ from sqlalchemy import (
 )
 
 from sparsegate.errors import ParameterError, TableError
-from sparsegate.tables.columns import check_columns
 from sparsegate.tables.counting import SEED_SHIFT, Pick
-from sparsegate.tables.databases.rows import AskedRows, DialectRows
+from sparsegate.tables.databases.dialects import AskedRows, DialectRows, known_functions, other_rows, sqlite_rows
 from sparsegate.tables.databases.snapshot import NAMES, UNREAD, engine_at, one_moment, quiet_database
 from sparsegate.tables.domain import BASE, CHANGED, Sized, public_labels, whole_labels
 from sparsegate.tables.in_place import CountsInPlace, TableInPlace
-from sparsegate.tables.labels import Cell
 from sparsegate.tables.question import Question
 from sparsegate.tables.sums import CAP, Clip
 
@@ -61,7 +58,7 @@ def scored(table: DialectRows, domain: Candidates, most: int | None, clip: Clip 
 
     With ``clip`` a score is a sum of values, else a number of people.
     """
-    read = table.rows().subquery("cells")
+    read = table.rows.subquery("cells")
     rows = select(*read.c).where(*(column.is_not(None) for column in read.c))
     listed = None
     if isinstance(domain, Sized):
@@ -246,43 +243,25 @@ class HeldCounts(DatabaseCounts):
 
 
 class TableInDatabase(TableInPlace):
-    """A table, or a query. ``lent`` lends a connection in a transaction that only reads."""
+    """A table, or a query, in the database with this URL, or of this engine of SQLAlchemy's."""
 
-    def __init__(
-        self,
-        lent: Callable[[], AbstractContextManager[Connection]],
-        *,
-        dialect: str,
-        table: str | None = None,
-        sql: str | None = None,
-        items: Sequence[str] | None = None,
-        max_cell: int | None = None,
-    ) -> None:
-        """``items`` are the only columns that may be ranked; of text ``max_cell`` characters are read."""
+    def __init__(self, place: str | Engine, *, table: str | None = None, sql: str | None = None) -> None:
         super().__init__()
-        self._lent, self._dialect, self._table, self._sql = lent, dialect, table, sql
-        self._items, self._max_cell = items, max_cell
-        self.name = NAMES.get(dialect, dialect)
-        self.elsewhere = "copy the table to Parquet, and release from that"
-        if dialect == "sqlite":  # which is copied, and knows all of it
-            self.elsewhere = "pass the path of the file instead of its URL"
-
-    @classmethod
-    def at(cls, place: str | Engine, *, table: str | None, sql: str | None) -> TableInDatabase:
-        """In the database with this URL, or of this engine of SQLAlchemy's."""
         if (table is None) == (sql is None):
             raise ParameterError("table", "must be given for a database, or a query in its place, and not both")
-        engine = engine_at(place) if isinstance(place, str) else place
-        return cls(partial(one_moment, engine), dialect=engine.dialect.name, table=table, sql=sql)
+        self._engine = engine_at(place) if isinstance(place, str) else place
+        self._table, self._sql, self._dialect = table, sql, self._engine.dialect.name
+        self.name = NAMES.get(self._dialect, self._dialect)
+        self.elsewhere = "copy the table to Parquet, and release from that"
+        if self._dialect == "sqlite":  # which is copied, and knows all of it
+            self.elsewhere = "pass the path of the file instead of its URL"
 
     def counts(self, question: Question, domain: Any) -> tuple[Sized | None, DatabaseCounts]:
-        for parameter in ("value", "per"):
+        for parameter, unused in (("value", None), ("per", None)):
             sums = parameter == "value" and self._dialect == "postgresql"
-            if (given := getattr(question, parameter)) is not None and not sums:
+            if (given := getattr(question, parameter)) != unused and not sums:
                 rule = "must not be given for a table that stays in its database"
                 raise ParameterError(parameter, rule, given, self.elsewhere)
-        if self._items is not None:
-            check_columns(self._items, [question.item])
         asked = AskedRows(
             table=self._table,
             sql=self._sql,
@@ -290,10 +269,9 @@ class TableInDatabase(TableInPlace):
             user=question.user,
             where=question.where,
             value=question.value,
-            max_cell=self._max_cell,
         )
         with quiet_database(UNREAD):
-            connection = self._opened.enter_context(self._lent())
+            connection = self._opened.enter_context(one_moment(self._engine))
             table = self._rows(connection, asked, whole=whole_labels(domain))
             public = None if question.observed else public_labels(domain, item=question.item, kind=table.kind)
             if isinstance(public, list) and isinstance(public[0], str):
@@ -305,20 +283,16 @@ class TableInDatabase(TableInPlace):
 
     def _rows(self, connection: Connection, asked: AskedRows, *, whole: bool) -> DialectRows:
         if self._dialect == "postgresql":
-            from sparsegate.tables.databases.postgres import PostgresRows
+            from sparsegate.tables.databases.postgres import postgres_rows
 
-            return PostgresRows(connection, asked)
+            return postgres_rows(connection, asked)
         if self._dialect == "sqlite":
-            from sparsegate.tables.databases.others import SqliteCells, known_functions
-
             self._opened.enter_context(known_functions(connection))
-            return SqliteCells(connection, asked, whole=whole)
-        from sparsegate.tables.databases.others import OtherRows
-
-        return OtherRows(connection, asked)
+            return sqlite_rows(connection, asked, whole=whole)
+        return other_rows(connection, asked)
 
 
-def _check_labels(labels: Sequence[Cell]) -> None:
+def _check_labels(labels: Sequence[Any]) -> None:
     """Refuse labels that cannot be sent to a database, before anything is read."""
     joined = "".join(map(str, labels))
     if "\0" in joined or joined.encode("utf-8", "replace").decode() != joined:

@@ -13,7 +13,7 @@ from sqlalchemy.pool import StaticPool
 from tests.support.in_database import ODD, in_memory, top
 
 from sparsegate.errors import ParameterError, TableError
-from sparsegate.tables.databases import others as other_rows
+from sparsegate.tables.databases import dialects as other_rows
 from sparsegate.tables.labels import INTEGER, STRING
 
 # Some labels have spaces, and are meant.

@@ -1,0 +1,259 @@
+"""The rows of a table in the words of its database: what a dialect must say, SQLite's own, and others by a probe.
+
+**SQLite.** Its cells have types of their own: see ``tables.identity``. People are compared by SQLite itself, which
+calls 17 and 17.0 equal, 17 and '17' different, and text equal where the collation of the column does. Items are
+labels, byte by byte: of whole numbers and of plain text SQLite writes them; all else (fractions, bytes, and text that
+is no ASCII and so may be no Unicode) goes through the functions that every other engine uses.
+
+**Any other database** is taken if a probe shows that it compares as the contract asks. The probe is public: it puts
+literals under the type and collation of a column, without a row of it, and asks how many of them are different, which
+of them are equal, and in what order they come:
+
+    SELECT item FROM visits WHERE 1 = 0 UNION ALL SELECT 'a' UNION ALL SELECT 'A' UNION ALL SELECT 'a ' ...
+
+They differ in case, in a space at the end, in accents and in normal form, and one is empty; whole numbers differ
+in their last bit, up to the ends of 64. A column of items that fails is refused, by the name of the dialect. Text that
+names people may be compared as the database likes: what it calls equal is one person.
+
+PostgreSQL is in ``databases.postgres``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn, cast
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    ColumnElement,
+    Connection,
+    Date,
+    DateTime,
+    Integer,
+    MetaData,
+    Select,
+    String,
+    Table,
+    TextClause,
+    TextualSelect,
+    Uuid,
+    column,
+    false,
+    func,
+    inspect,
+    literal,
+    literal_column,
+    select,
+    text,
+    union_all,
+    values,
+)
+
+from sparsegate.errors import ParameterError, TableError
+from sparsegate.tables.columns import MOST_LABEL, check_columns, check_table, identifier
+from sparsegate.tables.engines.engine import digest
+from sparsegate.tables.identity import labels
+from sparsegate.tables.labels import INTEGER, STRING, LabelKind
+
+PROBES: Final[dict[LabelKind, tuple[Any, ...]]] = {
+    STRING: ("", " a", "A", "A ", "a", "a ", "a\u0308", "ss", "\u00c4", "\u00df", "\u00e1", "\u00e4"),
+    INTEGER: (-(2**63), -1, 0, 2**53, 2**53 + 1, 2**63 - 2, 2**63 - 1),
+}
+MOST_LISTED: Final = 10_000
+"""Each candidate is a parameter of the query."""
+_PEOPLE: Final = (Integer, String, Boolean, Date, DateTime, Uuid)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedRows:
+    """A table, or a query, and the columns of it that are counted."""
+
+    table: str | None
+    sql: str | None
+    item: str
+    user: str | None
+    where: str | None = None
+    value: str | None = None
+
+    @property
+    def columns(self) -> list[str]:
+        """The names that must be there."""
+        return [name for name in (self.item, self.user, self.value) if name is not None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DialectRows:
+    """The rows of a table in the words of one dialect. All about it is public.
+
+    ``rows`` are (item, person), or (item), and their value where one is asked for; items are compared and put in order
+    by their code points. ``kind`` is what items are. ``candidates`` makes rows (item) of public labels, and ``digest``
+    is ``engines.engine.digest`` of columns of a query.
+    """
+
+    kind: LabelKind
+    rows: Select[Any]
+    candidates: Callable[[Sequence[Any]], Select[Any] | TextualSelect]
+    digest: Callable[..., ColumnElement[int]]
+
+
+def rows_of(place: str, columns: dict[str, str], condition: str = "") -> Select[Any]:
+    """Rows in the words of a dialect: SQL for each column by its name, from a place, where a condition holds."""
+    labelled: list[ColumnElement[Any]] = [literal_column(sql).label(name) for name, sql in columns.items()]
+    chosen: Select[Any] = select(*labelled).select_from(written(place))
+    return chosen.where(literal_column(condition)) if condition else chosen
+
+
+def written(sql: str) -> TextClause:
+    """SQL as it is: what looks like the name of a parameter is none."""
+    return text(sql.replace(":", r"\:"))
+
+
+def names_at(connection: Connection, place: str) -> list[str]:
+    """The columns there, told without a row."""
+    # A statement with a parameter is one, or none: no driver takes a second one behind it.
+    empty: Select[Any] = select(literal_column("*")).select_from(written(place)).where(literal(1) == literal(0))
+    return list(connection.execute(empty).keys())
+
+
+# --- any database ----------------------------------------------------------------------------------------------------
+
+
+def other_rows(connection: Connection, asked: AskedRows) -> DialectRows:
+    """The rows of a table of a database of which nothing is known but its dialect."""
+    dialect = connection.dialect.name
+
+    def refuse(parameter: str, next_step: str) -> NoReturn:
+        raise ParameterError(parameter, f"is not known to work in {dialect}", next_step=next_step)
+
+    if asked.where is not None:
+        refuse("where", "use a view")
+    if asked.table is None:
+        refuse("sql", "make a view of it, and name that with table")
+    schema, _, name = asked.table.rpartition(".")
+    inspector = inspect(connection)
+    check_table(name, [*inspector.get_table_names(schema or None), *inspector.get_view_names(schema or None)])
+    table = Table(name, MetaData(), schema=schema or None, autoload_with=connection)
+    check_columns(list(table.c.keys()), asked.columns)
+    item = table.c[asked.item]
+    kind = INTEGER if isinstance(item.type, Integer) else STRING
+    if not isinstance(item.type, Integer | String):
+        raise TableError(f"the items in column {asked.item!r} must be whole numbers or strings; use a view")
+    if not exact(connection, item, kind):
+        raise TableError(
+            f"{dialect} does not tell {kind} in column {asked.item!r} apart exactly, by a test with public values; "
+            "give the column a binary collation, in a view, or copy the table to Parquet"
+        )
+    columns = [item.label("item")]
+    if asked.user is not None:
+        person = table.c[asked.user]
+        whole = isinstance(person.type, Integer)
+        if not isinstance(person.type, _PEOPLE) or (whole and not exact(connection, person, INTEGER)):
+            raise TableError(
+                f"the users in column {asked.user!r} must be of a type that tells people apart exactly, such as "
+                "whole numbers or text; cast the column in a view"
+            )
+        columns.append(person.label("person"))
+    rows = select(*columns)
+    if kind is INTEGER:  # BIGINT UNSIGNED goes on
+        low, high = (literal(end, BigInteger()) for end in (-MOST_LABEL - 1, MOST_LABEL))
+        rows = rows.where(item.between(low, high))
+
+    def candidates(labels: Sequence[Any]) -> Select[Any]:
+        if len(labels) > MOST_LISTED:
+            rule = f"must list at most {MOST_LISTED} candidates for a table that stays in {dialect}"
+            raise ParameterError("domain", rule, len(labels), "give fewer, or copy the table to Parquet")
+        listed = values(column("item", _type(labels[0])), name="listed").data([(label,) for label in labels])
+        return select(listed.cte().c.item)
+
+    def no_digest(*_: str) -> NoReturn:
+        refuse("max_items_per_user", "leave it out, or copy the table to Parquet")
+
+    return DialectRows(kind=kind, rows=rows, candidates=candidates, digest=no_digest)
+
+
+def exact(connection: Connection, asked: ColumnElement[Any], kind: LabelKind) -> bool:
+    """Whether the database tells values of such a column apart, finds them equal, and sorts them, as Python does."""
+    probes = PROBES[kind]
+    none = select(asked.label("item")).where(false())
+    cells = union_all(none, *(select(literal(each, _type(each))) for each in probes)).cte("cells")
+    other = cells.alias("other")
+    place = func.row_number().over(order_by=cells.c.item).label("place")
+    different = connection.execute(select(func.count(cells.c.item.distinct()))).scalar_one()
+    equal = connection.execute(select(func.count()).select_from(cells.join(other, cells.c.item == other.c.item)))
+    grouped = select(cells.c.item).group_by(cells.c.item).subquery()
+    groups = connection.execute(select(func.count()).select_from(grouped)).scalar_one()
+    ordered = [value for _, value in sorted(connection.execute(select(place, cells.c.item)).all())]
+    return different == equal.scalar_one() == groups == len(probes) and ordered == sorted(probes)
+
+
+def _type(value: Any) -> Any:
+    return BigInteger() if isinstance(value, int) else String()
+
+
+# --- SQLite ----------------------------------------------------------------------------------------------------------
+
+_LABEL: Final = """CASE typeof({0})
+    WHEN 'integer' THEN CAST({0} AS TEXT)
+    WHEN 'text' THEN CASE WHEN {0} GLOB '*[^ -~]*' OR length({0}) <> length(CAST({0} AS BLOB))
+        THEN sparsegate_label('text', CAST({0} AS BLOB)) ELSE {0} END
+    ELSE sparsegate_label(typeof({0}), {0}) END"""
+_WHOLE: Final = re.compile(r"[\t\n\f\r ]*([+-]?)0*([0-9]{1,19})[\t\n\f\r ]*")
+
+
+def sqlite_rows(connection: Connection, asked: AskedRows, *, whole: bool) -> DialectRows:
+    """The rows of a table or of a query; ``whole`` says that items are to be whole numbers."""
+    if asked.where is not None:
+        step = "pass the path of the file instead of its URL, or put the condition into sql"
+        raise ParameterError("where", "must not be given for a table that stays in SQLite", asked.where, step)
+    if asked.table is not None:
+        rows = connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
+        check_table(asked.table, [name for (name,) in rows])
+    place = f"{identifier(asked.table)} AS t" if asked.table is not None else f"({asked.sql}\n) AS t"
+    check_columns(names_at(connection, place), asked.columns)
+    label = _LABEL.format(f"t.{identifier(asked.item)}")
+    columns = {"item": f"sparsegate_whole({label})" if whole else label}
+    if asked.user is not None:
+        columns["person"] = f"t.{identifier(asked.user)}"
+
+    def candidates(labels: Sequence[Any]) -> Select[Any]:
+        each = func.json_each(literal(json.dumps(list(labels)))).table_valued(column("value"))
+        return select(each.c.value.label("item"))
+
+    def digest_of(*names: str) -> ColumnElement[int]:
+        joined = " || ':' || ".join(names)
+        return literal_column(f"sparsegate_digest({joined})", BigInteger())
+
+    kind = INTEGER if whole else STRING
+    return DialectRows(kind=kind, rows=rows_of(place, columns), candidates=candidates, digest=digest_of)
+
+
+@contextmanager
+def known_functions(connection: Connection) -> Iterator[None]:
+    """Let a connection of SQLite's know the functions above, until the end."""
+    driver = cast("sqlite3.Connection", connection.connection.dbapi_connection)
+    for name, arguments, function in _FUNCTIONS:
+        driver.create_function(name, arguments, function, deterministic=True)
+    try:
+        yield
+    finally:
+        for name, arguments, _ in _FUNCTIONS:
+            driver.create_function(name, arguments, None)
+
+
+def _label(kind: str, cell: Any) -> str | None:
+    return labels([cell.decode("utf-8", "surrogateescape") if kind == "text" else cell])[0]
+
+
+def _whole(label: str | None) -> int | None:
+    read = _WHOLE.fullmatch(label or "")
+    number = int(read[1] + read[2]) if read else None
+    return number if number is not None and -(2**63) <= number < 2**63 else None
+
+
+_FUNCTIONS: Final = (("sparsegate_label", 2, _label), ("sparsegate_whole", 1, _whole), ("sparsegate_digest", 1, digest))
