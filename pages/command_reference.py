@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from pages.manual import documented_commands
-from sparsegate.cli.app import DescribedCommand, DescribedOption
-from sparsegate.cli.errors import ENVIRONMENT, EXIT_CODES
-from sparsegate.cli.help_page import example_lines
+from sparsegate.cli.console import ENVIRONMENT, EXIT_CODES
+from sparsegate.cli.help import CommandHelp, OptionHelp, example_lines
 
 _CODE = re.compile(r"`[^`]*`|(?<![\w-])--?[a-z][a-z-]*(?![\w-])|\bSPARSEGATE_[A-Z_]+(?:=\S*\w)?")
 
@@ -31,16 +30,16 @@ def _coded(table: Mapping[str, str]) -> dict[str, str]:
     return {", ".join(f"`{part}`" for part in name.split(", ")): prose(said) for name, said in table.items()}
 
 
-def _section(command: DescribedCommand) -> Iterator[str]:
-    yield from ("", f"{'###' if ' ' in command.words else '##'} {command.name}", "")
+def _section(command: CommandHelp) -> Iterator[str]:
+    yield from ("", f"{'###' if ' ' in command.words else '##'} sparsegate {command.words}", "")
     for paragraph in command.paragraphs:
         yield from (prose(paragraph), "")
     yield from ("```text", command.usage, "```", "", "For example:", "")
     yield from ("```sh", *example_lines(command.words, width=80), "```", "")
     yield from ('<div class="options" markdown="1">', "")
     for title, options in command.panels.items():
-        yield from _table(title, {_names(option): prose(_meaning(option)) for option in options})
-    for commands in command.below.values():
+        yield from _table(title, {_names(option): prose(option.text) for option in options})
+    for commands in command.lists.values():
         linked = {_link(command, name): prose(said) for name, said in commands.items()}
         yield from _table("Command", linked)
     yield from ("</div>", "")
@@ -52,22 +51,12 @@ def _table(heading: str, rows: Mapping[str, str]) -> Iterator[str]:
     yield ""
 
 
-def _names(option: DescribedOption) -> str:
-    names = [name for name in (option.short, option.long) if name]
-    return ", ".join(f"`{name}`" for name in names[:-1]) + (", " if names[1:] else "") + f"`{_last(option, names)}`"
+def _names(option: OptionHelp) -> str:
+    return ", ".join(f"`{name}`" for name in f"{option.names} {option.value}".strip().split(", "))
 
 
-def _last(option: DescribedOption, names: list[str]) -> str:
-    return " ".join(part for part in (*names[-1:], option.value) if part)
-
-
-def _meaning(option: DescribedOption) -> str:
-    notes = [f"{note[0].upper()}{note[1:]}." for note in option.notes]
-    return " ".join([option.help if option.help.endswith((".", "?")) else f"{option.help}.", *notes])
-
-
-def _link(command: DescribedCommand, name: str) -> str:
-    anchor = re.sub(r"[^\w-]", "-", f"{command.name} {name}")
+def _link(command: CommandHelp, name: str) -> str:
+    anchor = re.sub(r"[^\w-]", "-", f"sparsegate {command.words} {name}")
     return f"[`{name}`](#{anchor})"
 
 

@@ -8,15 +8,15 @@ from functools import cache
 from pathlib import Path
 
 import sparsegate
-from sparsegate.cli.app import GROUPS, DescribedCommand, described
-from sparsegate.cli.errors import ENVIRONMENT, EXIT_CODES
-from sparsegate.cli.help_page import EXAMPLES, example_lines
+from sparsegate.cli.app import GROUPS, described
+from sparsegate.cli.console import ENVIRONMENT, EXIT_CODES
+from sparsegate.cli.help import EXAMPLES, CommandHelp, example_lines
 
 MANUAL = Path(__file__).parents[1] / "docs" / "reference" / "sparsegate.1"
 
 
 @cache
-def documented_commands() -> tuple[DescribedCommand, ...]:
+def documented_commands() -> tuple[CommandHelp, ...]:
     """Every command, each followed by those below it, in the order of the list of all."""
     words = [name for group in GROUPS.values() for name in group]
     below = {name: [word for word in EXAMPLES if word.startswith(f"{name} ")] for name in words}
@@ -57,8 +57,8 @@ def _lines() -> Iterator[str]:
     yield from (r"Privacy\fR,", "PVLDB 10(6), 2017.")
 
 
-def _command(command: DescribedCommand) -> Iterator[str]:
-    yield f".SS {_text(command.name)}"
+def _command(command: CommandHelp) -> Iterator[str]:
+    yield f".SS {_text(f'sparsegate {command.words}')}"
     yield rf"\fB{_text(command.usage)}\fR"
     for paragraph in command.paragraphs:
         yield from (".PP", _text(paragraph))
@@ -68,13 +68,13 @@ def _command(command: DescribedCommand) -> Iterator[str]:
     yield from _options(command)
 
 
-def _options(command: DescribedCommand) -> Iterator[str]:
+def _options(command: CommandHelp) -> Iterator[str]:
     for title, options in command.panels.items():
         yield from (".PP", rf"\fI{_text(title)}\fR")
         for option in options:
-            names = ", ".join(rf"\fB{_text(name)}\fR" for name in (option.short, option.long) if name)
+            names = ", ".join(rf"\fB{_text(name)}\fR" for name in option.names.split(", ") if name)
             value = rf"\fI{_text(option.value)}\fR" if option.value else ""
-            yield from (".TP", f"{names} {value}".strip(), _text(option.sentence))
+            yield from (".TP", f"{names} {value}".strip(), _text(option.text))
 
 
 def _text(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,23 +12,16 @@ import pytest
 from sparsegate import cli
 
 Command = Callable[..., tuple[object, str, str]]
+Refused = Callable[..., str]
+
+PROGRAM = [sys.executable, "-c", "from sparsegate.cli import main; main()"]
+"""The command line in a process of its own."""
 
 PAGES = {"/home", "/pay", "/docs"}
 ASK = ("--item", "page", "--user", "visitor", "-c", "3", "--epsilon", "30")
 """A question about the table of ``folder``."""
-
-ABOVE = (
-    *ASK[:4],
-    "--above",
-    "500",
-    "--epsilon",
-    "30",
-    "--domain",
-    "observed",
-    "--delta",
-    "1e-6",
-    *("--max-items-per-user", "4"),
-)
+ABOVE = (*ASK[:4], "--above", "500", "--epsilon", "30", "--domain", "observed", "--delta", "1e-6")
+ABOVE = (*ABOVE, "--max-items-per-user", "4")
 """The same pages, as all that about 500 visitors have."""
 
 
@@ -45,6 +39,18 @@ def command(monkeypatch, capsys):
             cli.main()
         captured = capsys.readouterr()
         return stopped.value.code, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def refused(command):
+    """Run a command that must be refused: exit code 2, nothing on stdout, one line on stderr, which is returned."""
+
+    def run(*arguments: object, stdin: str | bytes = "") -> str:
+        code, out, err = command(*arguments, stdin=stdin)
+        assert (code, out, err.count("\n")) == (2, "", 1), err
+        return err.removeprefix("sparsegate: ").rstrip("\n")
 
     return run
 

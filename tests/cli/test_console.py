@@ -1,4 +1,4 @@
-"""One run of the command line: Ctrl-C while it loads, and a standard output that is full, closed or gone."""
+"""One run of the command line: refusals that name options, Ctrl-C while it loads, an output that is full or gone."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Command
+from tests.cli.conftest import PROGRAM, Command
 
 from sparsegate import Ledger, cli
+from sparsegate.cli.console import refusal
+from sparsegate.errors import ConditionError, ParameterError
 
 FULL = Path("/dev/full")
 NO_ROOM = "sparsegate: standard output cannot be written: No space left on device; "
-PROGRAM = [sys.executable, "-c", "from sparsegate.cli import main; main()"]
 
 INTERRUPT = """
 import os, signal, sys
@@ -37,16 +38,22 @@ sys.meta_path.insert(0, Interrupt)
 full_device = pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
 
 
-@pytest.mark.parametrize("place", [1, 2, 5, 20, 100, 300])
-@pytest.mark.parametrize("module", [False, True], ids=["script", "module"])
-@pytest.mark.turns(2)
+def test_a_refusal_names_options_and_repeats_what_was_typed_as_it_was() -> None:
+    options = {"delta": "--delta", "count": "--count", "where": "--where"}
+    error = ParameterError("count", "must fit delta=0", "delta=3; delta=4", "pass count=3, or top_count=4")
+    said = "--count must fit --delta 0, got 'delta=3; delta=4'; pass --count 3, or top_count=4"
+    assert refusal(error, options) == said
+    condition = ConditionError("must be one", "delta=3", 0, 7, next_step="pass where=")
+    assert refusal(condition, options) == "--where must be one (character 1), got 'delta=3'; pass --where"
+    assert refusal(ParameterError("rows", "must be few"), options) == "rows must be few"
+
+
+@pytest.mark.parametrize(("place", "module"), [(1, True), (2, False), (5, True), (100, False), (300, True)])
 def test_ctrl_c_while_anything_loads_is_one_line(tmp_path: Path, module: bool, place: int) -> None:
     (tmp_path / "sitecustomize.py").write_text(INTERRUPT.format(place=place), encoding="utf-8")
-    paths = os.pathsep.join([str(tmp_path), *sys.path])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
     program = [sys.executable, "-m", "sparsegate"] if module else PROGRAM
-    done = subprocess.run(
-        [*program, "variants"], env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([*program, "variants"], env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (130, "")
     assert done.stderr == "sparsegate: interrupted, nothing was spent\n"
 
@@ -79,20 +86,7 @@ def into_full(command: Command, monkeypatch: pytest.MonkeyPatch) -> Callable[...
 
 
 @full_device
-@pytest.mark.parametrize(
-    "words",
-    [
-        "--help",
-        "--version",
-        "top --help",
-        "variants",
-        "variants --json",
-        "variants --format csv",
-        "loss standard --cutoff 3",
-        "methods",
-        "datasets --json",
-    ],
-)
+@pytest.mark.parametrize("words", ["--help", "--version", "variants --json", "variants --format csv", "methods"])
 def test_a_full_disk_is_one_line(into_full: Callable[..., tuple[object, str]], words: str) -> None:
     assert into_full(*words.split()) == (2, f"{NO_ROOM}give it a file or a terminal that takes it\n")
 
@@ -131,13 +125,24 @@ def test_the_buffer_of_a_process_is_told_too() -> None:
     assert (done.returncode, done.stderr) == (2, f"{NO_ROOM}give it a file or a terminal that takes it\n")
 
 
-@pytest.mark.parametrize("words", ["--help", "variants"])
-def test_whoever_reads_and_leaves_is_told_nothing(words: str) -> None:
+def test_whoever_reads_and_leaves_is_told_nothing() -> None:
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run([*PROGRAM, words], stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run([*PROGRAM, "variants"], stdout=write, stderr=subprocess.PIPE, text=True, check=False)
     os.close(write)
     assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_a_terminal_without_greek_letters_gets_their_numbers() -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    words = [*PROGRAM, "variants", "gptt"]
+    assert r"\u03b5" in subprocess.run(words, capture_output=True, text=True, check=True, env=environment).stdout
+
+
+def test_nohup_is_heard() -> None:
+    script = "import os, signal; signal.signal(signal.SIGHUP, signal.SIG_IGN); from sparsegate.cli import app; "
+    script += "app.app = lambda **_: os.kill(os.getpid(), signal.SIGHUP); from sparsegate.cli import main; main()"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
 def test_an_error_of_another_file_is_not_taken_for_that_of_the_output(

@@ -1,4 +1,4 @@
-"""`sparsegate holdout score`."""
+"""`sparsegate holdout`: scores, what they cost, and what is refused."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("files")
 def test_models_are_scored_from_predictions_and_the_budget_lives_in_the_ledger(command: Any) -> None:
     made = (*LEDGER, "--budget", 500, "--dataset", "labels")
-    code, out, err = command("holdout", "score", "train.csv", "held.csv", "--label", "y", *ASKED, *made)
+    code, out, err = command("holdout", "train.csv", "held.csv", "--label", "y", *ASKED, *made)
     assert (code, err) == (0, "")
     steady, lucky, summary = out.splitlines()
     assert steady.split()[-2:] == ["free", "steady"]
     assert lucky.split()[-2:] == ["paid", "lucky"]
     assert float(lucky.split()[0]) == pytest.approx(0.7, abs=0.04)
     assert summary.endswith("in the ledger of 'labels'; another call can pay for 3 answers")
-    code, out, _ = command("holdout", "score", "train.csv", "held.csv", "--label", "y", *ASKED, *LEDGER, "--json")
+    code, out, _ = command("holdout", "train.csv", "held.csv", "--label", "y", *ASKED, *LEDGER, "--json")
     lines = [json.loads(line) for line in out.splitlines()]
     assert [(line["model"], line["paid"], line["remaining"]) for line in lines] == [
         ("steady", False, 3),
@@ -53,7 +53,7 @@ def test_values_of_records_are_numbers_in_a_range_and_what_is_none_is_the_least(
     Path("a.csv").write_text("loss\n" + "2\n" * 100)
     Path("b.csv").write_text("loss\n" + "-2\n" * 50 + "x\n" * 25 + "9\n" * 25)
     asked = ("--size", 100, "-t", 0.5, "-c", 5, "--epsilon", 5000, "--low", -2, "--high", 2)
-    code, out, _ = command("holdout", "score", "a.csv", "b.csv", *asked)
+    code, out, _ = command("holdout", "a.csv", "b.csv", *asked)
     assert code == 0
     assert float(out.split()[0]) == pytest.approx(-1, abs=0.05)
     assert out.endswith("not recorded\n")
@@ -66,24 +66,22 @@ def test_values_of_records_are_numbers_in_a_range_and_what_is_none_is_the_least(
         (("--label", "z"), "the table has no column 'z'"),
         (("--models", "steady,lukcy"), "did you mean 'lucky'"),
         (("--label", "y", "--models", "y"), "--models must name a column to score"),
-        (("-t", 2), "--threshold must be a positive number below the width"),
-        (("--low", 1), "--low and high must be finite numbers"),
+        (("-t", 2), "--threshold must"),
+        (("--low", 1), "--low and high must"),
         (("--dataset", "labels"), "--dataset needs a ledger"),
         ((*LEDGER, "--budget", 1), "--dataset must be given for a new ledger"),
         (LEDGER, "board.ledger does not exist"),
     ],
 )
-def test_what_makes_no_sense_is_one_line_and_spends_nothing(command: Any, options: Any, said: str) -> None:
-    code, out, err = command("holdout", "score", "train.csv", "held.csv", *ASKED, *options)
-    assert (code, out) == (2, "")
-    assert said in err
+def test_what_makes_no_sense_is_one_line_and_spends_nothing(refused: Any, options: Any, said: str) -> None:
+    assert said in refused("holdout", "train.csv", "held.csv", *ASKED, *options)
     assert not Path("board.ledger").exists()
 
 
 @pytest.mark.usefixtures("files")
 def test_a_used_up_holdout_ends_the_command_after_what_was_said(command: Any) -> None:
     asked = ("--size", 2000, "-t", 0.1, "-c", 1, "--epsilon", 500, "--models", "lucky,steady")
-    code, out, err = command("holdout", "score", "train.csv", "held.csv", "--label", "y", *asked)
+    code, out, err = command("holdout", "train.csv", "held.csv", "--label", "y", *asked)
     assert code == 2
     assert out.split()[-2:] == ["paid", "lucky"]
     assert "all 1 answers are paid for" in err

@@ -100,11 +100,11 @@ def ledger(folder: Path) -> Ledger:
     "options",
     [
         (*TOP,),
-        (*TOP, "--answers-epsilon", "9"),
+        ("itemsets", *TOP[1:], "--size", "2", "--answers-epsilon", "9"),
         ("top", "visits.csv", *ASK, "--ledger", "x.ledger", "--domain", "observed", "--delta", "1e-6"),
         ("top", "visits.csv", *ABOVE, "--answers-epsilon", "9", "--ledger", "x.ledger"),
     ],
-    ids=["plain", "counted", "observed", "above"],
+    ids=["plain", "counted sets", "observed", "above"],
 )
 def test_what_top_gave_is_printed_again_as_it_was(
     command: Command, ledger: Ledger, options: tuple[str, ...], form: tuple[str, ...]
@@ -217,8 +217,8 @@ from sparsegate.cli import main
 def kill(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
 import sparsegate.cli.app
-from sparsegate.cli import top, watch
-top.print_top = kill
+from sparsegate.cli import printing, watch
+printing.print_top = kill
 watch.WatchReport._write = kill
 main()
 """

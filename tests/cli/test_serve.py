@@ -219,15 +219,15 @@ def test_a_new_ledger_does_not_replace_one_that_is_there(command, visits):
         (["--budget", "2"], "budget must be that of the ledger, epsilon 1, or be left out, got 'epsilon 2'"),
         (
             ["--dataset", "clicks"],
-            "belongs to the dataset 'visits.csv', not 'clicks'; if the data is of the same people, give "
-            "--dataset visits.csv; other people's data needs a ledger of its own",
+            "belongs to the dataset 'visits.csv', not 'clicks'; if the data is of the same people, pass "
+            "--dataset 'visits.csv'; other people's data needs a ledger of its own",
         ),
         ([], "visits.csv.ledger.key cannot be read; restore it, or start with --new-key"),
         (["--ledger", "postgresql://x/y"], "key must be given for a ledger in PostgreSQL"),
         (["--ledger", "mysql://x/y", "--key", "k"], "a ledger must be the path of a file, or postgresql://"),
         (["--delay", "soon"], "delay must be a number of seconds"),
         (["--delay", "0"], "delay must be a number of seconds"),
-        (["--unit", "row"], "or --unit row must be given, and not both"),
+        (["--unit", "row"], 'or --unit "row" must be given, and not both'),
         (["--columns", "cuntry"], "no column 'cuntry'; did you mean 'country'?"),
         (["--host", "nowhere.invalid"], "cannot listen on nowhere.invalid port 0"),
     ],

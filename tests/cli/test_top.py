@@ -15,28 +15,29 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import ABOVE, ASK, PAGES, Command
+from tests.cli.conftest import ABOVE, ASK, PAGES, Command, Refused
 
 from sparsegate.ledger.ledger import Ledger
 
 duckdb = pytest.importorskip("duckdb")
+pytestmark = pytest.mark.usefixtures("folder")
+
+TOP = ("top", "visits.csv", *ASK, "--domain", "pages.csv")
+CHARGED = ("--ledger", "x.ledger", "--budget", "99", "--dataset", "visits")
 
 
 def items(out: str) -> list[object]:
     return [entry["item"] for entry in json.loads(out)["items"]]
 
 
-def test_the_table_holds_the_items_and_the_record(command: Command, folder: Path) -> None:
-    code, out, err = command("top", "visits.csv", *ASK, "--domain", "pages.csv")
+def test_the_table_holds_the_items_and_the_record(command: Command) -> None:
+    code, out, err = command(*TOP)
     assert (code, err) == (0, "")
     lines = [line.split() for line in out.splitlines() if line.strip()]
     assert [line[0] for line in lines[1:4]] == sorted(PAGES)
-    record = {line[0]: line[1:] for line in lines[4:]}
-    assert record["epsilon"] == ["30"]
-    assert record["delta"] == ["0"]
-    assert record["method"] == ["subset"]
-    assert record["unit"] == ["user"]
-    assert record["recorded"] == ["not", "recorded"]
+    record = {line[0]: " ".join(line[1:]) for line in lines[4:]}
+    expected = {"epsilon": "30", "delta": "0", "method": "subset", "unit": "user", "recorded": "not recorded"}
+    assert record.items() >= expected.items()
     assert ["domain", "size", "100"] in lines
 
 
@@ -58,40 +59,34 @@ def test_one_person_is_one_however_their_id_is_written(command: Command, folder:
     (folder / "two.txt").write_text("/one\n/two\n")
     options = ("--item", "page", "--user", "who", "-c", "2", "--epsilon", "30", "--answers-epsilon", "200", "--json")
     table = ("--table", "visits") if ending == "sqlite" else ()
-    code, out, _ = command("top", path.name, *table, *options, "--domain", "two.txt")
-    assert code == 0
+    out = command("top", path.name, *table, *options, "--domain", "two.txt")[1]
     # Noise of scale 2/200: another count has a probability below 4 exp(-100).
     assert {entry["item"]: entry["estimate"] for entry in json.loads(out)["items"]} == {"/one": 1000, "/two": 1100}
 
 
-@pytest.mark.parametrize("style", [(), ("--json",), ("--csv",)])
-def test_all_above_a_bar_are_a_set_without_ranks(command: Command, folder: Path, style: tuple[str, ...]) -> None:
+def test_all_above_a_bar_are_a_set_without_ranks(command: Command) -> None:
     """Every page has 1,000 visitors, and from 503 on all are kept; the one of /elsewhere is never."""
-    code, out, err = command("top", "visits.csv", *ABOVE, *style)
-    assert (code, err) == (0, "")
-    if style == ("--json",):
-        found = json.loads(out)
-        assert found["items"] == [{"item": page} for page in sorted(PAGES)]
-        assert [found["record"][name] for name in ("above", "never_below", "always_from")] == [500, 498, 503]
-    elif style == ("--csv",):
-        assert [row["page"] for row in csv.DictReader(out.splitlines())] == sorted(PAGES)
-        assert out.startswith("page,epsilon")
-    else:
-        assert [line.strip() for line in out.splitlines()[:4]] == ["page", *sorted(PAGES)]
-        assert "always from" in out
-        assert "#" not in out
+    table, whole, rows = (command("top", "visits.csv", *ABOVE, *style)[1] for style in ((), ("--json",), ("--csv",)))
+    release = json.loads(whole)
+    assert release["items"] == [{"item": page} for page in sorted(PAGES)]
+    assert [release["record"][name] for name in ("above", "never_below", "always_from")] == [500, 498, 503]
+    assert [row["page"] for row in csv.DictReader(rows.splitlines())] == sorted(PAGES)
+    assert rows.startswith("page,epsilon")
+    assert [line.strip() for line in table.splitlines()[:4]] == ["page", *sorted(PAGES)]
+    assert "always from" in table
+    assert "#" not in table
 
 
 @pytest.mark.parametrize("style", [(), ("--json",), ("--csv",)])
-def test_nothing_tells_how_much_was_read_or_dropped(command: Command, folder: Path, style: tuple[str, ...]) -> None:
-    _, out, err = command("top", "visits.csv", *ASK, "--domain", "pages.csv", *style)
+def test_nothing_tells_how_much_was_read_or_dropped(command: Command, style: tuple[str, ...]) -> None:
+    _, out, err = command(*TOP, *style)
     assert not {"1000", "3000", "6000", "6003", "6002", "2000", "97"} & set(re.findall(r"\d+", out.replace(",", " ")))
     assert "/elsewhere" not in out
     assert err == ""
 
 
-def test_json_and_csv_say_the_same(command: Command, folder: Path) -> None:
-    options = ("top", "visits.csv", *ASK, "--domain", "pages.csv", "--answers-epsilon", "300", "--ordered")
+def test_json_and_csv_say_the_same(command: Command) -> None:
+    options = (*TOP, "--answers-epsilon", "300", "--ordered")
     whole = json.loads(command(*options, "--json")[1])
     rows = list(csv.DictReader(command(*options, "--csv")[1].splitlines()))
     assert {entry["item"] for entry in whole["items"]} == {row["page"] for row in rows} == PAGES
@@ -100,196 +95,180 @@ def test_json_and_csv_say_the_same(command: Command, folder: Path) -> None:
     assert {entry["estimate"] for entry in whole["items"]} == {1000}
     assert {row["estimate"] for row in rows} == {"1000"}
     record = whole["record"]
-    assert {
-        "epsilon": "330",
-        "delta": "0",
-        "answers_epsilon": "300",
-        "unit": "user",
-        "domain_size": 100,
-    }.items() <= record.items()
+    expected = {"epsilon": "330", "delta": "0", "answers_epsilon": "300", "unit": "user", "domain_size": 100}
+    assert record.items() >= expected.items()
     assert (whole["error_bar"], whole["confidence"], record["recorded"]) == (0, 0.95, "not recorded")
     assert all(row["epsilon"] == "330" and row["domain_size"] == "100" for row in rows)
 
 
-def test_every_way_to_give_the_domain(command: Command, folder: Path) -> None:
+def test_every_way_to_give_the_domain(command: Command) -> None:
     Path("only.txt").write_text("\n".join([*PAGES, *(f"/page/{number}" for number in range(97))]) + "\n")
-    duckdb.sql("SELECT 'x' AS other, unnest(['/home', '/pay', '/docs', '/jobs']) AS name").write_parquet(
-        "names.parquet"
-    )
-    for domain in ("pages.csv", "pages.csv:page", "only.txt", "names.parquet:name"):
-        assert set(items(command("top", "visits.csv", *ASK, "--domain", domain, "--json")[1])) == PAGES
-    numbers = ("--item", "number", "--user", "visitor", "-c", "3", "--epsilon", "30")
-    assert set(items(command("top", "visits.csv", *numbers, "--domain", "1_001", "--json")[1])) == {0, 1, 2}
-    observed = command("top", "visits.csv", *ASK, "--domain", "observed", "--delta", "1e-6", "--json")[1]
-    assert set(items(observed)) == PAGES
-    assert json.loads(observed)["record"]["delta"] == "0.000001"
-    assert "domain_size" not in json.loads(observed)["record"]
-    assert json.loads(observed)["record"]["dbar"] == 30
-    longer = command("top", "visits.csv", *ASK, "--domain", "observed", "--delta", "1e-6", "--dbar", "99", "--json")[1]
-    assert json.loads(longer)["record"]["dbar"] == 99
+    names = "SELECT 'x' AS other, unnest(['/home', '/pay', '/docs', '/jobs']) AS name"
+    duckdb.sql(names).write_parquet("names.parquet")
+    for domain in ("pages.csv:page", "only.txt", "names.parquet:name"):
+        assert set(items(command(*TOP[:-1], domain, "--json")[1])) == PAGES
+    numbers = ("--item", "number", "--user", "visitor", "-c", "3", "--epsilon", "60", "--domain")
+    assert set(items(command("top", "visits.csv", *numbers, "1_001", "--json")[1])) == {0, 1, 2}
+    assert "4,049,999,999,999,999" in command("top", "visits.csv", *numbers, "4049999999999999")[1]
+    observed = ("top", "visits.csv", *ASK, "--domain", "observed", "--delta", "1e-6", "--json")
+    release = json.loads(command(*observed)[1])
+    assert {entry["item"] for entry in release["items"]} == PAGES
+    assert (release["record"]["delta"], release["record"]["dbar"]) == ("0.000001", 30)
+    assert "domain_size" not in release["record"]
+    assert json.loads(command(*observed, "--dbar", "99")[1])["record"]["dbar"] == 99
 
 
-def test_a_text_domain_meets_numbers_of_a_typed_file_by_type(command: Command, folder: Path) -> None:
+def test_a_domain_meets_the_cells_of_a_file_by_type(command: Command, refused: Refused) -> None:
     duckdb.sql("SELECT range % 3 AS page, range AS visitor FROM range(3000)").write_parquet("typed.parquet")
     Path("numbers.csv").write_text("page\n" + "".join(f"{number}\n" for number in range(50)))
     assert set(items(command("top", "typed.parquet", *ASK, "--domain", "numbers.csv", "--json")[1])) == {0, 1, 2}
-    code, out, err = command("top", "typed.parquet", *ASK, "--domain", "pages.csv")
-    assert (code, out) == (2, "")
-    assert "BIGINT" in err
+    assert "BIGINT" in refused("top", "typed.parquet", *ASK, "--domain", "pages.csv")
+    duckdb.sql("SELECT [1] AS page, 1 AS visitor").write_parquet("lists.parquet")
+    assert "column 'page' must be" in refused("top", "lists.parquet", *ASK, "--domain", "pages.csv")
+    rows = "".join(f"1.7,u{user}\n1e3,u{user}\n" for user in range(1000)) + "".join(f"5,u{n}\n" for n in range(500))
+    Path("text.csv").write_text("page,visitor\n" + rows)
+    question = ("--item", "page", "--user", "visitor", "-c", "1", "--epsilon", "9", "--domain", "2000", "--json")
+    assert items(command("top", "text.csv", *question)[1]) == [5], "text that is no whole number is no candidate"
 
 
-def test_items_that_are_no_labels_are_refused_before_the_domain_is_looked_at(command: Command, folder: Path) -> None:
-    duckdb.sql("SELECT [1] AS page, 1 AS visitor").write_parquet("real.parquet")
-    code, out, err = command("top", "real.parquet", *ASK, "--domain", "pages.csv")
-    assert (code, out) == (2, "")
-    assert "column 'page' must be numbers, strings, booleans, bytes, UUIDs, dates" in err
-
-
-def test_all_items_above_a_threshold(command: Command, folder: Path) -> None:
-    options = ("top", "visits.csv", *ASK, "--domain", "pages.csv", "--method", "sparse-vector", "--json")
+def test_all_items_above_a_threshold(command: Command) -> None:
+    options = (*TOP, "--method", "sparse-vector", "--json")
     assert set(items(command(*options, "--threshold", "500")[1])) == PAGES
     assert items(command(*options, "--threshold", "2000")[1]) == []
     assert "no item was selected" in command(*options[:-1], "--threshold", "2000")[1]
 
 
-def test_only_rows_that_meet_a_condition_are_counted(command: Command, folder: Path) -> None:
-    ask = ("top", "visits.csv", *ASK, "--domain", "pages.csv", "--answers-epsilon", "300", "--json")
-    whole = json.loads(command(*ask, "--where", "page = '/docs' AND CAST(number AS INTEGER) >= 0")[1])
+def test_only_rows_that_meet_a_condition_are_counted(command: Command) -> None:
+    where = ("--where", "page = '/docs' AND CAST(number AS INTEGER) >= 0")
+    whole = json.loads(command(*TOP, "--answers-epsilon", "300", "--json", *where)[1])
     estimates = {entry["item"]: entry["estimate"] for entry in whole["items"]}
     assert estimates.pop("/docs") == 1000
     assert set(estimates.values()) == {0}
     assert whole["record"]["where"].startswith("page = '/docs'")
-
-
-def test_the_columns_of_json_hold_those_of_the_condition(command: Command, folder: Path) -> None:
     lines = [{"page": page, "visitor": user, "country": "DE"} for page in sorted(PAGES) for user in range(1000)]
-    (folder / "visits.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    _, out, err = command("top", "visits.jsonl", *ASK, "--domain", "pages.csv", "--where", "country = 'DE'", "--json")
-    assert (set(items(out)), err) == (PAGES, "")
+    Path("visits.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    asked = (*ASK, "--domain", "pages.csv", "--json")
+    assert set(items(command("top", "visits.jsonl", *asked, "--where", "country = 'DE'")[1])) == PAGES
+    for text in ("", '{"visitor": 1}\n', '{"visitor": 1, "page": "/home"}\n'):  # whatever keys its records have
+        Path("visits.jsonl").write_text(text)
+        code, out, err = command("top", "visits.jsonl", *asked)
+        assert (code, err, len(items(out))) == (0, "", 3)
 
 
-def test_a_transaction_file_needs_no_columns(command: Command, folder: Path) -> None:
-    Path("baskets.dat").write_text("1 2 3\n" * 1000 + "7\n")
-    options = ("top", "baskets.dat", "-c", "3", "--epsilon", "30", "--domain", "1000", "--json")
-    assert set(items(command(*options)[1])) == {1, 2, 3}
-
-
-def test_databases_by_table_and_by_query(command: Command, folder: Path) -> None:
+def test_databases_by_table_and_by_query(command: Command, refused: Refused, folder: Path) -> None:
     with duckdb.connect("visits.duckdb") as database:
         database.execute("CREATE TABLE visits AS FROM read_csv('visits.csv', all_varchar=true)")
     options = (*ASK, "--domain", "pages.csv", "--json")
     assert set(items(command("top", "visits.duckdb", "--table", "visits", *options)[1])) == PAGES
     query = "SELECT page, visitor FROM visits WHERE page <> '/pay'"
-    found = items(command("top", "visits.duckdb", "--sql", query, *options)[1])
-    assert {"/home", "/docs"} < set(found)
+    assert {"/home", "/docs"} < set(items(command("top", "visits.duckdb", "--sql", query, *options)[1]))
     assert set(items(command("top", "visits.csv", "--sql", "FROM data", *options)[1])) == PAGES
+    with closing(sqlite3.connect("visits.db")) as made, made:
+        made.execute("CREATE TABLE visits (page TEXT, visitor INTEGER)")
+        made.executemany("INSERT INTO visits VALUES (?, ?)", [(page, who) for page in PAGES for who in range(1000)])
+    url = f"sqlite:///{folder}/visits.db"
+    asked = ("top", url, "--table", "visits", *options)
+    assert set(items(command(*asked, "--ledger", "l", "--budget", "40", "--dataset", "d")[1])) == PAGES
+    with Ledger("l") as ledger:
+        assert ledger.statement().spent.epsilon == 30
+    assert url not in refused(*asked, "--ledger", "l")
+    assert refused("top", url, *options).startswith("--table must be given for a database")
+    assert refused(*asked, "--input-format", "baskets").startswith("--input-format is for files")
+    there = ("top", "postgresql://ann:hunter2@127.0.0.1:1/shop", "--table", "v", *ASK, "--domain", "9")
+    assert "hunter2" not in refused(*there)
 
 
-def test_an_empty_table_still_answers(command: Command, folder: Path) -> None:
+def test_an_empty_table_still_answers(command: Command) -> None:
     Path("empty.csv").write_text("page,visitor\n")
     code, out, err = command("top", "empty.csv", *ASK, "--domain", "pages.csv", "--json")
     assert (code, err, len(items(out))) == (0, "", 3)
 
 
-def test_long_and_hostile_names_fit_and_do_not_steer_the_terminal(command: Command, folder: Path) -> None:
+def test_long_and_hostile_names_fit_and_do_not_steer_the_terminal(command: Command) -> None:
     Path("pages.csv").write_text("page\n" + "/x" * 200 + "\n\x1b[31m[red]evil[/red]\n")
-    _, out, _ = command(
-        "top", "visits.csv", "--item", "page", "--user", "visitor", "-c", "2", "--epsilon", "1", "--domain", "pages.csv"
-    )
+    _, out, _ = command(*TOP, "-c", "2")
     assert max(map(len, out.splitlines())) <= 80
     assert "\x1b" not in out
     assert "[red]evil[/red]" in out
 
 
-def test_a_picture_is_drawn_and_refused_before_it_costs(command: Command, folder: Path) -> None:
-    options = (
-        "top",
-        "visits.csv",
-        *ASK,
-        "--domain",
-        "pages.csv",
-        "--ledger",
-        "x.ledger",
-        "--budget",
-        "99",
-        "--dataset",
-        "v",
-    )
-    for wrong in (
-        ("--plot", "x.png"),
-        ("--plot", "x.bmp", "--answers-epsilon", "1"),
-        ("--plot", "no/x.png", "--answers-epsilon", "1"),
-    ):
-        code, out, err = command(*options, *wrong)
-        assert (code, out, err.count("\n")) == (2, "", 1)
+def test_a_picture_is_drawn_and_refused_before_it_costs(command: Command, refused: Refused) -> None:
+    paid = ("--answers-epsilon", "1")
+    for wrong in (("--plot", "x.png"), ("--plot", "x.bmp", *paid), ("--plot", "no/x.png", *paid)):
+        assert refused(*TOP, *CHARGED, *wrong).startswith("--plot ")
     assert not Path("x.ledger").exists()
-    assert command(*options, "--plot", "x.png", "--answers-epsilon", "1")[0] == 0
-    free = ("-c", "3", "--max-items-per-user", "1")  # counts come with the selection
-    assert command(*options, "--plot", "y.png", *free)[::2] == (0, "")
+    assert command(*TOP, *CHARGED, "--plot", "x.png", *paid)[0] == 0
     assert Path("x.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(
-    ("change", "hint"),
+    ("change", "named"),
     [
         ({"--item": "pge"}, "did you mean 'page'"),
         ({"--user": "visiter"}, "did you mean 'visitor'"),
-        ({"--user": None}, "whose row"),
-        ({"--item": None}, "item must name the column to rank"),
-        ({"--domain": None}, "--domain observed"),
+        ({"--user": None}, "--user "),
+        ({"--item": None}, "--item "),
+        ({"--domain": None}, "--domain "),
         ({"--domain": "nothing.csv"}, "no file matches"),
         ({"--domain": "pages.csv:nme"}, "page, title"),
-        ({"--domain": "visits.csv:page"}, "which items are in it is private data"),
+        ({"--domain": "visits.csv:page"}, "--domain "),
         ({"--domain": "x.ledger"}, "not a database"),
-        ({"--domain": "observed"}, "delta"),
-        ({"--dbar": "50"}, "dbar"),
-        ({"--domain": "0"}, "domain"),
+        ({"--domain": "observed"}, "--delta "),
+        ({"--dbar": "50"}, "--dbar "),
+        ({"--domain": "0"}, "--domain "),
         *(({"--domain": bad}, "no file matches") for bad in ("1__0", "_1", "1_", "١٢")),
-        ({"--user": "page"}, "must not be the column of the items"),
-        ({"--delta": "1e-6", "--method": "exponential"}, "delta must not be given"),
-        ({"-c": "101"}, "100"),
-        ({"-c": "0"}, "count"),
-        ({"-c": None}, "give -c 50, or --above 500"),
-        ({"--above": "500"}, "--count or --above must be given, and not both"),
-        ({"-c": None, "--above": "500"}, "above must not be given with a public domain"),
-        ({"--epsilon": "nan"}, "epsilon"),
-        ({"--epsilon": "-1"}, "epsilon"),
-        ({"--answers-epsilon": "inf"}, "--answers-epsilon"),
-        ({"--threshold": "5"}, "threshold"),
-        ({"--method": "sparse-vector"}, "threshold"),
-        ({"--method": "best"}, "method"),
-        ({"--unit": "row"}, "unit"),
-        ({"--table": "visits"}, "--table is for a database"),
+        ({"--user": "page"}, "--user "),
+        ({"--delta": "1e-6", "--method": "exponential"}, "--delta "),
+        ({"-c": "101"}, "--count "),
+        ({"-c": "0"}, "--count "),
+        ({"-c": None}, "--count or --above must be given"),
+        ({"--above": "500"}, "--count or --above must be given"),
+        ({"-c": None, "--above": "500"}, "--above "),
+        ({"--epsilon": "nan"}, "--epsilon "),
+        ({"--epsilon": "-1"}, "--epsilon "),
+        ({"--answers-epsilon": "inf"}, "--answers-epsilon "),
+        ({"--threshold": "5"}, "--threshold "),
+        ({"--method": "sparse-vector"}, "--threshold "),
+        ({"--method": "best"}, "--method "),
+        ({"--unit": "row"}, "--unit "),
+        ({"--table": "visits"}, "--table "),
         ({"--sql": "DELETE FROM data"}, "one SELECT"),
-        ({"--where": "pge = '/home'"}, "near it: page"),
+        ({"--where": "pge = '/home'"}, "--where "),
         ({"--where": "number > 3"}, "CAST(number AS INTEGER)"),
         ({"--dataset": "sales"}, "belongs to the dataset 'visits'"),
         ({"--budget": "98"}, "sparsegate ledger raise"),
+        ({"--value": "number"}, "--clip "),
+        ({"--clip": "0,1"}, "--clip "),
+        *(({"--value": "number", "--clip": bad}, "--clip ") for bad in ("5", "0,x", "1,2,3", "9,1", "0,inf", "")),
+        ({"--people": "1", "--epsilon": "0.1"}, "--epsilon "),
+        ({"--groups": "DE"}, "--groups "),
+        ({"--per": "page"}, "--groups "),
+        ({"--per": "page", "--groups": ""}, "--groups "),
+        ({"--per": "page", "--groups": "a,b,"}, "--groups "),
+        ({"--per": "page", "--groups": "visits.csv"}, "--groups "),
+        ({"--per": "page", "--groups": "none.csv"}, "no file matches 'none.csv'"),
+        ({"--per": "page", "--groups": "DE", "--groups-per-user": "2"}, "--groups-per-user "),
+        ({"--per": "month(page)", "--groups": "1"}, "--per "),
+        ({"--input-format": "xls"}, "--input-format "),
+        ({"--separator": ""}, "--separator "),
+        ({"--separator": ",", "--input-format": "fimi"}, "--separator "),
+        ({"--encoding": "klingon"}, "--encoding "),
+        ({"--format": "xml"}, "--format "),
+        ({"--within": "9"}, "--within "),
+        ({"--like": "zipf"}, "--like "),
     ],
 )
-def test_bad_input_is_one_line_and_spends_nothing(command: Command, folder: Path, change, hint: str) -> None:
+def test_bad_input_is_one_line_that_names_the_option_and_spends_nothing(refused: Refused, change, named: str) -> None:
     ledger = Ledger.create("x.ledger", dataset="visits", budget=99, budget_delta=0.1)
     given = {**dict(zip(ASK[::2], ASK[1::2], strict=True)), "--domain": "pages.csv", "--ledger": "x.ledger", **change}
     options = [word for name, value in given.items() if value is not None for word in (name, value)]
-    code, out, err = command("top", "visits.csv", *options)
-    assert (code, out, err.count("\n")) == (2, "", 1), err
-    assert hint in err
+    said = refused("top", "visits.csv", *options)
+    assert said.startswith(named) if named.endswith(" ") else named in said
     assert len(ledger.entries()) == 1
 
 
-@pytest.mark.parametrize(
-    "rows",
-    ["SECRET,u1,1,2,3\n", "SECRET\n", '"SECRET,u1,1\n', "SECRET\xff,u1,1\n"],
-    ids=["long", "short", "quote", "code"],
-)
-@pytest.mark.parametrize("lines", [1, 30_000])
-def test_a_malformed_row_is_never_echoed_and_costs_nothing(
-    command: Command, folder: Path, rows: str, lines: int
-) -> None:
-    good = "page,visitor,number\n" + "/home,u1,1\n" * lines
-    Path("bad.csv").write_bytes((good + rows).encode("latin-1"))
-    ledger = Ledger.create("x.ledger", dataset="visits", budget=99)
-    code, out, err = command("top", "bad.csv", *ASK, "--domain", "pages.csv", "--ledger", "x.ledger")
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "SECRET" not in err
-    assert len(ledger.entries()) == 1
+@pytest.mark.parametrize(("closed", "code"), [("stdout", 2), ("stderr", 0)])
+def test_a_stream_that_is_closed_costs_no_release(command: Command, monkeypatch, closed: str, code: int) -> None:
+    monkeypatch.setattr(f"sys.{closed}", None)  # as after `>&-`
+    assert command(*TOP, *CHARGED)[0] == code
+    assert Path("x.ledger").exists() == (code == 0)

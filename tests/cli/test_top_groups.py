@@ -86,24 +86,3 @@ def test_groups_without_an_item_are_named_and_a_picture_shows_the_others(command
     assert code == 0
     assert "nothing selected in ZZ" in " ".join(out.split())
     assert "/home (DE)" in Path("x.svg").read_text()
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--per", "country"), "--groups must list the groups, because which groups the table has is private data"),
-        (("--groups", "DE"), "--groups must not be given without --per"),
-        (("--per", "month(day)", "--groups", "1"), "--per must give month date or timestamp"),
-        (("--per", "country", "--groups", "visits.csv"), "--groups must not be the table itself"),
-        (("--per", "country", "--groups", "none.csv"), "no file matches 'none.csv'"),
-        (("--per", "country", "--groups", "DE", "--groups-per-user", "2"), "--groups-per-user must be at most the"),
-        (
-            ("--per", "country", "--groups", "DE,FR", "--groups-per-user", "2", "--preview"),
-            "--groups-per-user must be 1 for a preview",
-        ),
-    ],
-)
-def test_what_is_wrong_is_said_in_options(command: Command, options: tuple[str, ...], message: str) -> None:
-    code, out, err = command(*PAID, *options)
-    assert (code, out) == (2, "")
-    assert message in err

@@ -72,32 +72,19 @@ def test_it_is_drawn(command: Command) -> None:
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "option"),
     [
-        (("top", "x.csv", "-c", "5", "--domain", "9"), "--epsilon must be given"),
-        (("top", "-c", "5", "--domain", "9", "--epsilon", "1"), "must be given"),
-        (("top", "x.csv", "-c", "5", "--domain", "9", "--epsilon", "1", "--within", "9"), "--within is for --preview"),
-        (("top", "x.csv", "-c", "5", "--domain", "9", "--epsilon", "1", "--like", "zipf"), "--like is for --preview"),
-        ((*PREVIEW, "--epsilon", "1", "--like", "nowhere.csv"), "--like must name a file that can be read"),
-        (
-            ("top", "x.csv", *PREVIEW[1:], "--epsilon", "1", "--like", "./x.csv"),
-            "--like must be public, and not the table",
-        ),
-        (
-            ("top", "pag*.csv", *PREVIEW[1:], "--epsilon", "1", "--like", "pages.csv"),
-            "--like must be public, and not the table",
-        ),
-        (
-            ("top", "pages.csv", *PREVIEW[1:4], "--epsilon", "1", "--domain", "./pages.csv:page"),
-            "--domain must not be the table itself: how many items are in it is private",
-        ),
-        ((*PREVIEW[:4], "--domain", "9", "--epsilon", "1"), "must not exceed"),
+        (("top", "x.csv", "-c", "5", "--domain", "9"), "--epsilon"),
+        (("top", "-c", "5", "--domain", "9", "--epsilon", "1"), "file"),
+        ((*PREVIEW, "--epsilon", "1", "--like", "nowhere.csv"), "--like"),
+        (("top", "x.csv", *PREVIEW[1:], "--epsilon", "1", "--like", "./x.csv"), "--like"),
+        (("top", "pag*.csv", *PREVIEW[1:], "--epsilon", "1", "--like", "pages.csv"), "--like"),
+        (("top", "pages.csv", *PREVIEW[1:4], "--epsilon", "1", "--domain", "./pages.csv:page"), "--domain"),
+        ((*PREVIEW[:4], "--domain", "9", "--epsilon", "1"), "--count"),
     ],
 )
-def test_what_is_missing_or_makes_no_sense_is_refused(command: Command, options: tuple[str, ...], said: str) -> None:
-    code, out, err = command(*options)
-    assert (code, out) == (2, "")
-    assert said in err
+def test_what_is_missing_or_makes_no_sense_is_refused(refused, options: tuple[str, ...], option: str) -> None:
+    assert refused(*options).split()[0] == option
 
 
 def test_it_loads_no_engine_and_nothing_heavy() -> None:

@@ -48,11 +48,3 @@ def test_the_record_has_the_clip_and_a_count_needs_none(command: Command) -> Non
     _, out, _ = command("top", "orders.csv", *ASK[:-4], "--domain", "pages.txt", "--json")
     assert json.loads(out)["items"][0]["item"] == "/home"
     assert not expected.keys() & json.loads(out)["record"].keys()
-
-
-@pytest.mark.usefixtures("orders")
-@pytest.mark.parametrize("clip", ["5", "0,x", "1,2,3", "9,1", "0,inf", ""])
-def test_a_clip_that_is_none_is_refused(command: Command, clip: str) -> None:
-    code, out, err = command("top", "orders.csv", *ASK[:-1], clip, "--domain", "pages.txt")
-    assert (code, out) == (2, "")
-    assert "clip must be two" in err

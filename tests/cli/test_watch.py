@@ -249,7 +249,7 @@ def test_a_file_of_conditions_has_each_bad_line_named_before_anything_is_paid(co
 
 def test_baskets_standard_input_and_encodings_are_watched_too(command, tmp_path: Path) -> None:
     """A thousand baskets against 500, with epsilon 10 for two answers: nothing fails by chance."""
-    baskets = ("--format", "baskets", "--separator", ";", "--encoding", "utf-16")
+    baskets = ("--input-format", "baskets", "--separator", ";", "--encoding", "utf-16")
     raw = ("café;rye\n" * 1000).encode("utf-16")
     (tmp_path / "x").write_bytes(raw)
     gate = ("--user", "user", "--threshold", "500", "--cutoff", "2", "--epsilon", "10")

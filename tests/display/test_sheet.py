@@ -1,4 +1,4 @@
-"""A table as HTML, Markdown and CSV: whatever a label holds, it stays a label."""
+"""A table as text, HTML, Markdown and CSV: whatever a label holds, it stays a label, and it fits."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import warnings
 from html.parser import HTMLParser
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from sparsegate.display.sheet import Sheet
 from sparsegate.errors import SparsegateWarning
@@ -112,3 +115,49 @@ def test_what_is_not_known_is_a_dash_to_people_and_empty_to_programs() -> None:
     assert '<td class="n">-</td>' in shown.html()
     assert "| a | - |" in shown.markdown()
     assert shown.csv() == "method,bar\na,\nb,7\n"
+
+
+CELLS = st.text(max_size=60)
+
+
+@given(rows=st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=4), width=st.integers(20, 90))
+def test_no_line_is_wider_than_the_terminal_and_none_has_a_control_character(rows, width: int) -> None:
+    names = ["a heading of some length", "b", "estimate"]
+    columns = dict(zip(names, zip(*rows, strict=True), strict=True))
+    lines = Sheet(title="a title", columns=columns, numbers=frozenset({"b"})).text(width=width).splitlines()
+    assert max(map(cell_len, lines)) <= width
+    assert all(line.isprintable() for line in lines)
+
+
+def test_numbers_stand_below_one_another_and_text_is_folded_and_not_lost() -> None:
+    cities = Sheet(
+        title="t", columns={"city": ["東京", "Köln"], "people": [13960000, 7]}, numbers=frozenset({"people"})
+    )
+    assert cities.text(width=80).splitlines()[1:] == ["city      people", "東京  13,960,000", "Köln           7"]
+    pages = Sheet(title="t", columns={"page": ["/home", "/a page of a long name"], "n": [1, 2]}, numbers=frozenset("n"))
+    assert pages.text(width=20).splitlines()[1:] == ["page               n", "/home              1", *FOLDED]
+
+
+FOLDED = ["/a page of a long  2", "name"]
+
+
+def test_a_row_that_does_not_fit_is_a_list_and_of_several_rows_the_last_columns_are_named() -> None:
+    names = [f"column {place}" for place in range(9)]
+    wide = {name: [str(place) * 5] for place, name in enumerate(names)}
+    one = Sheet(title="t", columns=wide, numbers=frozenset(names)).text(width=40).splitlines()
+    assert one[1:] == [f"{name}  {str(place) * 5}" for place, name in enumerate(names)]
+    two = {name: cells * 2 for name, cells in wide.items()}
+    several = Sheet(title="t", columns=two, numbers=frozenset(names)).text(width=40).splitlines()
+    assert several[1].split("  ") == names[:4]
+    assert " ".join(several[4:]) == f"not shown: {', '.join(names[4:])}"
+
+
+def test_of_a_long_table_the_first_rows_are_shown_and_the_others_counted(monkeypatch) -> None:
+    long = Sheet(title="a title", brief="and a word", columns={"n": range(2000)}, numbers=frozenset({"n"}))
+    lines = long.text(most=3).splitlines()
+    assert [line.strip() for line in lines] == ["a title", "n", "0", "1", "2", "and 1,997 more", "and a word"]
+    assert Sheet(title="a title", columns={"n": []}).text() == "a title\nnothing"
+    for told, width in (("57", 57), ("3", 20)):
+        monkeypatch.setenv("COLUMNS", told)
+        text = Sheet(title="word " * 30, columns={"n": []}).text()
+        assert width - 5 < max(map(len, text.splitlines())) <= width

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.cells import cell_len
 from tests.support.display import release
 
 import sparsegate as sg
 from sparsegate import paper, privacy
 from sparsegate.conditions import Column, Kind, Schema
-from sparsegate.display.sheet import cell_width
 from sparsegate.display.tabular import Printed
 from sparsegate.ledger.account import Amount, Entry, EntryKind, Release, Statement
 from sparsegate.service.client.calls import RemoteAnswer, RemotePreview, RemoteQuota, RemoteToken, ServedData, read_top
@@ -126,7 +126,7 @@ def test_a_result_prints_as_a_table_that_fits(monkeypatch: pytest.MonkeyPatch, n
     result = RESULTS[name]()
     shown, line = str(result), repr(result)
     assert len(shown.splitlines()) > 1
-    assert max(map(cell_width, shown.splitlines())) <= width
+    assert max(map(cell_len, shown.splitlines())) <= width
     assert all(line.isprintable() for line in shown.splitlines())
     assert not re.search(r"\b[A-Z]\w+\(\w+=|array\(|<object", shown)  # what a dataclass says of itself
     assert line.isprintable()

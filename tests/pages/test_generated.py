@@ -54,8 +54,11 @@ def test_every_command_and_option_is_in_the_reference_and_in_the_manual() -> Non
     made, reference = manual(), PARTS["commands"]
     assert MANUAL.read_text(encoding="utf-8") == made, "run `python -m pages.manual`"
     commands = documented_commands()
-    assert re.findall(r"^###? (sparsegate .*)$", reference, re.MULTILINE) == [command.name for command in commands]
-    options = {one.long for command in commands for panel in command.panels.values() for one in panel if one.long}
+    assert re.findall(r"^###? (sparsegate .*)$", reference, re.MULTILINE) == [
+        f"sparsegate {command.words}" for command in commands
+    ]
+    groups = [group for command in commands for group in command.panels.values()]
+    options = {option.names.split(", ")[-1] for group in groups for option in group if option.names}
     assert len(options) > 100
     assert options - {name.replace(r"\-", "-") for name in re.findall(r"\\fB(.*?)\\fR", made)} == set()
     assert [option for option in options if option not in reference] == []

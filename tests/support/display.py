@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from functools import cache
+from importlib.resources import files
 from typing import Any
+
+import jsonschema_rs
 
 import sparsegate as sg
 from sparsegate.tables.release import TopItems
@@ -18,3 +23,14 @@ def release(*, item: str = "page", **options: Any) -> TopItems:
     import pyarrow
 
     return sg.top_items(pyarrow.table(table), item=item, user="visitor", **{**asked, **options})
+
+
+@cache
+def _schema() -> Any:
+    text = files("sparsegate.display").joinpath("schemas.json").read_text(encoding="utf-8")
+    return jsonschema_rs.validator_for(json.loads(text))
+
+
+def valid(*results: Any) -> bool:
+    """Whether each of these, as JSON, is what its schema says."""
+    return all(_schema().is_valid(json.loads(json.dumps(result))) for result in results)

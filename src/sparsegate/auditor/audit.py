@@ -28,7 +28,7 @@ from sparsegate.auditor.neighbours import (
     taken,
     whole,
 )
-from sparsegate.display.charts import fitting, new_figure
+from sparsegate.display.charts import new_figure
 from sparsegate.display.plain import amount_text, plain, printable
 from sparsegate.display.sheet import Sheet
 from sparsegate.display.tabular import Single
@@ -140,8 +140,7 @@ class Verdict(Single):
         axes.set_xlim(0, 1.15 * max(self.epsilon, self.epsilon_lower))
         axes.set_yticks([0], ["proved, at least"])
         axes.set_xlabel(f"ε; dashed: claimed, {self.epsilon:g}; {100 * self.confidence:g} % confidence")
-        (title,), families = fitting([printable(self.sheet().title)])
-        axes.set_title(title, fontsize=10, loc="left", parse_math=False, fontfamily=families)
+        axes.set_title(printable(self.sheet().title), fontsize=10, loc="left", parse_math=False)
         axes.spines[["top", "right"]].set_visible(False)
         return figure  # type: ignore[no-any-return]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -13,12 +13,11 @@ from rich.text import Text
 
 from sparsegate.auditor import Verdict
 from sparsegate.auditor import audit as audit_mechanism
-from sparsegate.cli.imported import imported
-from sparsegate.cli.options import OF_RESULTS, OUTPUT, Claimed, Monotonic, ResultFormats, chosen_formats, read_number
+from sparsegate.cli.options import AsJson, Claimed, Monotonic, Output, read_function, read_number, read_output
 from sparsegate.cli.printing import grid, print_json, print_table, write_sheet
 from sparsegate.errors import ParameterError
 from sparsegate.gates.bounds import tight_epsilon
-from sparsegate.gates.variants import VARIANTS, Variant
+from sparsegate.gates.variants import VARIANTS
 
 LEGEND = """
 true      the tight ε for this many questions (`sparsegate loss`)
@@ -55,8 +54,8 @@ def audit(
     ] = False,
     seed: Annotated[int | None, typer.Option(help="Of the search; the mechanism draws its own noise.")] = None,
     variants: Annotated[bool, typer.Option("--variants", help="Audit every published variant instead.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: an object, with --variants an array.")] = False,
-    formats: ResultFormats = None,
+    as_json: AsJson = False,
+    output: Output = None,
 ) -> None:
     """Prove a lower bound on what a mechanism leaks; exit code 1 if it leaks more than it claims.
 
@@ -68,66 +67,57 @@ def audit(
     if variants and (centre or batch is not None):
         rule = "must not be given with --variants: the rows have the threshold 0, and are batches"
         raise ParameterError("centre" if centre else "batch", rule, next_step="leave it out")
-    form = chosen_formats(formats, as_json=as_json, allowed=OF_RESULTS)[OUTPUT]
-    options: dict[str, Any] = {
-        "epsilon": epsilon,
-        "delta": delta,
-        "queries": _queries(queries),
-        "call_timeout": call_timeout,
-        "budget_seconds": seconds,
-        "samples": samples,
-        "confidence": confidence,
-        "sensitivity": read_number(sensitivity, "sensitivity", "must be a positive number", "write e.g. 1, or 1.0"),
-        "monotonic": monotonic,
-        "centre": centre,
-        "stop_at_violation": not whole_budget,
-        "seed": seed,
-        "progress": form != "json" and sys.stderr.isatty(),
-    }
+    form = read_output(output, as_json=as_json)
+    most = _queries(queries)
+    ask = partial(
+        audit_mechanism,
+        epsilon=epsilon,
+        delta=delta,
+        queries=most,
+        call_timeout=call_timeout,
+        budget_seconds=seconds,
+        samples=samples,
+        confidence=confidence,
+        sensitivity=read_number(sensitivity, "sensitivity", "must be a positive number", "write e.g. 1, or 1.0"),
+        monotonic=monotonic,
+        centre=centre,
+        stop_at_violation=not whole_budget,
+        seed=seed,
+        progress=form != "json" and sys.stderr.isatty(),
+    )
     if target is not None:
-        # Whatever the mechanism prints must not end up in the JSON.
-        with contextlib.redirect_stdout(sys.stderr):
-            verdict = audit_mechanism(_load(target), batch=batch, **options)
+        mechanism = read_function(target, "MODULE:FUNCTION")
+        if not callable(mechanism):
+            raise ParameterError("MODULE:FUNCTION", "must name a callable", target, "name a function of the answers")
+        with contextlib.redirect_stdout(sys.stderr):  # what the mechanism prints must not end up in the JSON
+            verdict = ask(mechanism, batch=batch)
         if form == "json":
             print_json(verdict.to_dict())
         else:
             typer.echo(verdict.sentence) if form == "table" else write_sheet(verdict.sheet(), form)
         raise typer.Exit(int(verdict.violates))
-    found = {row.key: verdict for row, verdict in _audited(options)}
+    # An error |estimate - answer| is not monotonic, but answers that move one way are still neighbours.
+    verdicts = {key: ask(row) for key, row in VARIANTS.items()}
     if form == "json":
-        print_json([{"row": key, **verdict.to_dict()} for key, verdict in found.items()])
+        print_json([{"row": key, **verdict.to_dict()} for key, verdict in verdicts.items()])
     else:
-        overview = _overview(found, queries=options["queries"][1], monotonic=monotonic)
+        overview = _overview(verdicts, queries=most[1], monotonic=monotonic)
         print_table(overview, form, title="audit of the published variants", after=LEGEND)
-    raise typer.Exit(int(any(verdict.violates and VARIANTS[key].private for key, verdict in found.items())))
+    raise typer.Exit(int(any(verdict.violates and VARIANTS[key].private for key, verdict in verdicts.items())))
 
 
-def _audited(options: dict[str, Any]) -> Iterator[tuple[Variant, Verdict]]:
-    for row in VARIANTS.values():
-        # An error |estimate - answer| is not monotonic, but answers that move one way are still neighbours.
-        yield row, audit_mechanism(row, **options)
-
-
-def _overview(found: dict[str, Verdict], *, queries: int, monotonic: bool) -> Table:
+def _overview(verdicts: dict[str, Verdict], *, queries: int, monotonic: bool) -> Table:
     numbers = ("claimed", "true", "proven")
     table = grid("key", "paper", *numbers, "verdict", right=numbers)
-    for key, verdict in found.items():
+    for key, verdict in verdicts.items():
         row = VARIANTS[key]
         true = tight_epsilon(row, epsilon=verdict.epsilon, monotonic=monotonic, queries=queries)
+        words = Text("missed" if true > verdict.epsilon else "none found")
         if verdict.violates:
             words = Text("violates", style="red")
-        else:
-            words = Text("missed" if true > verdict.epsilon else "none found")
         cells = (f"{verdict.epsilon:g}", f"{true:.4g}", f"{verdict.epsilon_lower:.4f}")
         table.add_row(key, row.algorithm, *cells, words)
     return table
-
-
-def _load(target: str) -> Callable[..., Any]:
-    found: Callable[..., Any] = imported(target)
-    if not callable(found):
-        raise ParameterError("MODULE:FUNCTION", "must name a callable", target, "name a function of the answers")
-    return found
 
 
 def _queries(text: str) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -20,14 +20,12 @@ from sparsegate.cli.evaluation_options import (
     Records,
     ScaleToRecords,
     Seed,
-    data_files,
-    data_records,
     joined,
     listed,
-    workers,
+    long_run,
+    shared_grid,
 )
-from sparsegate.cli.imported import imported
-from sparsegate.cli.options import AsJson
+from sparsegate.cli.options import AsJson, read_function
 from sparsegate.cli.printing import grid, print_json, print_plain, to_standard_output
 from sparsegate.paper.comparison import (
     COMPARED,
@@ -85,46 +83,45 @@ def compare(
 
     Ctrl-C keeps what is finished; the same command goes on from there.
     """
-    files = data_files(data or [])
-    options: dict[str, Any] = {
-        "datasets": listed(datasets, "--datasets", str),
-        "data": files,
-        "records": data_records(records or [], files),
-        "scale_to_records": scale_to_records,
-        "counts": listed(counts, "--counts", int),
-        "epsilon": listed(epsilon, "--epsilon", float),
-        "methods": COMPARED if methods is None else listed(methods, "--methods", str),
-        "mine": [name if name in installed() else imported(name, "--mine") for name in mine or []],
-        "peers": not no_peers,
-        "uses": uses,
-        "by": by,
-        "runs": runs,
-        "most_runs": max(runs, most_runs),
-        "seed": seed,
-        "out": out,
-    }
-    with workers(jobs, out) as pool:
-        found = compare_methods(**options, pool=pool)
+    options = shared_grid(
+        datasets=datasets,
+        data=data,
+        records=records,
+        scale_to_records=scale_to_records,
+        counts=counts,
+        epsilon=epsilon,
+        runs=runs,
+        most_runs=most_runs,
+        seed=seed,
+        out=out,
+        methods=COMPARED if methods is None else listed(methods, "methods", str),
+        mine=[name if name in installed() else read_function(name, "mine") for name in mine or []],
+        peers=not no_peers,
+        uses=uses,
+        by=by,
+    )
+    with long_run(jobs, out) as how:
+        results = compare_methods(**options, **how)
     page = out / "report.html"
     with to_standard_output(f"all of it is in {page}"):
         if as_json:
-            print_json({**found.to_dict(), "report": str(page)})
+            print_json({**results.to_dict(), "report": str(page)})
             return
-        print_plain(*_maps(found))
-        for title, text in headlines(found).items():
+        print_plain(*_maps(results))
+        for title, text in headlines(results).items():
             typer.echo(f"{title}: {text}")
-        typer.echo(f"{len(found)} rows: {out / 'results.csv'}, .parquet, .json; winners: {out / 'winners.csv'}")
+        typer.echo(f"{len(results)} rows: {out / 'results.csv'}, .parquet, .json; winners: {out / 'winners.csv'}")
         typer.echo(f"report: {page}")
 
 
-def _maps(found: ComparisonResults) -> list[Table | str]:
+def _maps(results: ComparisonResults) -> list[Table | str]:
     """The maps of the first league, one for each dataset, and their letters."""
     league = LEAGUES[0]
     parts: list[Table | str] = []
-    for dataset, chart in winner_maps(found, league).items():
+    for dataset, chart in winner_maps(results, league).items():
         table = grid("c", *(f"ε={name}" for name in chart.columns), right=("c",), gap=2)
         for count, tiles in zip(chart.rows, chart.cells, strict=True):
             table.add_row(count, *(f"{tile.text} {tile.note.removeprefix('0')}" for tile in tiles))
-        parts += [f"\n{found.titles[dataset]}: who wins, {league.title}, and the lowest {found.by.upper()}", table]
-    named = ", ".join(f"{letter} {title}" for letter, title in legend(found, league).items())
+        parts += [f"\n{results.titles[dataset]}: who wins, {league.title}, and the lowest {results.by.upper()}", table]
+    named = ", ".join(f"{letter} {title}" for letter, title in legend(results, league).items())
     return [*parts, f"\n{named}\n"] if parts else []

@@ -9,13 +9,95 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any, NoReturn
+from functools import wraps
+from typing import Any, Final, NoReturn
 
 from sparsegate.cli import loaded
-from sparsegate.cli.errors import Interrupted, misuse
-from sparsegate.errors import SparsegateError
+from sparsegate.errors import ParameterError, SparsegateError
+
+EXIT_CODES: Final = {
+    "0": "What was asked is done.",
+    "1": (
+        "It is done, and what was checked does not hold: `audit` proved a leak, `theorems` measured another verdict "
+        "than the documented one, a self-check of `reproduce` is not met. Also: whoever read standard output left "
+        "before its end."
+    ),
+    "2": "It was refused: an option, a file, a ledger or the budget. One line on standard error says what to do.",
+    "130": "Ctrl-C. One line on standard error says what was spent, where something can be.",
+    "143, 129": "SIGTERM, SIGHUP: ended by the signal, after what was open was closed.",
+}
+
+ENVIRONMENT: Final = {
+    "SPARSEGATE_SERVE_NAME": (
+        "The option NAME of `sparsegate serve`, such as SPARSEGATE_SERVE_PORT=8460. An option on the command line "
+        "comes first. A password in the URL of a database belongs here and not there."
+    ),
+    "NO_COLOR": "If it is not empty: no colours.",
+    "COLUMNS": "How wide tables and the help are; else as wide as the terminal, and 80 where there is none.",
+}
+
+
+class Interrupted(BaseException):
+    """Ctrl-C, under a name that typer lets through with its text."""
+
+
+def in_options(command: Any) -> Callable[..., Any]:
+    """The function of a command; what it refuses names options where Python has parameters."""
+    callback = command.callback
+    options = {each.name: name for each in command.params for name in each.opts if name.startswith("--")}
+    if "input_format" in options:
+        options["format"] = options["input_format"]  # as the library calls it
+
+    @wraps(callback)
+    def run(*values: Any, **named: Any) -> Any:
+        try:
+            return callback(*values, **named)
+        except KeyboardInterrupt as stopped:
+            raise Interrupted(*stopped.args) from None
+        except SparsegateError as error:
+            text = refusal(error, options)
+        raise SparsegateError(text) from None
+
+    return run
+
+
+def refusal(error: SparsegateError, options: Mapping[str, str]) -> str:
+    """An error that names options where Python has parameters; a value is repeated as it was typed.
+
+    >>> error = ParameterError("epsilon", "must be positive", -1, "pass epsilon=0.5 as usual")
+    >>> refusal(error, {"epsilon": "--epsilon"})
+    '--epsilon must be positive, got -1; pass --epsilon 0.5 as usual'
+    """
+    if not isinstance(error, ParameterError):
+        return _with_options(str(error), options)
+    step = f"; {error.next_step}" if error.next_step else ""
+    value = str(error).removeprefix(f"{error.parameter} {error.rule}").removesuffix(step)
+    name = options.get(error.parameter, error.parameter)
+    return f"{name} {_with_options(error.rule, options)}{value}{_with_options(step, options)}"
+
+
+def _with_options(text: str, options: Mapping[str, str]) -> str:
+    """The text with `--name value` for each word `name=value` that is an option."""
+    words = []
+    for word in text.split(" "):
+        name, equals, value = word.partition("=")
+        known = bool(equals) and name in options
+        words.append(options[name] + (value if value in ("", ",", ";") else f" {value}") if known else word)
+    return " ".join(words)
+
+
+def misuse(error: BaseException) -> str | None:
+    """What is said of words that are no command; "" where its help was printed; None of any other error."""
+    if not hasattr(error, "format_message"):
+        return None
+    if type(error).__name__ == "NoArgsIsHelpError":
+        return ""
+    text = error.format_message()
+    context = getattr(error, "ctx", None)
+    step = "" if context is None else f" See `{context.command_path} --help`."
+    return f"{text if text.endswith(('.', '?')) else f'{text}.'}{step}"
 
 
 class _Ended(SystemExit):

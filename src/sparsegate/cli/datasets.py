@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sparsegate.cli.app import one_of
-from sparsegate.cli.options import AsJsonArray
+from sparsegate.cli.options import AsJson
 from sparsegate.cli.printing import grid, print_json, print_plain
 from sparsegate.paper.data import PUBLISHED, how_checked, load
 from sparsegate.paper.data import fetch as fetch_file
@@ -26,7 +25,7 @@ datasets = typer.Typer(
 
 
 @datasets.callback()
-def listing(context: typer.Context, as_json: AsJsonArray = False) -> None:
+def listing(context: typer.Context, as_json: AsJson = False) -> None:
     """List the datasets: records, items, source, and whether a stand-in is used where there is no file."""
     if context.invoked_subcommand is not None:
         return
@@ -54,7 +53,7 @@ def fetch(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", show_default=False, autocompletion=one_of(_FETCHED), help="A dataset that has an address."
+            metavar="NAME", show_default=False, autocompletion=lambda: _FETCHED, help="A dataset that has an address."
         ),
     ],
     folder: Annotated[

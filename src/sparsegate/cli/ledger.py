@@ -16,10 +16,10 @@ import typer
 from rich.table import Table
 
 import sparsegate as sg
-from sparsegate.cli.options import OF_RESULTS, OUTPUT, LedgerDelta, ResultFormats, chosen_formats, recorded
+from sparsegate.cli.options import AsCsv, AsJson, LedgerDelta, Output, read_output, recorded
 from sparsegate.cli.printing import (
     counted,
-    draw_bars,
+    draw,
     drawable,
     facts,
     grid,
@@ -53,15 +53,15 @@ def show(
     release: Annotated[
         int | None, typer.Option(metavar="N", help="Print again what entry N gave; it costs nothing.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with every entry.")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="With --release of a `top`: print CSV.")] = False,
-    formats: ResultFormats = None,
+    output: Output = None,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
     plot: Annotated[
         str | None, typer.Option(metavar="FILE", help="With --release of a `top` that has counts: draw them.")
     ] = None,
 ) -> None:
     """The budget, what is spent, what remains, and every entry; or what one release gave."""
-    form = chosen_formats(formats, as_json=as_json, as_csv=as_csv, allowed=OF_RESULTS)[OUTPUT]
+    form = read_output(output, as_json=as_json, as_csv=as_csv)
     if plot is not None:
         drawable(plot)
     if release is not None:
@@ -69,8 +69,8 @@ def show(
             _print_release(ledger.release(release), ledger.dataset, form, plot)
         return
     if plot is not None or form == "csv":
-        given = form if plot is None else "plot"
-        raise ParameterError(given, "needs a release to show", next_step="give --release, or use `ledger export`")
+        wrong = "output" if plot is None else "plot"
+        raise ParameterError(wrong, "needs a release to show", next_step="give --release, or use `ledger export`")
     statement = sg.Ledger(file).statement()
     if form == "json":
         print_json(_statement(statement), schema="ledger")
@@ -107,7 +107,7 @@ def create(
 @ledger.command()
 def export(
     file: File,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON array instead of CSV.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Every entry, as CSV or JSON, with amounts exactly as they were recorded."""
     records = [_record(entry) for entry in sg.Ledger(file).entries()]
@@ -122,28 +122,28 @@ def asks(
     file: File,
     gate: Annotated[str | None, typer.Option(metavar="ID", help="Only those of this gate.")] = None,
     by: Annotated[str | None, typer.Option(metavar="NAME", help="Only those of this token.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+    output: Output = None,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
 ) -> None:
     """Who asked a service what, and what came of it: newest first, and only answers that have left."""
-    if as_json and as_csv:
-        raise ParameterError("csv", "must be alone", next_step="leave --json out")
-    ready_to_print()
     from sparsegate.service.gate_store import GateStore
 
+    form = read_output(output, as_json=as_json, as_csv=as_csv)
+    ready_to_print()
     with sg.Ledger(file) as opened:
-        found = list(_asks(_looked(GateStore(opened)), gate=gate, by=by))
-    if as_json or as_csv:
-        records = [asdict(ask) for ask in found]
-        print_json(records, schema="ask") if as_json else _print_csv(records, _ASKED)
+        asked = list(_asks(_looked(GateStore(opened)), gate=gate, by=by))
+    if form in ("json", "csv"):
+        records = [asdict(ask) for ask in asked]
+        print_json(records, schema="ask") if form == "json" else _print_csv(records, _ASKED)
         return
     short = ("when (UTC)", "by", "gate", "")
     table = grid(*short, "condition", unbroken=short, gap=2)
-    for ask in found:
+    for ask in asked:
         outcome = "lost" if ask.above is None else "ABOVE" if ask.above else "below"
         when = ask.at[:16].replace("T", " ")
         table.add_row(when, ask.by or "?", ask.gate_name or ask.gate, outcome, printable(ask.condition))
-    print_plain(table)
+    print_table(table, form, title="questions to the service")
 
 
 _ASKED = ("at", "by", "gate", "gate_name", "number", "condition", "above", "estimate")
@@ -247,7 +247,7 @@ def restore(
     if (spent_since is None) != write_off:
         raise ParameterError(
             "spent_since",
-            "or write_off must be given, and not both: a backup has forgotten what was spent since",
+            "or --write-off must be given, and not both: a backup has forgotten what was spent since",
             next_step="give --spent-since with the sum of all charges since the backup, or --write-off",
         )
     from sparsegate.ledger.backup import restore
@@ -285,19 +285,18 @@ def _print_release(release: Release, dataset: str, form: str, plot: str | None) 
     # What was kept by hand may use the same word for something else.
     kind = release.gave[0].get("release") if release.gave and "record" in release.gave[0] else None
     if kind != "top_items" and (plot is not None or form not in ("table", "json")):
-        given = form if plot is None else "plot"
-        raise ParameterError(given, "is for what `top` gave", next_step="leave it out")
+        wrong = "output" if plot is None else "plot"
+        raise ParameterError(wrong, "is for what `top` gave", next_step="leave it out")
     as_json = form == "json"
     if kind == "top_items":
         top = PrintedTop(kept=release.gave[0], recorded=recorded(release.entry.number, dataset))
         print_top(top, form)
         if plot is not None:
-            draw_bars(plot, top)
+            draw(plot, top)
     elif kind == "watch":
         WatchReport(as_json=as_json).repeat(release.gave)
     elif as_json:
-        found = {"entry": _record(release.entry), "gave": release.gave}
-        print_json(found, schema="release")
+        print_json({"entry": _record(release.entry), "gave": release.gave}, schema="release")
     else:
         typer.echo(f"{release.entry.what}, {release.entry.amount}, {recorded(release.entry.number, dataset)}")
         for part in release.gave:

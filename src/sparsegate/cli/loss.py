@@ -7,17 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sparsegate.cli.app import one_of
-from sparsegate.cli.options import (
-    OF_RESULTS,
-    OUTPUT,
-    AsJson,
-    Claimed,
-    Monotonic,
-    ResultFormats,
-    chosen_formats,
-    read_number,
-)
+from sparsegate.cli.options import AsJson, Claimed, Monotonic, Output, read_number, read_output
 from sparsegate.cli.printing import facts, print_json, print_table
 from sparsegate.display.plain import amount_text
 from sparsegate.errors import ParameterError, unknown_key
@@ -28,7 +18,8 @@ WORDS = {"b": False, "below": False, "a": True, "above": True}
 
 def loss(
     row: Annotated[
-        str, typer.Argument(metavar="ROW", autocompletion=one_of(VARIANTS), help="A key of `sparsegate variants`.")
+        str,
+        typer.Argument(metavar="ROW", autocompletion=lambda: list(VARIANTS), help="A key of `sparsegate variants`."),
     ],
     cutoff: Annotated[int, typer.Option("--cutoff", "-c", help="Positives before it stops.")] = 1,
     epsilon: Claimed = 1.0,
@@ -48,12 +39,12 @@ def loss(
         str | None, typer.Option(metavar="FILE", help="Draw the loss of all rows against questions here.")
     ] = None,
     as_json: AsJson = False,
-    formats: ResultFormats = None,
+    output: Output = None,
 ) -> None:
     """What a variant really leaks: its tight epsilon, and two neighbours and an outcome that show it."""
     from sparsegate import privacy
 
-    form = chosen_formats(formats, as_json=as_json, allowed=OF_RESULTS)[OUTPUT]
+    form = read_output(output, as_json=as_json)
     if row not in VARIANTS:
         raise unknown_key("ROW", "must be the key of a variant", row, VARIANTS, "see `sparsegate variants`")
     common: dict[str, Any] = {"cutoff": cutoff, "epsilon": epsilon, "monotonic": monotonic}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sparsegate.cli.options import AsJsonArray
+from sparsegate.cli.options import AsJson
 from sparsegate.cli.printing import grid, print_json, print_plain
 from sparsegate.paper.methods import DEFAULT_METHODS, METHODS, installed, package
 
@@ -14,7 +14,7 @@ A method of your own is anything with select(scores, count, epsilon, rng), and a
 package may bring some: docs/how-to/methods.md has a template."""
 
 
-def methods(as_json: AsJsonArray = False) -> None:
+def methods(as_json: AsJson = False) -> None:
     """The methods of the evaluation, and those of installed packages."""
     theirs = [(key, point) for key, points in installed().items() for point in points]
     if as_json:

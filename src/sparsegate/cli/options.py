@@ -1,12 +1,11 @@
-"""Options that several sub-commands share; and the ledger that `top` and `watch` charge.
-
-What --format may say: one option for how the result is printed, and for how the files are written.
-"""
+"""Options that several sub-commands share, what their texts stand for, and the ledger that a release is charged to."""
 
 from __future__ import annotations
 
+import importlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,48 +15,49 @@ import typer
 
 import sparsegate as sg
 from sparsegate.budget import Number
-from sparsegate.cli.app import one_of
 from sparsegate.errors import LedgerError, ParameterError
 from sparsegate.ledger.account import Amount, Entry, exact_amount
 
-NOT_RECORDED = "not recorded"
+OUTPUTS: Final = ("table", "json", "csv", "html", "markdown")
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-AsJsonArray = Annotated[bool, typer.Option("--json", help="Print a JSON array, with every field.")]
+Output = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="WORD",
+        autocompletion=lambda: OUTPUTS,
+        help=f"How to print the result: {', '.join(OUTPUTS)}.",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+AsCsv = Annotated[bool, typer.Option("--csv", help="Same as --format csv.")]
+JsonLines = Annotated[bool, typer.Option("--json", help="Print a JSON object a line.")]
+Plot = Annotated[str | None, typer.Option(metavar="FILE", help="Draw the noisy counts with error bars.")]
+
 Monotonic = Annotated[bool, typer.Option("--monotonic", help="One person moves all answers one way.")]
 Claimed = Annotated[float, typer.Option("--epsilon", help="The epsilon it claims.")]
+Domain = Annotated[
+    str | None,
+    typer.Option(metavar="FILE[:COLUMN]|N|observed", help="The PUBLIC candidates; see docs/how-to/threshold.md."),
+]
+Where = Annotated[
+    str | None, typer.Option(metavar="CONDITION", help="Count only rows that meet it: \"country = 'DE'\".")
+]
+Unit = Annotated[str | None, typer.Option(metavar="row", help="Protect rows, not people; instead of --user.")]
 
 _FILES = typer.Argument(
     metavar="FILE...|-", help="Parquet, CSV, JSON, baskets, a database; - standard input.", show_default=False
 )
 Files = Annotated[list[str], _FILES]
 FilesOrNone = Annotated[list[str] | None, _FILES]
-Format = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        metavar="fimi|baskets",
-        help="Each line is a basket of items.",
-        show_default=False,
-    ),
+InputFormat = Annotated[
+    str | None, typer.Option("--input-format", metavar="fimi|baskets", help="Each line is a basket of items.")
 ]
-Separator = Annotated[
-    str | None,
-    typer.Option(metavar="TEXT", help="Between columns or items: , or \\t.", show_default=False),
-]
-Encoding = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="Of text that is not UTF-8: latin-1.", show_default=False),
-]
+Separator = Annotated[str | None, typer.Option(metavar="TEXT", help="Between columns or items: , or \\t.")]
+Encoding = Annotated[str | None, typer.Option(metavar="NAME", help="Of text that is not UTF-8: latin-1.")]
 User = Annotated[str | None, typer.Option("--user", metavar="COLUMN", help="Whose rows belong together.")]
-Table = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="The table to read of a database.", show_default=False),
-]
-Sql = Annotated[
-    str | None,
-    typer.Option(metavar="QUERY", help="Read this SELECT instead; files are the table `data`.", show_default=False),
-]
+Table = Annotated[str | None, typer.Option(metavar="NAME", help="The table to read of a database.")]
+Sql = Annotated[str | None, typer.Option(metavar="QUERY", help="Read this SELECT instead; files are the table `data`.")]
 LedgerFile = Annotated[
     str | None, typer.Option("--ledger", metavar="FILE", help="Charge this ledger before anything is drawn.")
 ]
@@ -71,6 +71,7 @@ NoRefund = Annotated[
 Dataset = Annotated[
     str | None, typer.Option("--dataset", metavar="NAME", help="The dataset that the ledger is for; checked.")
 ]
+NOT_RECORDED = "not recorded"
 
 
 @dataclass(kw_only=True)
@@ -82,9 +83,9 @@ class Spending:
     """
 
     ledger: str | None
-    budget: float | None
-    budget_delta: float | None
-    dataset: str | None
+    budget: float | None = None
+    budget_delta: float | None = None
+    dataset: str | None = None
     recorded: str = NOT_RECORDED
     again: str = "the result is lost: with --ledger it would be kept"
     stage: Callable[[str], object] = field(default=lambda stage: None)
@@ -119,39 +120,43 @@ class Spending:
     def check(self, epsilon: Number, delta: Number = 0) -> None:
         """Refuse early, before the data is read, what ``spend`` would refuse; write nothing."""
         amount = exact_amount(epsilon, delta)
-        if self.ledger is None:
-            return
-        if self.budget is None or sg.Ledger.exists(self.ledger):
-            self._opened = self._open(self.ledger)
-            self._opened.statement().admit(amount)
-        elif self.dataset is None:
-            raise ParameterError("dataset", "must be given for a new ledger", next_step="name it with --dataset NAME")
-        elif not amount.within(exact_amount(self.budget, self.budget_delta or 0, epsilon_name="budget")):
-            raise ParameterError("budget", f"must cover this release, {amount}", self.budget, "ask for less")
+        if self._is_new():
+            if not amount.within(exact_amount(self.budget or 0, self.budget_delta or 0, epsilon_name="budget")):
+                raise ParameterError("budget", f"must cover this release, {amount}", self.budget, "ask for less")
+        elif (ledger := self.opened()) is not None:
+            ledger.statement().admit(amount)
 
     def opened(self) -> sg.Ledger | None:
-        """The ledger itself, for what goes on with an entry of its own; made where there is none."""
-        if self.ledger is None:
-            return None
-        if self._opened is None:
-            if self.budget is None or sg.Ledger.exists(self.ledger):
-                self._opened = self._open(self.ledger)
-            elif self.dataset is None:
-                step = "name it with --dataset NAME"
-                raise ParameterError("dataset", "must be given for a new ledger", next_step=step)
-            else:
-                self._opened = self._made(self.ledger)
+        """The ledger itself; made where there is none."""
+        if self.ledger is None or self._opened is not None:
+            return self._opened
+        asked: dict[str, Any] = {"dataset": self.dataset, "budget": self.budget, "budget_delta": self.budget_delta}
+        if self._is_new():
+            try:
+                self._opened = sg.Ledger.create(self.ledger, **{**asked, "budget_delta": self.budget_delta or 0})
+                return self._opened
+            except LedgerError:
+                # Another process may have made it a moment ago; then it is opened, and checked, like any other.
+                if not sg.Ledger.exists(self.ledger):
+                    raise
+        self._opened = sg.Ledger(self.ledger, **asked)
         return self._opened
+
+    def _is_new(self) -> bool:
+        """Whether the ledger is still to be made."""
+        if self.ledger is None or self._opened is not None or self.budget is None or sg.Ledger.exists(self.ledger):
+            return False
+        if self.dataset is None:
+            raise ParameterError("dataset", "must be given for a new ledger", next_step="name it with --dataset NAME")
+        return True
 
     def spend(self, *, epsilon: Number, delta: Number = 0, what: str) -> Entry | None:
         """Charge the ledger, and note for the record where."""
         amount, entry = exact_amount(epsilon, delta), None
-        if self.ledger is not None:
-            self._opened = self._opened or self._made(self.ledger)
-            entry = self._opened.spend(epsilon=epsilon, delta=delta, what=what)
-            self.recorded = recorded(entry.number, self._opened.dataset)
-            place = self._opened.database.shown
-            self.again = f"print it again: sparsegate ledger show {place} --release {entry.number}"
+        if (ledger := self.opened()) is not None:
+            entry = ledger.spend(epsilon=epsilon, delta=delta, what=what)
+            self.recorded = recorded(entry.number, ledger.dataset)
+            self.again = f"print it again: sparsegate ledger show {ledger.database.shown} --release {entry.number}"
         self.charged = amount
         self.stage("drawing")
         return entry
@@ -167,19 +172,6 @@ class Spending:
         if entry is not None and self._opened is not None:
             self._opened.give_back(entry, epsilon=epsilon)
 
-    def _open(self, place: str) -> sg.Ledger:
-        return sg.Ledger(place, dataset=self.dataset, budget=self.budget, budget_delta=self.budget_delta)
-
-    def _made(self, place: str) -> sg.Ledger:
-        delta = 0 if self.budget_delta is None else self.budget_delta
-        try:
-            return sg.Ledger.create(place, dataset=self.dataset or "", budget=self.budget or 0, budget_delta=delta)
-        except LedgerError:
-            # Another process may have made it a moment ago; then it is opened, and checked, like any other.
-            if not sg.Ledger.exists(place):
-                raise
-        return self._open(place)
-
 
 def recorded(number: int, dataset: str) -> str:
     """Where a release is recorded, in words."""
@@ -194,57 +186,43 @@ def read_number(text: str, parameter: str, rule: str = "must be a number", next_
     raise ParameterError(parameter, rule, text, next_step)
 
 
-def read_domain(text: str) -> str | int | Path:
+def read_domain(text: str | None) -> str | int | Path:
     """What --domain means: a number, or "observed", stands for itself, and all else is a file."""
+    if text is None:
+        from sparsegate.tables.domain import EXPLAINED
+
+        step = "give --domain FILE[:COLUMN], --domain N for labels 0 to N-1, or --domain observed --delta 1e-6"
+        raise ParameterError("domain", EXPLAINED[0], next_step=step)
     if re.fullmatch(r"\d+(_\d+)*", text, re.ASCII):
         return int(text)
     return text if text == "observed" else Path(text)
 
 
-INPUT, OUTPUT = "how the files are written", "how the result is printed"
+def read_output(word: str | None, *, as_json: bool = False, as_csv: bool = False) -> str:
+    """The one word for how a result is printed; --json and --csv are short forms.
 
-WORDS: Final = {
-    "fimi": INPUT,
-    "baskets": INPUT,
-    "table": OUTPUT,
-    "json": OUTPUT,
-    "csv": OUTPUT,
-    "html": OUTPUT,
-    "markdown": OUTPUT,
-}
-"""Every word, and what it is about."""
-
-OF_RESULTS: Final = tuple(word for word, about in WORDS.items() if about == OUTPUT)
-
-
-def _option(help: str, words: Sequence[str]) -> Any:
-    return typer.Option("--format", metavar="WORD", help=help, autocompletion=one_of(words))
-
-
-Formats = Annotated[
-    list[str] | None,
-    _option(
-        f"How to print the result: {', '.join(OF_RESULTS)}; also, of files that hold baskets: fimi, baskets.",
-        tuple(WORDS),
-    ),
-]
-ResultFormats = Annotated[list[str] | None, _option(f"How to print the result: {', '.join(OF_RESULTS)}.", OF_RESULTS)]
-
-
-def chosen_formats(
-    words: Sequence[str] | None, *, as_json: bool = False, as_csv: bool = False, allowed: Sequence[str] = tuple(WORDS)
-) -> dict[str, str]:
-    """The word given for each subject; --json and --csv are short forms.
-
-    >>> chosen_formats(["markdown"])[OUTPUT], chosen_formats(None, as_json=True)[OUTPUT], chosen_formats(None)[OUTPUT]
+    >>> read_output("markdown"), read_output(None, as_json=True), read_output(None)
     ('markdown', 'json', 'table')
     """
-    given = [*(words or ()), *(["json"] if as_json else []), *(["csv"] if as_csv else [])]
-    found: dict[str, str] = {}
-    for word in given:
-        if word not in allowed:
-            raise ParameterError("format", f"must be one of {', '.join(allowed)}", word)
-        if found.setdefault(WORDS[word], word) != word:
-            said = f"{found[WORDS[word]]}, {word}"
-            raise ParameterError("format", f"must be given once for {WORDS[word]}", said, "choose one")
-    return {OUTPUT: "table", **found}
+    words = {*([word] if word else []), *(["json"] if as_json else []), *(["csv"] if as_csv else [])} or {"table"}
+    if len(words) > 1 or not words <= {*OUTPUTS}:
+        raise ParameterError("output", f"must be one of {', '.join(OUTPUTS)}", ", ".join(sorted(words)))
+    return words.pop()
+
+
+def read_function(target: str, parameter: str) -> Any:
+    """What package.module:name names, imported; the user's own module is looked for where they are."""
+    module, _, path = target.partition(":")
+    if not module or not path:
+        rule = "must have the form package.module:function"
+        raise ParameterError(parameter, rule, target, "write for instance mygate:ask")
+    if (folder := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        value: Any = importlib.import_module(module)
+        for name in path.split("."):
+            value = getattr(value, name)
+    except (Exception, SystemExit) as error:  # an import runs the user's code
+        rule = f"must be importable ({type(error).__name__}: {error})"
+        raise ParameterError(parameter, rule, target, "check the spelling") from error
+    return value

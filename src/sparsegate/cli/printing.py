@@ -1,9 +1,4 @@
-"""What every sub-command prints with: tables, JSON, and standard output that may be closed or full.
-
-A sign of life on a terminal while a command works: which stage, and since when.
-
-How a private selection is printed: for a terminal, a program or a page, and as a picture, each with its record.
-"""
+"""What every sub-command prints with: tables, JSON, pictures, and a standard output that may be closed or full."""
 
 from __future__ import annotations
 
@@ -12,6 +7,7 @@ import io
 import json
 import os
 import sys
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,11 +18,13 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sparsegate.cli.console import give_up_output
-from sparsegate.cli.errors import Interrupted
+from sparsegate.budget import Number
+from sparsegate.cli.console import Interrupted, give_up_output
+from sparsegate.cli.options import Spending
 from sparsegate.display.plain import plain, printable, rounded
 from sparsegate.display.published import PrintedTop
 from sparsegate.display.sheet import Sheet
+from sparsegate.display.tabular import Tabular
 from sparsegate.errors import ParameterError, SparsegateError, load_extra
 
 
@@ -51,12 +49,12 @@ def grid(*headings: str, right: Collection[str] = (), unbroken: Collection[str] 
     return table
 
 
-def facts(found: Mapping[str, RenderableType], *, bold: bool = False) -> Table:
+def facts(texts: Mapping[str, RenderableType], *, bold: bool = False) -> Table:
     """A line for each name and what there is to say about it."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column(style="bold" if bold else "", no_wrap=bold)
-    for name, said in found.items():
-        table.add_row(name, said)
+    for name, text in texts.items():
+        table.add_row(name, text)
     return table
 
 
@@ -85,8 +83,8 @@ def print_json(data: Any, *, schema: str = "", indent: int | None = 2) -> None:
     if schema:
         name = {"schema": f"sparsegate/{schema}/1"}
         shown = [name | entry for entry in shown] if isinstance(shown, list) else name | shown
-    # Where the terminal does not take all characters, they are written in JSON's own way.
-    typer.echo(json.dumps(shown, indent=indent, ensure_ascii=not takes_unicode()))
+    unicode = (sys.stdout.encoding or "").lower().startswith("utf")  # else characters are written in JSON's own way
+    typer.echo(json.dumps(shown, indent=indent, ensure_ascii=not unicode))
 
 
 @contextmanager
@@ -108,15 +106,11 @@ def to_standard_output(again: str) -> Iterator[None]:
 def ready_to_print(again: str = "give it a file or a terminal") -> None:
     """Make sure, before a result is paid for, that it can be printed: no name in it stops that, nor a closed output."""
     if sys.stdout is None:  # as after `>&-`
-        said = "standard output is closed, so nothing could be printed"
-        raise SparsegateError(f"{said}; {again}" if again else said)
+        raise SparsegateError(
+            "standard output is closed, so nothing could be printed" + (f"; {again}" if again else "")
+        )
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-
-
-def takes_unicode() -> bool:
-    """Whether standard output can encode all characters; if not, JSON escapes them."""
-    return (sys.stdout.encoding or "").lower().startswith("utf")
 
 
 @contextmanager
@@ -128,7 +122,6 @@ def busy(stage: str) -> Iterator[Callable[[str], None]]:
     if not sys.stderr.isatty():
         yield lambda stage: None
         return
-    from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
@@ -138,6 +131,40 @@ def busy(stage: str) -> Iterator[Callable[[str], None]]:
 
 
 PICTURES = ("png", "svg", "pdf")
+
+
+def publish(
+    make: Callable[[Spending], object],
+    spending: Spending,
+    *,
+    cost: tuple[Number, Number],
+    form: str,
+    plot: str | None,
+    estimated: bool,
+) -> None:
+    """Make a release of top items and print it: once it is paid for, after Ctrl-C, too.
+
+    What can be refused is refused before ``make`` reads the data.
+    """
+    with spending:
+        if plot is not None:
+            if not estimated:
+                raise ParameterError("plot", "needs noisy counts to draw", next_step="give --answers-epsilon too")
+            drawable(plot)
+        spending.check(*cost)
+        ready_to_print()
+    try:
+        with spending, busy("reading and counting") as spending.stage:
+            make(spending)
+    finally:
+        if spending.gave is not None:
+            top = PrintedTop(kept=spending.gave, recorded=spending.recorded)
+            with spending:
+                try:
+                    print_top(top, form, again=spending.again)
+                finally:  # a reader who left early must not cost the picture too
+                    if plot is not None:
+                        draw(plot, top, "" if spending.ledger is None else f"{spending.again} --plot {plot}")
 
 
 def print_top(top: PrintedTop, form: str = "table", *, again: str = "") -> None:
@@ -171,7 +198,7 @@ def _print_table(top: PrintedTop) -> None:
         cells = [Text(printable(part)) for part in parts]
         place = [str(rank)] if top.ranked else []
         table.add_row(*group, *place, *cells, *([] if estimate is None else [rounded(estimate, bar)]))
-    notes = {name: printable(said) for name, said in top.notes.items()}
+    notes = {name: printable(text) for name, text in top.notes.items()}
     if empty := [group for group in top.kept.get("groups", []) if group not in groups]:
         notes["nothing selected in"] = ", ".join(map(printable, empty))
     print_plain(table if top.rows else "no item was selected", "", facts(notes))
@@ -187,15 +214,16 @@ def drawable(file: str) -> None:
     load_extra("matplotlib.figure", extra="plots")
 
 
-def draw_bars(file: str, top: PrintedTop, again: str = "") -> None:
-    """Draw one bar for each item; whatever goes wrong, the result was printed before, and ``again`` says how to see it.
+def draw(file: str, result: Tabular | PrintedTop, again: str = "") -> None:
+    """Draw a result; whatever goes wrong, it was printed before, and ``again`` says how to see it.
 
     The picture is drawn in memory first, so that one that fails leaves the file as it was.
     """
     kept = "the result above is complete" + (f"; {again}" if again else "")
     try:
         picture = io.BytesIO()
-        top.plot().savefig(picture, dpi=150, format=Path(file).suffix.lower().lstrip("."))
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # a box in its place is plain to see
+        result.plot().savefig(picture, dpi=150, format=Path(file).suffix.lower().lstrip("."))
         Path(file).write_bytes(picture.getvalue())
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted while {file} was drawn; {kept}") from None

@@ -1,10 +1,9 @@
 """`sparsegate serve`: hold the data, open gates and answer over HTTP.
 
-Options of `sparsegate serve` for whoever runs it, and where options come from besides the command line.
-
-Command line, then environment (SPARSEGATE_SERVE_PORT), then a file in TOML (``port = 8460``), then the default. A name
-that is no option is an error, in both: a limit that was mistyped is a limit that is not there. A password in the URL of
-a database belongs in the environment, because everybody on the machine sees the command line.
+Options come from the command line, then from the environment (SPARSEGATE_SERVE_PORT), then from a file in TOML
+(``port = 8460``), then from the default. A name that is no option is an error, in both: a limit that was mistyped is a
+limit that is not there. A password in the URL of a database belongs in the environment, because everybody on the
+machine sees the command line.
 """
 
 from __future__ import annotations
@@ -13,15 +12,14 @@ import os
 import re
 import sys
 import tomllib
-from collections.abc import Iterator
-from contextlib import closing, nullcontext
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from typer.core import TyperCommand
 
-from sparsegate.cli.options import Dataset, Encoding, Format, NoRefund, Separator, Sql, Table
+from sparsegate.cli.options import Dataset, Encoding, InputFormat, NoRefund, Separator, Sql, Table, Unit, User
 from sparsegate.cli.printing import counted
 from sparsegate.cli.token import TokenFile, shown_once
 from sparsegate.errors import ParameterError
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
 
 
 PREFIX: Final = "SPARSEGATE_SERVE"
-_NAME: Final = re.compile(r"[A-Za-z0-9_.-]+", re.ASCII)
+_LISTS: Final = {"files", "allowed_host", "trusted_proxy", "read"}
 
 
 class ServeCommand(TyperCommand):
@@ -56,87 +54,41 @@ class ServeCommand(TyperCommand):
 def _read_config(ctx: typer.Context, path: Path | None) -> Path | None:
     """The file becomes the defaults of all other options."""
     if path is not None:
-        several = {"files", "allowed_host", "trusted_proxy", "read"}
-        names = {str(parameter.name) for parameter in ctx.command.params} - {"config"}
-        ctx.default_map = dict(_settings(path, names, several))
+        ctx.default_map = read_settings(path, {str(parameter.name) for parameter in ctx.command.params} - {"config"})
     return path
 
 
-def _settings(path: Path, names: set[str], several: set[str]) -> Iterator[tuple[str, Any]]:
+def read_settings(path: Path, names: set[str]) -> dict[str, Any]:
+    """The options in a file of TOML; each must be one of these."""
     try:
-        text = path.read_text(encoding="utf-8")
+        entries = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError):
         raise ParameterError("config", "must be a file in UTF-8 that can be read", str(path)) from None
-    try:
-        found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ParameterError("config", f"must be TOML ({error})", str(path)) from None
-    for key, value in found.items():
+    settings: dict[str, Any] = {}
+    for key, value in entries.items():
         name = key.replace("-", "_")
         if name not in names:
             raise ParameterError("config", "must name options of serve", key, "see `sparsegate serve --help`")
-        if isinstance(value, str | int | float | list) and isinstance(value, list) <= (name in several):
-            yield name, [value] if name in several and not isinstance(value, list) else value
-        else:
-            rule = f"must give {key} one text, number or truth value{', or a list' if name in several else ''}"
+        several = name in _LISTS
+        if not isinstance(value, str | int | float | list) or (isinstance(value, list) and not several):
+            rule = f"must give {key} one text, number or truth value{', or a list' if several else ''}"
             raise ParameterError("config", rule, next_step=f"see {path}")
+        settings[name] = [value] if several and not isinstance(value, list) else value
+    return settings
 
 
-def _names_alone(given: list[str] | None) -> list[str] | None:
-    for name in given or []:
-        if not _NAME.fullmatch(name):
+def _names_alone(names: list[str] | None) -> list[str] | None:
+    for name in names or []:
+        if not re.fullmatch(r"[A-Za-z0-9_.-]+", name, re.ASCII):
             rule = "must be a name alone, without https://, a port or a path"
             raise ParameterError("allowed_host", rule, name, "for instance gates.example.org; addresses need none")
-    return given
+    return names
 
 
-Config = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE", callback=_read_config, is_eager=True, help="Options from a TOML file, by their names here."
-    ),
-]
-AllowedHost = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME", callback=_names_alone, help="A name it is reached by, as a browser shows it; may be repeated."
-    ),
-]
-TrustedProxy = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="ADDRESS", help="A proxy, or a network of them, whose X-Forwarded-For is believed; may be repeated."
-    ),
-]
-TlsCert = Annotated[Path | None, typer.Option(metavar="FILE", help="Serve https: the certificate and its chain, PEM.")]
-TlsKey = Annotated[Path | None, typer.Option(metavar="FILE", help="The certificate's key, PEM.")]
-MaxConnections = Annotated[int, typer.Option(min=1, metavar="N", help="Connections at once, in all.")]
-MaxConnectionsOfOne = Annotated[
-    int, typer.Option(min=1, metavar="N", help="Of one address; a trusted proxy may open all.")
-]
-MetricsPort = Annotated[
-    int | None, typer.Option(metavar="PORT", help="/metrics without a token there, for this machine alone.")
-]
-LogFormat = Annotated[str, typer.Option(metavar="text|json", help="How lines of the log are written.")]
 NEW_DELTA: Final = 1e-6
 """The delta in all of a ledger that `serve` makes, unless told otherwise: for a thousand datasets and their sizes."""
-ServeDelta = Annotated[
-    float | None,
-    typer.Option("--budget-delta", help=f"The ledger's delta in all; {NEW_DELTA:g} for a new ledger unless given."),
-]
-SizeEpsilon = Annotated[
-    float, typer.Option("--size-epsilon", help="What it costs to show the sizes of the data, once for each dataset.")
-]
-SizeDelta = Annotated[float, typer.Option("--size-delta", help="Its delta; --capacity needs none.")]
-PersonRows = Annotated[
-    int, typer.Option(metavar="N", min=1, help="Shown sizes protect people of up to N rows for that, others for more.")
-]
-Capacity = Annotated[
-    str | None,
-    typer.Option(metavar="N[,COLUMN=N...]", help="Public sizes to fill up to: rows, and values of columns; free."),
-]
-
-
 COMMAND = ServeCommand
 
 
@@ -149,10 +101,8 @@ def serve(
             help="Parquet, CSV, JSON, .dat, a database; postgresql://...",
         ),
     ],
-    user: Annotated[str | None, typer.Option(metavar="COLUMN", help="Whose rows belong together.")] = None,
-    unit: Annotated[
-        str | None, typer.Option(metavar="row", help="Protect rows, not people; instead of --user.")
-    ] = None,
+    user: User = None,
+    unit: Unit = None,
     columns: Annotated[
         str | None, typer.Option(metavar="A,B,...", help="What may be asked about; all but --user unless given.")
     ] = None,
@@ -163,22 +113,35 @@ def serve(
         list[str] | None,
         typer.Option(metavar="COLUMN=TYPE", help="Read text as a type: age=integer; may be repeated."),
     ] = None,
-    table: Table = None,
-    sql: Sql = None,
-    format: Format = None,
-    separator: Separator = None,
-    encoding: Encoding = None,
+    delay: Annotated[
+        str | None, typer.Option(metavar="SECONDS|off", help="D, after which answers leave; measured unless given.")
+    ] = None,
+    headroom: Annotated[
+        float,
+        typer.Option(min=1, max=1000, help="D is this many times what the longest count takes on a busy machine."),
+    ] = 3,
+    most_asks: Annotated[
+        int, typer.Option(metavar="N", min=1, help="How many questions a new gate admits: what is kept is bounded.")
+    ] = 1_000_000,
+    refresh: Annotated[
+        float | None,
+        typer.Option(metavar="HOURS", help="Read the data anew every so often; gates close only with --close-gates."),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", callback=_read_config, is_eager=True, help="Options from a TOML file, by their names here."
+        ),
+    ] = None,
     ledger: Annotated[
         str | None, typer.Option(metavar="FILE|URL", help="A file, or postgresql://...; FILE.ledger unless given.")
     ] = None,
     new_ledger: Annotated[bool, typer.Option("--new-ledger", help="Make the ledger; needs --budget.")] = False,
     budget: Annotated[float | None, typer.Option(help="The ledger's epsilon in all, for ever.")] = None,
-    budget_delta: ServeDelta = None,
+    budget_delta: Annotated[
+        float | None, typer.Option(help=f"The ledger's delta in all; {NEW_DELTA:g} for a new ledger unless given.")
+    ] = None,
     dataset: Dataset = None,
-    size_epsilon: SizeEpsilon = 0.05,
-    size_delta: SizeDelta = 1e-9,
-    person_rows: PersonRows = 8,
-    capacity: Capacity = None,
     key: Annotated[
         str | None, typer.Option(metavar="FILE", help="What gates are sealed with; LEDGER.key unless given.")
     ] = None,
@@ -187,34 +150,54 @@ def serve(
         bool, typer.Option("--close-gates", help="Close open gates that other data or another key opened, for good.")
     ] = False,
     no_refund: NoRefund = False,
+    size_epsilon: Annotated[
+        float, typer.Option(help="What it costs to show the sizes of the data, once for each dataset.")
+    ] = 0.05,
+    size_delta: Annotated[float, typer.Option(help="Its delta; --capacity needs none.")] = 1e-9,
+    person_rows: Annotated[
+        int,
+        typer.Option(metavar="N", min=1, help="Shown sizes protect people of up to N rows for that, others for more."),
+    ] = 8,
+    capacity: Annotated[
+        str | None,
+        typer.Option(metavar="N[,COLUMN=N...]", help="Public sizes to fill up to: rows, and values of columns; free."),
+    ] = None,
     host: Annotated[
         str, typer.Option(metavar="ADDRESS", help="Where to listen; this machine alone unless told otherwise.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0 takes any that is free.")] = 8460,
-    allowed_host: AllowedHost = None,
-    trusted_proxy: TrustedProxy = None,
-    tls_cert: TlsCert = None,
-    tls_key: TlsKey = None,
-    max_connections: MaxConnections = 1000,
-    max_connections_of_one: MaxConnectionsOfOne = 250,
-    metrics_port: MetricsPort = None,
-    log_format: LogFormat = "text",
-    config: Config = None,
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            callback=_names_alone,
+            help="A name it is reached by, as a browser shows it; may be repeated.",
+        ),
+    ] = None,
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ADDRESS", help="A proxy, or a network of them, whose X-Forwarded-For is believed; may be repeated."
+        ),
+    ] = None,
+    tls_cert: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Serve https: the certificate and its chain, PEM.")
+    ] = None,
+    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="The certificate's key, PEM.")] = None,
+    max_connections: Annotated[int, typer.Option(min=1, metavar="N", help="Connections at once, in all.")] = 1000,
+    max_connections_of_one: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Of one address; a trusted proxy may open all.")
+    ] = 250,
+    metrics_port: Annotated[
+        int | None, typer.Option(metavar="PORT", help="/metrics without a token there, for this machine alone.")
+    ] = None,
+    table: Table = None,
+    sql: Sql = None,
+    input_format: InputFormat = None,
+    separator: Separator = None,
+    encoding: Encoding = None,
+    log_format: Annotated[str, typer.Option(metavar="text|json", help="How lines of the log are written.")] = "text",
     token_file: TokenFile = None,
-    refresh: Annotated[
-        float | None,
-        typer.Option(metavar="HOURS", help="Read the data anew every so often; gates close only with --close-gates."),
-    ] = None,
-    delay: Annotated[
-        str | None, typer.Option(metavar="SECONDS|off", help="D, after which answers leave; measured unless given.")
-    ] = None,
-    most_asks: Annotated[
-        int, typer.Option(metavar="N", min=1, help="How many questions a new gate admits: what is kept is bounded.")
-    ] = 1_000_000,
-    headroom: Annotated[
-        float,
-        typer.Option(min=1, max=1000, help="D is this many times what the longest count takes on a busy machine."),
-    ] = 3,
 ) -> None:
     """Answer "above" or "below" over HTTP, from a ledger that no crash can cheat.
 
@@ -241,7 +224,7 @@ def serve(
     from sparsegate.service.web.trusted_proxies import TrustedProxies
     from sparsegate.tables.files import TextForm
 
-    given = _delay(delay)
+    wanted_delay = _delay(delay)
     if refresh is not None and not 0 < refresh <= 10_000:
         raise ParameterError("refresh", "must be a number of hours above 0", refresh, "for instance 24")
     if ledger is None and "://" in files[0]:
@@ -252,27 +235,23 @@ def serve(
     sealing = Path(f"{place}.key" if key is None else key)
     if new_ledger and budget is None:
         raise ParameterError("budget", "must be given for a new ledger", next_step="for instance --budget 2.0")
+    if token_file is not None and not new_ledger:
+        rule = "is for the first token, of a new ledger"
+        raise ParameterError("token_file", rule, next_step="see `sparsegate token add --token-file`")
     terms = FillTerms(
         epsilon=exact_epsilon(size_epsilon, "size_epsilon"),
         delta=exact_epsilon(size_delta, "size_delta", zero=True),
         person_rows=person_rows,
     )
-    new_delta = NEW_DELTA if budget_delta is None else budget_delta
-    if token_file is not None and not new_ledger:
-        raise ParameterError(
-            "token_file", "is for the first token, of a new ledger", next_step="see `sparsegate token add --token-file`"
-        )
-    form = TextForm(format=format, separator=separator, encoding=encoding)
-    names = None if columns is None else [name.strip() for name in columns.split(",")]
     source = TableSource(
         files=files,
         user=user,
         unit=unit,
         table=table,
         sql=sql,
-        columns=names,
+        columns=None if columns is None else [name.strip() for name in columns.split(",")],
         max_cell=max_cell,
-        form=form,
+        form=TextForm(format=input_format, separator=separator, encoding=encoding),
         read=read_declarations(read),
     )
     logging_of(log_format)
@@ -281,79 +260,77 @@ def serve(
     tls = None if tls_cert is None or tls_key is None else server.tls_context(tls_cert, tls_key)
     proxies = TrustedProxies(trusted_proxy or ())
     limits = ConnectionLimits(most=max_connections, most_of_one=max_connections_of_one, proxies=proxies)
-    # First of all, so that two servers on one port do not both read the data.
-    with (
-        closing(server.listen(host, port)) as listening,
-        nullcontext() if metrics_port is None else closing(server.listen(LOOPBACK, metrics_port)) as inside,
-        shown_once(token_file) as show,
-        ServedTable.read(source) as data,
-    ):
+    with ExitStack() as stack:
+        # First of all, so that two servers on one port do not both read the data.
+        listening = stack.enter_context(closing(server.listen(host, port)))
+        inside = None if metrics_port is None else stack.enter_context(closing(server.listen(LOOPBACK, metrics_port)))
+        show = stack.enter_context(shown_once(token_file))
+        data = stack.enter_context(ServedTable.read(source))
         name = data.name if dataset is None else dataset
         public = {} if capacity is None else shown_sizes.public_sizes(capacity, list(data.sizes))
         if new_ledger:
-            shown_sizes.check_new_budget(data, terms, public, epsilon=budget or 0, delta=new_delta)
-            server.new_ledger(place, sealing, dataset=name, epsilon=budget or 0, delta=new_delta)
+            amount = {"epsilon": budget or 0, "delta": NEW_DELTA if budget_delta is None else budget_delta}
+            shown_sizes.check_new_budget(data, terms, public, **amount)
+            server.new_ledger(place, sealing, dataset=name, **amount)
         account = server.open_ledger(place, dataset=name, epsilon=budget, delta=budget_delta)
-        with closing(account):
-            open_now = GateStore(account).open_gates(unlike="" if new_key else data.fingerprint)
-            agreed = close_gates or (open_now > 0 and _agreed(open_now))
-            renew = new_key and not new_ledger
-            secret = server.open_key(sealing, account, renew=renew, close_gates=agreed)
-            keeping = KeeperTerms(
-                ledger=account,
-                key=secret,
-                sizes=terms,
-                capacity=capacity,
-                delay=given,
-                headroom=headroom,
-                refund=not no_refund,
-                most_asks=most_asks,
+        stack.callback(account.close)
+        open_now = GateStore(account).open_gates(unlike="" if new_key else data.fingerprint)
+        agreed = close_gates or (open_now > 0 and _agreed(open_now))
+        secret = server.open_key(sealing, account, renew=new_key and not new_ledger, close_gates=agreed)
+        keeping = KeeperTerms(
+            ledger=account,
+            key=secret,
+            sizes=terms,
+            capacity=capacity,
+            delay=wanted_delay,
+            headroom=headroom,
+            refund=not no_refund,
+            most_asks=most_asks,
+        )
+        keeper = stack.enter_context(closing(keeping.keeper(data, close_gates=agreed)))
+        tokens = stack.enter_context(closing(Tokens(account)))
+        statement = account.statement()
+        number = counted(len(data.schema.columns), "column")
+        typer.echo(f"dataset {name!r}, unit {data.unit}: {number} may be asked about")
+        if left_out := data.schema.unreadable:
+            step = "cast them with --sql, or say what may be asked about with --columns"
+            typer.echo(f"        left out, of a type that cannot be asked about: {', '.join(left_out)}; {step}")
+        typer.echo(f"ledger  {account.database.shown}: {statement.remaining} left of {statement.budget}")
+        typer.echo(_about_delay(keeper.pace, data.look_seconds()))
+        if new_ledger:
+            typer.echo(f"token   {show(tokens.add('owner', Role.OWNER))}")
+            once = ", shown this once" if token_file is None else ""
+            typer.echo(f"        of the role owner{once}; more: `sparsegate token add`")
+        if not is_loopback(host) and tls is None:
+            typer.echo(
+                "warning: this listens beyond this machine, without TLS: give --tls-cert and --tls-key, or put "
+                "a proxy with TLS in front of it, or whoever is on the way reads tokens and answers",
+                err=True,
             )
-            with (
-                closing(keeping.keeper(data, close_gates=agreed)) as keeper,
-                closing(Tokens(account)) as tokens,
-            ):
-                statement = account.statement()
-                columns_said = counted(len(data.schema.columns), "column")
-                typer.echo(f"dataset {name!r}, unit {data.unit}: {columns_said} may be asked about")
-                if left_out := data.schema.unreadable:
-                    step = "cast them with --sql, or say what may be asked about with --columns"
-                    typer.echo(f"        left out, of a type that cannot be asked about: {', '.join(left_out)}; {step}")
-                typer.echo(f"ledger  {account.database.shown}: {statement.remaining} left of {statement.budget}")
-                typer.echo(_about_delay(keeper.pace, data.look_seconds()))
-                if new_ledger:
-                    typer.echo(f"token   {show(tokens.add('owner', Role.OWNER))}")
-                    once = ", shown this once" if token_file is None else ""
-                    typer.echo(f"        of the role owner{once}; more: `sparsegate token add`")
-                if not is_loopback(host) and tls is None:
-                    typer.echo(
-                        "warning: this listens beyond this machine, without TLS: give --tls-cert and --tls-key, or put "
-                        "a proxy with TLS in front of it, or whoever is on the way reads tokens and answers",
-                        err=True,
-                    )
-                if inside is not None:
-                    typer.echo(f"metrics {server.address(inside)}/metrics, on this machine")
-                app = create_app(
-                    keeper,
-                    tokens,
-                    hosts=[host, *(allowed_host or [])],
-                    proxies=proxies,
-                    metrics_port=None if inside is None else inside.getsockname()[1],
-                    terms=keeping,
-                )
-                with closing(app.state.practice), closing(app.state.refresh):
-                    if refresh is not None:
-                        app.state.refresh.every(3600 * refresh, close_gates=close_gates)
-                    server.run(
-                        app,
-                        listening,
-                        tls=tls,
-                        inside=inside,
-                        limits=limits,
-                        delay=keeper.pace.delay,
-                        log_format=log_format,
-                        started=lambda: typer.echo(f"serving {server.address(listening, tls=tls is not None)}"),
-                    )
+        if inside is not None:
+            typer.echo(f"metrics {server.address(inside)}/metrics, on this machine")
+        app = create_app(
+            keeper,
+            tokens,
+            hosts=[host, *(allowed_host or [])],
+            proxies=proxies,
+            metrics_port=None if inside is None else inside.getsockname()[1],
+            terms=keeping,
+        )
+        stack.callback(app.state.practice.close)
+        stack.callback(app.state.refresh.close)
+        if refresh is not None:
+            app.state.refresh.every(3600 * refresh, close_gates=close_gates)
+        server.run(
+            app,
+            listening,
+            tls=tls,
+            inside=inside,
+            limits=limits,
+            delay=keeper.pace.delay,
+            log_format=log_format,
+            started=lambda: typer.echo(f"serving {server.address(listening, tls=tls is not None)}"),
+        )
 
 
 def _agreed(count: int) -> bool:

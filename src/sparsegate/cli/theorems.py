@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
@@ -13,8 +11,7 @@ from rich.progress import track
 from rich.table import Table
 from rich.text import Text
 
-from sparsegate.cli.app import one_of
-from sparsegate.cli.options import AsJsonArray
+from sparsegate.cli.options import AsJson
 from sparsegate.cli.printing import facts, grid, print_json, print_plain
 from sparsegate.errors import unknown_key
 from sparsegate.paper.theorems import CLAIMS, SECTIONS, Claim, ClaimFinding, ClaimVerdict
@@ -40,12 +37,12 @@ def theorems(
         typer.Argument(
             metavar="KEY",
             show_default=False,
-            autocompletion=one_of(CLAIMS),
+            autocompletion=lambda: list(CLAIMS),
             help="Measure this one, and say all about it.",
         ),
     ] = None,
     brief: Annotated[bool, typer.Option("--brief", help="Print a line for each claim: what was measured.")] = False,
-    as_json: AsJsonArray = False,
+    as_json: AsJson = False,
 ) -> None:
     """Measure every claim of the paper and beyond; exit code 1 where a verdict is not the documented one."""
     if key is not None and key not in CLAIMS:
@@ -116,18 +113,13 @@ def _count(findings: Iterable[ClaimFinding]) -> str:
 
 
 def _record(claim: Claim, finding: ClaimFinding) -> dict[str, Any]:
-    """A claim with its finding. JSON has no word for infinity: it is the string "inf"."""
-    parts = [{name: _plain(value) for name, value in asdict(part).items()} for part in finding.parts]
+    """A claim with its finding, as JSON has it."""
     return {
         "key": claim.key,
         "place": claim.place,
         "statement": claim.statement,
-        "expected": claim.expected,
-        "verdict": finding.verdict,
+        "expected": str(claim.expected),
+        "verdict": str(finding.verdict),
         "evidence": finding.evidence,
-        "parts": parts,
+        "parts": finding.parts,
     }
-
-
-def _plain(value: object) -> object:
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import sparsegate as sg
-from sparsegate.cli.app import one_of
+from sparsegate.cli.options import AsJson
 from sparsegate.cli.printing import grid, print_json, print_plain, ready_to_print, to_standard_output
 from sparsegate.errors import ParameterError
 from sparsegate.ledger.account import exact_text
@@ -39,7 +39,7 @@ def add(
         str,
         typer.Option(
             metavar="WORD",
-            autocompletion=one_of(("analyst", "owner")),
+            autocompletion=lambda: ["analyst", "owner"],
             help="analyst asks; owner opens gates and sees the budget too.",
         ),
     ] = "analyst",
@@ -64,9 +64,7 @@ def add(
 
 
 @token.command("list")
-def list_tokens(
-    ledger: Place, as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with exact times.")] = False
-) -> None:
+def list_tokens(ledger: Place, as_json: AsJson = False) -> None:
     """Every token that was ever made; none can be shown again."""
     with _tokens(ledger) as tokens:
         records = tokens.list()

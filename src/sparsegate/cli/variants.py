@@ -9,8 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from sparsegate.cli.app import one_of
-from sparsegate.cli.options import OF_RESULTS, OUTPUT, AsJsonArray, ResultFormats, chosen_formats
+from sparsegate.cli.options import AsJson, Output, read_output
 from sparsegate.cli.printing import facts, grid, print_json, print_table
 from sparsegate.errors import unknown_key
 from sparsegate.gates.variants import VARIANTS, Closes, Noise, Released, Scale, Variant
@@ -34,17 +33,17 @@ def variants(
     key: Annotated[
         str | None,
         typer.Argument(
-            metavar="KEY", show_default=False, autocompletion=one_of(VARIANTS), help="Say all about this one."
+            metavar="KEY", show_default=False, autocompletion=lambda: list(VARIANTS), help="Say all about this one."
         ),
     ] = None,
-    as_json: AsJsonArray = False,
-    formats: ResultFormats = None,
+    as_json: AsJson = False,
+    output: Output = None,
 ) -> None:
     """The published sparse vector algorithms: how they differ, and which of them are private."""
     if key is not None and key not in VARIANTS:
         raise unknown_key("KEY", "must be that of a variant", key, VARIANTS, "see `sparsegate variants`")
     rows = list(VARIANTS.values()) if key is None else [VARIANTS[key]]
-    if (form := chosen_formats(formats, as_json=as_json, allowed=OF_RESULTS)[OUTPUT]) == "json":
+    if (form := read_output(output, as_json=as_json)) == "json":
         print_json(rows, schema="variant")
     elif key is None:
         print_table(_overview(rows), form, title="sparse vector algorithms", after=LEGEND)

@@ -1,8 +1,6 @@
 """A private top-c as it is published: one form for JSON, ledgers, HTTP and Python, and what is shown of it.
 
 Everything here was released by a mechanism or is a public parameter. What was read, dropped or ignored is nowhere.
-
-A selection as rows: each chosen item, and its noisy count where there is one.
 """
 
 from __future__ import annotations
@@ -80,9 +78,9 @@ UNREMARKABLE = (("itemset_size", 1), ("ordered", True), ("private", True), ("ans
 
 @dataclass(frozen=True, kw_only=True)
 class PrintedTop:
-    """A release of top items as it was published, now or by an older version, to be shown.
+    """A release of top items as it was published, to be shown: fresh, from a ledger or from a service.
 
-    Fresh, from a ledger or from a service, it is shown the same. ``recorded`` says where it is recorded.
+    ``recorded`` says where it is recorded.
     """
 
     kept: Mapping[str, Any]
@@ -92,6 +90,11 @@ class PrintedTop:
     def item(self) -> str:
         """The column that was ranked."""
         return str(self.kept.get("item", "item"))
+
+    @property
+    def size(self) -> int:
+        """How many items the largest set has; 1 where items are no sets."""
+        return int(self.kept["record"].get("itemset_size", 1))
 
     @property
     def estimated(self) -> bool:
@@ -107,9 +110,8 @@ class PrintedTop:
     @property
     def headings(self) -> list[str]:
         """One heading for each part of an item: a set of two has two."""
-        size = self.kept["record"].get("itemset_size", 1)
         name = "item" if self.item in ("rank", "estimate") else self.item
-        return [name] if size == 1 else [f"{name} {part}" for part in range(1, size + 1)]
+        return [name] if self.size == 1 else [f"{name} {part}" for part in range(1, self.size + 1)]
 
     @property
     def groups(self) -> list[Any]:
@@ -140,20 +142,16 @@ class PrintedTop:
 
     @property
     def chosen(self) -> list[Chosen]:
-        """The items in their order, a set of them as a tuple. Before there was a schema, items were bare labels."""
-        old = self.kept.get("estimates") or [None] * len(self.kept["items"])
-        rows = self.kept["items"] if "schema" in self.kept else map(_old_row, self.kept["items"], old)
-        size = self.kept["record"].get("itemset_size", 1)
-        return [Chosen(row["item"] if size == 1 else tuple(row["item"]), row.get("estimate")) for row in rows]
+        """The items in their order, a set of them as a tuple."""
+        single, rows = self.size == 1, self.kept["items"]
+        return [Chosen(row["item"] if single else tuple(row["item"]), row.get("estimate")) for row in rows]
 
     @property
     def rows(self) -> list[tuple[tuple[Any, ...], Any]]:
         """The parts of each item, and its noisy count where there is one. A set with fewer parts has blanks."""
-        size = self.kept["record"].get("itemset_size", 1)
-        single = size == 1
-        return [
-            ((item,) if single else (*item, *[""] * (size - len(item))), estimate) for item, estimate in self.chosen
-        ]
+        if self.size == 1:
+            return [((item,), estimate) for item, estimate in self.chosen]
+        return [((*item, *[""] * (self.size - len(item))), estimate) for item, estimate in self.chosen]
 
     @property
     def record(self) -> dict[str, Any]:
@@ -162,16 +160,16 @@ class PrintedTop:
 
     @property
     def bars(self) -> dict[str, Any]:
-        """The error bars and their confidence, where there are counts; older releases lack the one of all."""
+        """The error bars and their confidence, where there are counts."""
         names = ("error_bar", "error_bar_all", "confidence")
         return {name: self.kept[name] for name in names if self.kept.get(name) is not None} if self.estimated else {}
 
     @property
     def json(self) -> dict[str, Any]:
-        """The release by the schema, whichever version stored it."""
+        """The release by the schema."""
         bars = {name: self.kept.get(name) for name in ("error_bar", "error_bar_all")}
         items = self.kept["items"] if self.groups else published_items(self.chosen, ranked=self.ranked)
-        sure = {"confidence": self.kept.get("confidence", 0.95)}  # an old answer of a service does not repeat it
+        sure = {"confidence": self.kept["confidence"]}
         listed = {"groups": self.kept["groups"]} if "groups" in self.kept else {}
         return {"schema": SCHEMA, "item": self.item, **listed, "items": items, **bars, **sure, "record": self.record}
 
@@ -194,7 +192,7 @@ class PrintedTop:
         """What the error bars say; nothing where there are no counts."""
         if not self.estimated:
             return ""
-        sure = f"{100 * self.kept.get('confidence', 0.95):g} %"
+        sure = f"{100 * self.kept['confidence']:g} %"
         fresh = self.record["answers_epsilon"] != "0"
         what, bar = "sum" if "value" in self.record else "count", self.kept["error_bar"]
         each = f"each {what}, {sure} confidence" if fresh else f"{sure} of the {what}s"
@@ -241,7 +239,7 @@ class PrintedTop:
         if not self.estimated:
             raise ParameterError("plot", "needs noisy counts to draw", next_step="pay for them with answers_epsilon")
         record, rows = self.record, self.chosen
-        sure = f"{100 * self.kept.get('confidence', 0.95):g} %"
+        sure = f"{100 * self.kept['confidence']:g} %"
         all_of = "all of a group" if "groups" in self.kept else "all"
         both = f"{all_of} at once (thin) and for each (thick)" if "error_bar_all" in self.bars else "each"
         said = [
@@ -277,10 +275,6 @@ class TopTable(ChosenTable):
     def plot(self) -> Figure:
         """One bar for each item in the order of the release, with the error bars of each and of all."""
         return self._published.plot()
-
-
-def _old_row(item: Any, estimate: Any) -> dict[str, Any]:
-    return {"item": item, **({} if estimate is None else {"estimate": estimate})}
 
 
 def _said(value: object) -> str:

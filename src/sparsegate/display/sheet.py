@@ -1,11 +1,4 @@
-"""A result as a table, and the table as text, HTML, Markdown or CSV. Labels are data: they are escaped everywhere.
-
-A table as plain text that fits a terminal: for `print`, for logs, for an issue.
-
-Columns that are too wide together are folded, those of text first, down to a few letters; where that is not enough, a
-single row is written as a list, and of several rows the last columns are left out and named. No character is lost, and
-none steers the terminal.
-"""
+"""A result as a table, and the table as text, HTML, Markdown or CSV. Labels are data: they are escaped everywhere."""
 
 from __future__ import annotations
 
@@ -14,117 +7,17 @@ import io
 import re
 import shutil
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from itertools import chain, islice, zip_longest
+from itertools import chain, islice
 from typing import Any, Final
-from unicodedata import combining, east_asian_width
 
 from sparsegate.display.plain import plain_label, printable, rounded
 from sparsegate.errors import SparsegateWarning
 
-_GAP: Final = "  "
-_LEAST: Final = 12  # a column of text is folded down to this, and no further
 _NARROWEST: Final = 20  # a terminal is taken to be at least this wide
-
-
-def terminal_width() -> int:
-    """How wide a line may be: COLUMNS, or the terminal, or 80."""
-    return max(_NARROWEST, shutil.get_terminal_size().columns)
-
-
-def text_table(headings: Sequence[str], rows: Sequence[Sequence[str]], numbers: Collection[str], width: int) -> str:
-    """The cells below their headings, ``numbers`` to the right, in lines of at most ``width``.
-
-    >>> rows = [["/home", "9,120"], ["/a page of a long name", "15"]]
-    >>> print(text_table(["page", "estimate"], rows, ["estimate"], 22))
-    page          estimate
-    /home            9,120
-    /a page of a        15
-    long name
-    """
-    cells = [[printable(cell) for cell in row] for row in [headings, *rows]]
-    widths = [min(max(map(cell_width, column)), width) for column in zip(*cells, strict=True)]
-    text = [place for place, name in enumerate(headings) if name not in numbers]
-    while _total(widths) > width and (wide := [place for place in text if widths[place] > _LEAST]):
-        widest = max(wide, key=lambda place: widths[place])
-        widths[widest] -= 1
-    if _total(widths) <= width:
-        return "\n".join(_line(row, widths, text) for row in cells)
-    if len(rows) == 1:
-        return fact_lines(zip(headings, rows[0], strict=True), width)
-    shown = len(widths)
-    while shown > 1 and _total(widths[:shown]) > width:
-        shown -= 1
-    table = "\n".join(_line(row[:shown], widths[:shown], text) for row in cells)
-    left = f"not shown: {', '.join(headings[shown:])}"
-    return "\n".join([table, *(folded(left, width) if shown < len(headings) else [])])
-
-
-def fact_lines(facts: Iterable[tuple[str, str]], width: int) -> str:
-    """A line for each name and what there is to say about it.
-
-    >>> print(fact_lines([("epsilon", "1"), ("noise", "exponential")], 80))
-    epsilon  1
-    noise    exponential
-    """
-    said = [(printable(name), printable(text)) for name, text in facts]
-    side = min(max((cell_width(name) for name, _ in said), default=0), width // 2)
-    return "\n".join(_line(each, [side, width - side - len(_GAP)], (0, 1)) for each in said)
-
-
-def folded(text: str, width: int) -> list[str]:
-    """The text in lines of at most this width, broken between words where it can be.
-
-    >>> folded("what was released, or why", 10), folded("abcdefgh", 5)
-    (['what was', 'released,', 'or why'], ['abcde', 'fgh'])
-    """
-    if cell_width(text) <= width:
-        return [text]
-    lines = [""]
-    for word in text.split(" "):
-        joined = f"{lines[-1]} {word}" if lines[-1] else word
-        if cell_width(joined) <= width:
-            lines[-1] = joined
-            continue
-        if lines[-1]:
-            lines.append("")
-        for mark in word:
-            if cell_width(lines[-1] + mark) > width and lines[-1]:
-                lines.append("")
-            lines[-1] += mark
-    return lines
-
-
-def cell_width(text: str) -> int:
-    """How many columns of a terminal a text takes: a wide letter takes two, an accent on its own none.
-
-    >>> cell_width("abc"), cell_width("東京"), cell_width("e\\u0301")
-    (3, 4, 1)
-    """
-    if text.isascii():
-        return len(text)
-    return sum(0 if combining(mark) else 1 + (east_asian_width(mark) in "WF") for mark in text)
-
-
-def _total(widths: Sequence[int]) -> int:
-    return sum(widths) + len(_GAP) * (len(widths) - 1)
-
-
-def _line(row: Sequence[str], widths: Sequence[int], text: Collection[int]) -> str:
-    """A row: as many lines as its longest cell."""
-    parts = [folded(cell, width) for cell, width in zip(row, widths, strict=True)]
-    lines = []
-    for pieces in zip_longest(*parts, fillvalue=""):
-        padded = []
-        for place, (piece, width) in enumerate(zip(pieces, widths, strict=True)):
-            blank = " " * (width - cell_width(piece))
-            padded.append(piece + blank if place in text else blank + piece)
-        lines.append(_GAP.join(padded).rstrip())
-    return "\n".join(lines)
-
-
+_LEAST: Final = 12  # a column of text is folded down to this, and no further
 _MARKED = re.compile(r"([\\`*_\[\]<>|~&$#]|:(?=//))")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -192,13 +85,39 @@ class Sheet:
 
     def text(self, *, most: int | None = None, width: int | None = None) -> str:
         """Plain text that fits a terminal: the title, the first ``most`` rows, and what there is to say of all."""
-        width = terminal_width() if width is None else width
+        from rich.cells import cell_len
+        from rich.console import Console
+        from rich.table import Table
+
+        width = max(_NARROWEST, shutil.get_terminal_size().columns) if width is None else width
         total = len(next(iter(self.columns.values()), ()))
-        shown = [self._texts(row) for row in islice(self.rows, most)]
-        table = text_table(list(self.columns), shown, self.numbers, width) if total else "nothing"
-        left = [f"and {total - len(shown):,} more"] if total > len(shown) else []
-        brief = folded(printable(self.brief), width) if self.brief else []
-        return "\n".join([*folded(printable(self.title), width), table, *left, *brief])
+        names = [printable(name) for name in self.columns]
+        rows = [[*map(printable, self.texts(row))] for row in islice(self.rows, most)]
+        left = total - len(rows)
+        widths = [max(map(cell_len, cells)) for cells in zip(names, *rows, strict=True)]
+        unseen: list[str] = []
+        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+        # Numbers are not folded, and text only down to a few letters.
+        least = [wide if name in self.numbers else min(wide, _LEAST) for name, wide in zip(names, widths, strict=True)]
+        if total == 1 and sum(least) + 2 * len(names) - 2 > width:  # a single row that does not fit is a list
+            table.show_header, rows = False, [[*fact] for fact in zip(names, rows[0], strict=True)]
+            names, least = ["", ""], [0, 0]
+        while len(names) > 1 and sum(least[: len(names)]) + 2 * len(names) - 2 > width:
+            unseen.insert(0, names.pop())
+        for name, narrow in zip(names, least, strict=False):
+            side: Any = "right" if name in self.numbers else "left"
+            table.add_column(name, justify=side, overflow="fold", min_width=min(narrow, width))
+        for row in rows:
+            table.add_row(*row[: len(names)])
+        out = io.StringIO()
+        plain = Console(file=out, width=width, color_system=None, markup=False, highlight=False, emoji=False)
+        parts = [printable(self.title), table if total else "nothing"]
+        parts += [f"not shown: {', '.join(unseen)}"] if unseen else []
+        parts += [f"and {left:,} more"] if left else []
+        parts += [printable(self.brief)] if self.brief else []
+        for part in parts:
+            plain.print(part, overflow="fold")
+        return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
     def page(self) -> str:
         """A whole page of HTML."""
@@ -208,7 +127,7 @@ class Sheet:
         """A table and a list, as GitHub and most others read them."""
         lines = [" | ".join(map(_markdown, self.columns))]
         lines += [" | ".join("---:" if name in self.numbers else "---" for name in self.columns)]
-        lines += [" | ".join(_markdown(text) for text in self._texts(row)) for row in self.rows]
+        lines += [" | ".join(_markdown(text) for text in self.texts(row)) for row in self.rows]
         table = "\n".join(f"| {line} |" for line in lines)
         brief = [_markdown(self.brief)] if self.brief else []
         about = "\n".join(f"- {_markdown(name)}: {_markdown(said)}" for name, said in self.about.items())
@@ -236,7 +155,8 @@ class Sheet:
     def _class(self, name: str) -> str:
         return ' class="n"' if name in self.numbers else ""
 
-    def _texts(self, row: Sequence[Any]) -> list[str]:
+    def texts(self, row: Sequence[Any]) -> list[str]:
+        """The cells of a row as they are read."""
         return [self._text(name, cell) for name, cell in zip(self.columns, row, strict=True)]
 
     def _text(self, name: str, cell: Any) -> str:
@@ -247,7 +167,7 @@ class Sheet:
         return _number(cell) if name in self.numbers else str(plain_label(cell))
 
     def _cells(self, row: Sequence[Any], largest: float) -> Iterable[str]:
-        for name, text, cell in zip(self.columns, self._texts(row), row, strict=True):
+        for name, text, cell in zip(self.columns, self.texts(row), row, strict=True):
             if name == self.bars and largest > 0:
                 share = max(0.0, 100 * cell / largest)
                 colour = f"linear-gradient(90deg,rgba(76,120,168,.35) {share:.1f}%,transparent {share:.1f}%)"

@@ -66,7 +66,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsegate.budget import exact_count
-from sparsegate.display.charts import fitting, new_figure
+from sparsegate.display.charts import new_figure
 from sparsegate.display.plain import exact_text, plain_label, printable
 from sparsegate.display.sheet import Sheet
 from sparsegate.display.tabular import Tabular
@@ -623,18 +623,14 @@ def draw_tree(tree: DependencyTree) -> Figure:
 def draw_on(axes: Any, tree: DependencyTree, places: dict[str, tuple[float, int]] | None = None) -> None:
     """The same, on given axes."""
     places = layout(tree) if places is None else places
-    names = list(tree.columns)
-    shown, families = fitting([_short(name) for name in names])
     for parent, child in tree.edges:
         (x, y), (to_x, to_y) = places[parent], places[child]
         strength = tree.strength(parent, child)
         axes.plot([x, to_x], [-y, -to_y], color=_LINE, lw=0.8 + 12 * strength, zorder=1, solid_capstyle="round")
-    for name, text in zip(names, shown, strict=True):
+    for name in tree.columns:
         x, y = places[name]
         box = {"boxstyle": "round,pad=0.3", "facecolor": _PAPER, "edgecolor": _INK, "linewidth": 0.8}
-        axes.text(
-            x, -y, text, ha="center", va="center", fontsize=8, bbox=box, zorder=2, parse_math=False, fontfamily=families
-        )
+        axes.text(x, -y, _short(name), ha="center", va="center", fontsize=8, bbox=box, zorder=2, parse_math=False)
     axes.set_axis_off()
     axes.margins(0.12)
 

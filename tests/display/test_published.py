@@ -1,4 +1,4 @@
-"""A top-c in its one published form: what it converts to, what it shows, and what older versions stored."""
+"""A top-c in its one published form: what it converts to, and what it shows."""
 
 from __future__ import annotations
 
@@ -10,43 +10,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import jsonschema_rs
 import pandas
 import polars
 import pytest
-from tests.support.display import release
+from tests.support.display import release, valid
 
 import sparsegate as sg
-from sparsegate.display.published import Chosen, PrintedTop
-
-OLD = {
-    "release": "top_items",
-    "item": "page",
-    "items": ["/home", "/docs"],
-    "estimates": [37, 31],
-    "error_bar": 6,
-    "confidence": 0.95,
-    "record": {
-        "epsilon": "3",
-        "delta": "0",
-        "answers_epsilon": "1",
-        "method": "exponential",
-        "ordered": True,
-        "unit": "user",
-        "count": 2,
-        "domain": "public",
-        "domain_size": 3,
-        "itemset_size": 1,
-        "private": True,
-        "version": "0.1.0",
-    },
-}
-"""What version 0.1 kept in a ledger."""
-
-
-def valid(shown: Any) -> bool:
-    schema = json.loads(files("sparsegate.display").joinpath("schemas.json").read_text(encoding="utf-8"))
-    return bool(jsonschema_rs.validator_for(schema).is_valid(json.loads(json.dumps(shown))))
+from sparsegate.display.published import PrintedTop
 
 
 @pytest.mark.parametrize("options", [{}, {"answers_epsilon": 1}, {"ordered": True}])
@@ -64,17 +34,6 @@ def test_the_schema_refuses_what_is_no_exact_decimal_in_text(wrong: dict[str, An
     shown = release().to_dict()
     assert valid(shown)
     assert not valid({**shown, "record": {**shown["record"], **wrong}})
-
-
-def test_what_an_older_version_stored_is_shown_as_before() -> None:
-    top = PrintedTop(kept=OLD, recorded="entry 2 of the ledger of 'visits'")
-    assert top.chosen == [Chosen("/home", 37), Chosen("/docs", 31)]
-    assert valid(top.json)
-    assert top.json["items"][1] == {"rank": 2, "item": "/docs", "estimate": 31}
-    assert top.json["error_bar_all"] is None
-    assert top.bars == {"error_bar": 6, "confidence": 0.95}
-    assert top.bars_said == "± 6 for each count, 95 % confidence"
-    assert "all at once" not in top.sheet().markdown()
 
 
 def test_rows_are_gone_through_and_indexed() -> None:

@@ -1,0 +1,569 @@
+"""`sparsegate alert`: the people in each window of a stream against a threshold, for as long as it runs.
+
+**One line, one row.** A line is read by itself, and what cannot be read is left out: an open quote or a broken cell of
+one person cannot swallow the row of another. So a cell has no line break in it. A last line without its end is not
+there yet.
+
+**What counts is what was there at a public moment.** Of a file that is its size then; of standard input the lines that
+had been read. What is written while rows are read comes next.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Annotated, Any, Final, Self
+
+import numpy as np
+import typer
+
+from sparsegate.budget import LONGEST_LINE
+from sparsegate.cli.options import (
+    NOT_RECORDED,
+    Dataset,
+    JsonLines,
+    LedgerBudget,
+    LedgerDelta,
+    LedgerFile,
+    NoRefund,
+    Separator,
+    Spending,
+    Where,
+    recorded,
+)
+from sparsegate.cli.printing import counted, print_json, ready_to_print, to_standard_output
+from sparsegate.display.plain import exact_text
+from sparsegate.errors import LedgerError, ParameterError, TableError
+from sparsegate.uses.alerts import Alert, AlertAnswer, StateFile
+from sparsegate.uses.windows import SECOND, TimeWindows
+
+Row = tuple[Any, Any]
+"""Who, and when."""
+
+_PIECE: Final = 1 << 20
+_LONGEST: Final = 1 << 20  # bytes of a line; a longer one is left out
+_HELD: Final = 10_000  # rows that are tested at once, and lines of standard input that wait to be looked at
+_LOOK: Final = 1.0  # seconds between two looks at a file
+_STEP: Final = 0.2  # between two looks at whether somebody wants to stop
+
+
+def alert(
+    file: Annotated[str, typer.Argument(metavar="FILE|-", help="CSV or JSON lines that grow; - standard input.")],
+    threshold: Annotated[int, typer.Option("--threshold", "-t", help="A PUBLIC number of people.")],
+    cutoff: Annotated[int, typer.Option("--cutoff", "-c", help="Close after it fired this often.")],
+    epsilon: Annotated[float, typer.Option(help="The privacy loss of all windows together.")],
+    user: Annotated[str, typer.Option(metavar="COLUMN", help="Whose rows belong together.")],
+    time: Annotated[str, typer.Option(metavar="COLUMN", help="When a row happened: ISO 8601, or seconds; UTC.")],
+    width: Annotated[str, typer.Option("--window", metavar="DURATION", help="How long one is: 30s, 5m, 1h, 1d.")],
+    where: Where = None,
+    fires: Annotated[
+        str, typer.Option(metavar="above|below", help="above: the threshold or more. below: or less.")
+    ] = "above",
+    start: Annotated[
+        str | None, typer.Option("--from", metavar="TIME", help="Where the first begins; else the one that runs.")
+    ] = None,
+    until: Annotated[str | None, typer.Option(metavar="TIME", help="Where the last ends; else there is none.")] = None,
+    lateness: Annotated[str, typer.Option(metavar="DURATION", help="How long it waits for late rows: 1m.")] = "0s",
+    windows_per_user: Annotated[
+        int | None, typer.Option(help="A person counts in this many windows, the earliest.")
+    ] = None,
+    method: Annotated[str, typer.Option(metavar="auto|gate|counts", help="See docs/how-to/alerts.md.")] = "auto",
+    closes: Annotated[
+        bool, typer.Option("--two-sided", help="Close when both answers were given --cutoff times.")
+    ] = False,
+    name: Annotated[str, typer.Option(metavar="NAME", help="On the ledger and in the metrics.")] = "alert",
+    state: Annotated[str | None, typer.Option(metavar="FILE", help="A secret file, to go on after a restart.")] = None,
+    ledger: LedgerFile = None,
+    budget: LedgerBudget = None,
+    budget_delta: LedgerDelta = None,
+    dataset: Dataset = None,
+    no_refund: NoRefund = False,
+    separator: Separator = None,
+    metrics: Annotated[str | None, typer.Option(metavar="FILE", help="Numbers for Prometheus.")] = None,
+    as_json: JsonLines = False,
+) -> None:
+    """When do the people in a window of a stream pass a threshold? Pays for windows that fire, --cutoff of them.
+
+    It ends with the last window, the last that may fire, the end of standard input, or Ctrl-C. To tell others of what
+    fires, pipe its output: see docs/how-to/alerts.md.
+    """
+    again = "the answers above are paid for"
+    spending = Spending(ledger=ledger, budget=budget, budget_delta=budget_delta, dataset=dataset, again=again)
+    now = _now()
+    windows = _windows(width, start, until, lateness, state=state, now=now)
+    over = windows.count is not None and windows.closed_by(now) == windows.count
+    public: dict[str, Any] = {"threshold": threshold, "cutoff": cutoff, "epsilon": epsilon}
+    public |= {"windows_per_user": windows_per_user, "method": method, "closes": "rarer" if closes else "above"}
+    plan = Alert.preview(**public, windows=windows)
+    if file == "-" and windows.closed_by(now) and not over:
+        rule = "must not be over already for standard input, unless all windows are"
+        raise ParameterError("start", rule, start, "leave out --from, or give --until as well")
+    if file == "-" and state is not None and windows_per_user is not None:
+        rule = "must not be given for standard input with --windows-per-user: who has counted is known from all rows"
+        raise ParameterError("state", rule, state, "follow a file")
+    rows = RowReader(user=user, time=time, where=where, separator=separator, json_lines=_is_json(file))
+    with Stopping() as stop, ExitStack() as stack:
+        source = StandardInput() if file == "-" else GrowingFile(file, rows, restarts=windows_per_user is None)
+        stack.callback(source.close)
+        numbers = None if metrics is None else MetricsFile(metrics)
+        ready_to_print()
+        rows.check(source.first(stop.wanted))
+        marked = None  # where rows are counted again after a restart they must be those that were counted before
+        if isinstance(source, GrowingFile) and state is not None and windows_per_user is not None:
+            marked = StateFile(state)
+            if (held := marked.read()) is not None and held.mark:
+                source.go_on_from(held.mark)
+        if stop.wanted():
+            raise KeyboardInterrupt("interrupted, nothing was spent")
+        account = spending.opened()
+        about = "people" if where is None else f"people where {where}"
+        about = "".join(mark if mark.isprintable() else " " for mark in about)[:LONGEST_LINE]
+        options: dict[str, Any] = {"ledger": account, "state": state, "refund": not no_refund, "name": name}
+        with Alert(**public, windows=windows, fires=fires, about=about, **options) as watched:  # type: ignore[arg-type]
+            report = AlertReport(watched, as_json=as_json, name=name, numbers=numbers)
+            record = {"threshold": threshold, "fires": fires, "cutoff": cutoff, "epsilon": exact_text(plan.epsilon)}
+            record |= {"method": plan.method, "margin": plan.margin, "windows": windows.settings(), "name": name}
+            place = NOT_RECORDED if account is None else recorded(watched.entry or 0, account.dataset)
+            report.start({**record, "sentence": plan.statement, "recorded": place})
+            try:
+                _answer_all(watched, rows, source, report, stop, to_end=over, marked=marked)
+            except TableError as error:
+                if source.gone:
+                    watched.close()  # or the next start would go on without them
+                raise TableError(f"{error}; what was answered is paid for") from None
+            if not stop.wanted():
+                watched.close()
+        went_back = False  # unless the ledger says so
+        with suppress(LedgerError):
+            went_back = account is not None and account.statement().refund_of(watched.entry or 0) is not None
+        text = _spent(watched, paused=stop.wanted() and state is not None, went_back=went_back)
+        if not stop.wanted():
+            report.end(text)
+    if stop.number == signal.SIGINT:
+        raise KeyboardInterrupt(f"interrupted: {text}")
+    if stop.number is not None:
+        typer.echo(f"sparsegate: stopped: {text}", err=True)
+        signal.raise_signal(stop.number)
+
+
+def _now() -> float:
+    return time.time()
+
+
+def _is_json(file: str) -> bool:
+    return file.lower().endswith((".jsonl", ".ndjson", ".json"))
+
+
+def _windows(
+    width: str, start: str | None, until: str | None, lateness: str, *, state: str | None, now: float
+) -> TimeWindows:
+    """The windows of time; without a start those of the state file, or from the one that runs now."""
+    first: str | float | None = start
+    if first is None and state is not None and (held := StateFile(state).read()) is not None:
+        first = (held.settings.get("windows") or {}).get("start")
+    if first is None:
+        step = TimeWindows(width=width, start=0).width
+        first = int(now * SECOND) // step * step / SECOND
+    return TimeWindows(width=width, start=first, lateness=lateness, until=until)
+
+
+def _answer_all(
+    alert: Alert,
+    rows: RowReader,
+    source: GrowingFile | StandardInput,
+    report: AlertReport,
+    stop: Stopping,
+    *,
+    to_end: bool,
+    marked: StateFile | None,
+) -> None:
+    """Read and answer until the windows, the alert or the rows have an end, or somebody stops it.
+
+    ``to_end``: all windows are over, so all that standard input has counts.
+    """
+    windows = alert.windows
+    assert windows is not None
+    while to_end and isinstance(source, StandardInput) and not source.ended and not stop.wanted():
+        alert.add_rows(rows.read(source.lines(wait=_STEP)))
+    while not stop.wanted():
+        now = _now()
+        first, closed = alert.next_window, windows.closed_by(now)
+        due = alert.advance(now)  # the clock first: what has come by now counts
+        alert.add_rows(rows.read(source.lines()))
+        if closed > first and marked is not None and isinstance(source, GrowingFile):
+            marked.mark(source.mark())
+        for answer in due:
+            report.answer(answer)
+            if stop.wanted():
+                return
+        if alert.closed or closed == windows.count or source.ended:
+            return
+        if not source.behind:
+            stop.wait(min(_LOOK, max(0.0, windows.closing(alert.next_window) - _now())))
+
+
+def _spent(alert: Alert, *, paused: bool, went_back: bool) -> str:
+    fired = sum(map(bool, alert.answers.values()))
+    text = f"{counted(len(alert.answers), 'window')} answered, {fired} fired; epsilon {float(alert.spent):.6g} spent"
+    if paused:
+        return f"{text}, {exact_text(alert.epsilon)} stays reserved; the same command with its state file goes on"
+    return f"{text} of {exact_text(alert.epsilon)}" + ", the rest went back" * went_back
+
+
+class Stopping:
+    """Ctrl-C and SIGTERM, as a question asked between two answers: none is cut in two. A second one ends all."""
+
+    def __init__(self) -> None:
+        self.number: int | None = None
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._before[number] = signal.signal(number, self._hear)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _hear(self, number: int, _: object) -> None:
+        if self.number is not None:
+            raise KeyboardInterrupt
+        self.number = number
+
+    def wanted(self) -> bool:
+        """Whether somebody wants to stop."""
+        return self.number is not None
+
+    def wait(self, seconds: float) -> None:
+        """Wait, but no longer than until somebody wants to stop."""
+        until = time.monotonic() + seconds
+        while not self.wanted() and (left := until - time.monotonic()) > 0:
+            time.sleep(min(left, _STEP))
+
+
+class AlertReport:
+    """Prints each answer, and writes the numbers for whoever looks at them."""
+
+    def __init__(self, alert: Alert, *, as_json: bool, name: str, numbers: MetricsFile | None) -> None:
+        self._alert, self._json, self._name, self._numbers = alert, as_json, name, numbers
+
+    def start(self, record: Mapping[str, Any]) -> None:
+        self._print({"record": dict(record)}, f"{record['sentence']}\n{record['recorded']}")
+
+    def answer(self, answer: AlertAnswer) -> None:
+        assert self._alert.windows is not None
+        label = self._alert.windows.label
+        part = {"name": self._name, "from": label(answer.window), "to": label(answer.window + 1), **answer.to_dict()}
+        about = ""
+        if answer.estimate is not None:
+            about = f"  (about {answer.estimate:,}, standard error {answer.standard_error:,})"
+        self._print(part, f"{'FIRED' if answer.fired else 'quiet'}  {part['from']}{about}")
+
+    def end(self, text: str) -> None:
+        answers = self._alert.answers
+        numbers = {"answered": len(answers), "fired_in_all": sum(map(bool, answers.values()))}
+        self._print({"ended": text, **numbers, "spent": exact_text(self._alert.spent)}, text)
+
+    def _print(self, part: Mapping[str, Any], text: str) -> None:
+        with to_standard_output(""):
+            if self._json:
+                print_json(part, schema="alert", indent=None)
+            else:
+                typer.echo(text)
+        if self._numbers is not None:
+            self._numbers.write(self._name, self._alert.facts())
+
+
+_MEANINGS: Final = {
+    "windows_answered": ("counter", "Windows that were answered."),
+    "windows_fired": ("counter", "Windows that fired."),
+    "epsilon_reserved": ("gauge", "What is charged while the alert may answer."),
+    "epsilon_spent": ("gauge", "What the answers so far have cost."),
+    "closed": ("gauge", "1 where the alert answers no more."),
+    "threshold": ("gauge", "The public threshold."),
+    "margin": ("gauge", "How far from the threshold a count must be to be answered rightly with 95 %."),
+}
+
+
+class MetricsFile:
+    """The numbers of an alert in the text format of Prometheus, in a file that is replaced as a whole.
+
+    They are what was released, and public numbers. They change when an answer has been given, so that looking at them
+    tells nothing new.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = Path(path)
+        if not path or self._path.is_dir() or not self._path.absolute().parent.is_dir():
+            raise ParameterError("metrics", "must be a file in a folder that is there", path)
+
+    def write(self, name: str, facts: Mapping[str, float]) -> None:
+        """Write the numbers down; a full disk does not stop the alert."""
+        escaped = name.replace("\\", r"\\").replace('"', r"\"")
+        lines = []
+        for fact, value in facts.items():
+            kind, meaning = _MEANINGS[fact]
+            full = f"sparsegate_alert_{fact}" + "_total" * (kind == "counter")
+            lines += [f"# HELP {full} {meaning}", f"# TYPE {full} {kind}", f'{full}{{alert="{escaped}"}} {value!r}']
+        draft = self._path.with_name(f".{self._path.name}.{os.getpid()}.new")
+        try:
+            draft.write_text("\n".join(lines) + "\n", encoding="utf-8")
+            draft.replace(self._path)
+        except OSError as error:
+            with suppress(OSError):  # the terminal may be gone, too
+                typer.echo(f"sparsegate: the metrics cannot be written: {error.strerror}", err=True)
+
+
+class RowReader:
+    """Lines of CSV or JSON as rows; the first line, or the ending of the file's name, tells which of the two."""
+
+    def __init__(self, *, user: str, time: str, where: str | None, separator: str | None, json_lines: bool) -> None:
+        self._user, self._time, self._separator, self._json = user, time, separator, json_lines
+        self._names: list[str] | None = [] if json_lines else None
+        self._test = None if where is None else RowTest(where)
+
+    def check(self, line: bytes) -> None:
+        """Refuse a first line that is no header and no row, before anything is paid; any other row may be broken."""
+        if line:
+            self._begin(_text_of(line))
+            if self._json and _text_of(line).lstrip("\ufeff \t").startswith("["):
+                raise TableError("the first line begins an array; follow JSON lines, with an object on each, or CSV")
+            self.renew()
+
+    def renew(self) -> None:
+        """The next line is the first of a new file."""
+        self._names = [] if self._json else None
+
+    def read(self, lines: Iterable[bytes]) -> Iterator[Row]:
+        """Who and when of the lines whose rows match."""
+        batch: list[Mapping[str, Any]] = []
+        for line in map(_text_of, lines):
+            if self._names is None:
+                self._begin(line)
+                if not self._json:
+                    continue
+            if (cells := self._cells(line)) is not None:
+                batch.append(cells)
+            if len(batch) >= _HELD:
+                yield from self._matching(batch)
+                batch = []
+        yield from self._matching(batch)
+
+    def _begin(self, line: str) -> None:
+        if self._json or line.lstrip("\ufeff \t").startswith("{"):
+            self._json, self._names = True, []
+            return
+        text = line.lstrip("\ufeff").rstrip("\r\n")
+        if self._separator is None:
+            self._separator = "\t" if "\t" in text and "," not in text else ","
+        self._names = next(csv.reader([text], delimiter=self._separator), [])
+        for name in (self._user, self._time, *(() if self._test is None else self._test.names)):
+            if name not in self._names:
+                raise TableError(f"there is no column {name!r} in the header line; write its name as it is there")
+
+    def _cells(self, line: str) -> Mapping[str, Any] | None:
+        try:
+            if self._json:
+                row = json.loads(line)
+                return row if isinstance(row, dict) else None
+            cells = next(csv.reader([line.rstrip("\r\n")], delimiter=self._separator or ","), [])
+            return dict(zip(self._names or (), cells, strict=False))
+        except Exception:  # a cell of one person must not stop the alert
+            return None
+
+    def _matching(self, batch: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
+        for cells in batch if self._test is None else self._test.matching(batch):
+            user = cells.get(self._user)
+            yield None if user == "" else user, cells.get(self._time)
+
+
+def _text_of(line: bytes) -> str:
+    """A line as text; one that is too long, counted in bytes because not all of it was held, is empty."""
+    return line.decode("utf-8", "replace") if len(line) <= _LONGEST else ""
+
+
+class RowTest:
+    """A condition on the cells of rows, as text, in the language of docs/reference/conditions.md."""
+
+    def __init__(self, where: str) -> None:
+        import duckdb
+
+        from sparsegate.conditions import names_in
+
+        self.names = list(dict.fromkeys(names_in(where)))
+        self._where, self._connection = where, duckdb.connect()
+        self._connection.execute("PRAGMA disable_optimizer")  # its choices would depend on everybody's rows
+        self.matching([])
+
+    def matching(self, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """The rows that match."""
+        from sparsegate.tables.columns import identifier
+        from sparsegate.tables.engine_errors import quiet
+        from sparsegate.tables.matching import Matching
+
+        held = {f"c{n}": np.array([_cell(row.get(name)) for row in rows], object) for n, name in enumerate(self.names)}
+        held["place"] = np.arange(len(rows))
+        place = identifier("sparsegate: the place of a row")
+        casts = [f"CAST(c{n} AS VARCHAR) AS {identifier(name)}" for n, name in enumerate(self.names)]
+        self._connection.register("held", held)
+        with quiet("the rows cannot be tested"):
+            relation = self._connection.sql(f"SELECT {', '.join([*casts, f'place AS {place}'])} FROM held")
+            places = Matching(relation).rows(self._where).project(place).fetchall()
+        return [rows[place] for (place,) in places]
+
+
+def _cell(cell: Any) -> str | None:
+    if cell is None:
+        return None
+    try:
+        text = cell if isinstance(cell, str) else json.dumps(cell)
+        return text.encode("utf-8", "replace").decode()
+    except Exception:  # lists in lists that can be read and not written: a cell of one person must not stop the alert
+        return None
+
+
+class GrowingFile:
+    """A file to which others write. One that was cut short, or replaced, is read from its beginning, or refused.
+
+    It is held open: what was written to the end of a file that was moved away is read before the new one is.
+    """
+
+    behind = ended = gone = False
+
+    def __init__(self, path: str, rows: RowReader, *, restarts: bool) -> None:
+        """``restarts``: whether another file may take its place, as when a log is rotated."""
+        self._path, self._rows, self._restarts = Path(path), rows, restarts
+        self._at, self._rest, self._digest = 0, b"", hashlib.sha256()
+        if not self._path.is_file():
+            raise TableError(f"{path} is no file; name a file of CSV or JSON lines that grows, or - for standard input")
+        try:
+            self._file = self._path.open("rb")
+        except OSError as error:
+            raise self._unread(error) from None
+
+    def first(self, stopped: Callable[[], bool]) -> bytes:
+        """The first line, if it is there; it is read again."""
+        line = self._file.readline(_LONGEST)
+        return line if line.endswith(b"\n") else b""
+
+    def mark(self) -> str:
+        """How many bytes were read, and their digest, which is as secret as they are."""
+        return f"{self._at} {self._digest.hexdigest()}"
+
+    def go_on_from(self, mark: str) -> None:
+        """Refuse a file that does not begin with what was read when the mark was made."""
+        left, digest = int(size) if (size := mark.partition(" ")[0]).isdecimal() else 0, hashlib.sha256()
+        try:
+            with self._path.open("rb") as file:
+                while left and (piece := file.read(min(_PIECE, left))):
+                    digest.update(piece)
+                    left -= len(piece)
+        except OSError as error:
+            raise self._unread(error) from None
+        if left or mark != f"{size} {digest.hexdigest()}":
+            raise self._gone()
+
+    def lines(self) -> Iterator[bytes]:
+        """What was written since the last look."""
+        try:
+            held = os.fstat(self._file.fileno())  # now: what is written while it is read comes next
+            with suppress(FileNotFoundError):  # moved away, and the new one is not there yet
+                present = self._path.stat()
+                if (present.st_ino, present.st_dev) != (held.st_ino, held.st_dev):
+                    yield from self._new_lines(held.st_size)
+                    self._file.close()
+                    self._file = self._path.open("rb")
+                    self._begin_again()
+                    held = present
+            if held.st_size < self._at:
+                self._begin_again()
+            yield from self._new_lines(held.st_size)
+        except OSError as error:
+            raise self._unread(error) from None
+
+    def close(self) -> None:
+        """Let go of it."""
+        self._file.close()
+
+    def _unread(self, error: OSError) -> TableError:
+        return TableError(f"{self._path} cannot be read: {error.strerror}")
+
+    def _begin_again(self) -> None:
+        if not self._restarts:
+            raise self._gone()
+        self._at, self._rest, self._digest = 0, b"", hashlib.sha256()
+        self._rows.renew()
+
+    def _gone(self) -> TableError:
+        self.gone = True
+        return TableError(
+            f"{self._path} was cut short or replaced: rows that were counted are gone, and who has counted in how many "
+            "windows cannot be known after a restart; follow a file that only grows, or leave out --windows-per-user"
+        )
+
+    def _new_lines(self, size: int) -> Iterator[bytes]:
+        self._file.seek(self._at)
+        while self._at < size and (piece := self._file.read(min(_PIECE, size - self._at))):
+            self._at += len(piece)
+            self._digest.update(piece)
+            *whole, rest = (self._rest + piece).split(b"\n")
+            self._rest = rest[: _LONGEST + 1]  # enough to be too long
+            yield from whole
+
+
+class StandardInput:
+    """Lines that a thread reads as they come."""
+
+    behind = ended = gone = False
+
+    def __init__(self) -> None:
+        stream = getattr(sys.stdin, "buffer", None)
+        if stream is None:
+            raise TableError("standard input cannot be read here; name a file")
+        self._first: list[bytes] = []
+        self._waiting: queue.Queue[bytes] = queue.Queue(_HELD)
+        threading.Thread(target=self._fill, args=(stream,), daemon=True).start()
+
+    def _fill(self, stream: Iterable[bytes]) -> None:
+        try:
+            for line in stream:
+                self._waiting.put(line)
+        finally:
+            self._waiting.put(b"")  # the end
+
+    def first(self, stopped: Callable[[], bool]) -> bytes:
+        """The first line, as soon as it is there; it is given again."""
+        while not self._first and not self.ended and not stopped():
+            self._first = list(self.lines(wait=_STEP))[:1]
+        return b"".join(self._first)
+
+    def lines(self, wait: float = 0) -> Iterator[bytes]:
+        """What has come; with ``wait`` one line, once it comes."""
+        first, self._first = self._first, []
+        yield from first
+        waiting = 1 if wait else self._waiting.qsize()
+        self.behind = waiting >= _HELD  # whoever writes waits for us
+        for _ in range(waiting):
+            try:
+                line = self._waiting.get(timeout=wait) if wait else self._waiting.get_nowait()
+            except queue.Empty:
+                return
+            if not line:
+                self.ended = True
+                return
+            yield line
+
+    def close(self) -> None:
+        """Nothing: the thread ends with the process."""

@@ -1,0 +1,201 @@
+"""How results are printed: one option for every form, and what is paid for reaches its reader whatever happens next.
+
+Scores and epsilon are those of test_top: nothing fails by chance.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import ABOVE, ASK, PAGES, PROGRAM, Command, Refused
+from tests.support.display import release, valid
+from tests.support.screen import Screen
+
+import sparsegate as sg
+from sparsegate.cli.console import Interrupted
+from sparsegate.cli.options import OUTPUTS, read_output
+from sparsegate.cli.printing import busy, draw
+from sparsegate.display import published
+from sparsegate.display.published import PrintedTop
+from sparsegate.errors import ParameterError, SparsegateError, SparsegateWarning
+
+TOP = ("top", "visits.csv", *ASK, "--domain", "pages.csv", "--answers-epsilon", "300")
+CHARGED = ("--ledger", "x.ledger", "--budget", "1000", "--dataset", "visits")
+AGAIN = ("ledger", "show", "x.ledger", "--release", "2")
+
+
+def test_every_format_shows_the_same_items(command: Command, folder: Path) -> None:
+    first = command(*TOP, *CHARGED, "--format", "json")[1]
+    shown = {word: command(*AGAIN, "--format", word) for word in OUTPUTS}
+    assert {(code, err) for code, _, err in shown.values()} == {(0, "")}
+    text = {word: out for word, (_, out, _) in shown.items()}
+    assert all(page in out for out in text.values() for page in PAGES)
+    assert text["json"] == first == command(*AGAIN, "--json")[1]
+    assert valid(json.loads(first))
+    assert {row["page"] for row in csv.DictReader(io.StringIO(text["csv"]))} == PAGES
+    assert text["csv"] == command(*AGAIN, "--csv")[1]
+    assert text["html"].startswith("<!doctype html>")
+    assert "| /home | 1,000 |" in text["markdown"]
+    assert all("all at once" in " ".join(text[word].split()) for word in ("table", "html", "markdown"))
+    for words in (("variants",), ("variants", "standard"), ("loss", "roth-2011"), ("ledger", "show", "x.ledger")):
+        lines = [line for line in command(*words, "--format", "markdown")[1].splitlines() if line.startswith("|")]
+        assert {line.count("|") - line.count("\\|") for line in lines} == {lines[0].count("|")}
+        assert command(*words, "--format", "html")[1].startswith("<!doctype html>")
+        told = json.loads(command(*words, "--format", "json")[1])
+        assert valid(*(told if isinstance(told, list) else [told]))
+
+
+def test_two_formats_and_unknown_ones_are_refused() -> None:
+    assert read_output("json", as_json=True) == "json"
+    for options in ({"word": "json", "as_csv": True}, {"word": None, "as_json": True, "as_csv": True}, {"word": "xml"}):
+        with pytest.raises(ParameterError) as raised:
+            read_output(**options)
+        assert raised.value.parameter == "output"
+
+
+def test_a_label_that_is_a_formula_is_printed_exactly_and_warned_of(command: Command, folder: Path) -> None:
+    Path("pages.csv").write_text('page\n"=HYPERLINK(1)"\n')
+    ask = ("top", "visits.csv", *ASK[:4], "-c", "1", "--epsilon", "1", "--domain", "pages.csv", "--csv")
+    with pytest.warns(SparsegateWarning, match="formulas"):
+        _, out, _ = command(*ask)
+    assert next(csv.DictReader(io.StringIO(out)))["page"] == "=HYPERLINK(1)"
+
+
+@pytest.mark.parametrize(
+    ("failure", "kind", "said"),
+    [
+        (KeyboardInterrupt(), Interrupted, "interrupted while x.png was drawn; the result above is complete; see N"),
+        (RuntimeError("a font broke"), SparsegateError, "x.png could not be drawn (RuntimeError); the result above"),
+        (OSError(28, "No space left on device"), ParameterError, "could not be written (No space left on device), and"),
+        (MemoryError(), SparsegateError, "could not be drawn (MemoryError)"),
+    ],
+    ids=["ctrl-c", "font", "disk", "memory"],
+)
+def test_a_picture_that_fails_says_that_the_result_is_complete(
+    tmp_path: Path, monkeypatch, failure: BaseException, kind: type[BaseException], said: str
+) -> None:
+    pytest.importorskip("matplotlib")
+    monkeypatch.chdir(tmp_path)
+
+    def fails(*_: Any, **__: Any) -> Any:
+        raise failure
+
+    Path("x.png").write_text("as it was")
+    monkeypatch.setattr(published, "bar_chart", fails)
+    with pytest.raises(kind) as raised:
+        draw("x.png", PrintedTop(kept=release(answers_epsilon=1).to_dict()), "see N")
+    assert said in str(raised.value)
+    assert "see N" in str(raised.value)
+    assert "a font broke" not in str(raised.value)
+    assert Path("x.png").read_text() == "as it was"
+
+
+def test_ctrl_c_in_the_middle_of_a_picture_costs_nothing_but_the_picture(
+    command: Command, refused: Refused, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A real signal, while the figure is being saved; the ledger draws it again."""
+    figures = pytest.importorskip("matplotlib.figure")
+    with monkeypatch.context() as broken:
+        broken.setattr(figures.Figure, "savefig", lambda *_, **__: os.kill(os.getpid(), signal.SIGINT))
+        code, out, err = command(*TOP, *CHARGED, "--plot", "x.png")
+    assert code == 130
+    assert all(page in out for page in PAGES)
+    assert err == (
+        "sparsegate: interrupted while x.png was drawn; the result above is complete; "
+        "print it again: sparsegate ledger show x.ledger --release 2 --plot x.png\n"
+    )
+    assert not Path("x.png").exists()
+    assert command(*AGAIN, "--plot", "x.png")[0] == 0
+    assert Path("x.png").read_bytes()[:4] == b"\x89PNG"
+    bare = {**release().to_dict(), "release": "top_items"}
+    with sg.Ledger("x.ledger") as ledger:
+        ledger.keep(ledger.spend(epsilon=1, what="top 3 of page"), bare)
+    code, out, err = command("ledger", "show", "x.ledger", "--release", "3", "--plot", "x.png")
+    assert (code, "/home" in out, "needs noisy counts to draw" in err) == (2, True, True)
+    assert refused("ledger", "show", "x.ledger", "--plot", "x.png").startswith("--plot needs a release")
+
+
+def test_an_item_that_the_terminal_cannot_show_is_printed_all_the_same(folder: Path) -> None:
+    Path("pages.csv").write_text("page\n/é\n", encoding="utf-8")
+    question = ["top", "visits.csv", *ASK[:4], "-c", "1", "--epsilon", "1", "--domain", "pages.csv"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    for style in ("json", "table"):
+        words = [*PROGRAM, *question, "--format", style]
+        done = subprocess.run(words, env=environment, capture_output=True, timeout=60, check=False)
+        assert (done.returncode, done.stderr) == (0, b"")
+        text = done.stdout.decode("ascii")
+        assert json.loads(text)["items"] == [{"item": "/é"}] if style == "json" else "/\\xe9" in text
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_picture_that_cannot_be_written_is_one_line_after_the_result(command: Command, folder: Path) -> None:
+    pytest.importorskip("matplotlib")
+    Path("full.png").symlink_to("/dev/full")
+    code, out, err = command(*TOP, "--plot", "full.png")
+    assert (code, err.count("\n"), "/home" in out) == (2, 1, True)
+    assert "--plot could not be written (No space left on device), and the result above is complete" in err
+
+
+def test_counts_of_cut_users_say_so_wherever_they_are_shown_and_a_bar_where_it_stands(
+    command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("matplotlib")
+    from matplotlib.axes import Axes
+
+    captions: list[str] = []
+    titles: list[str] = []
+    monkeypatch.setattr(Axes, "set_xlabel", lambda self, text: captions.append(text))
+    monkeypatch.setattr(Axes, "set_title", lambda self, text, **_: titles.append(text))
+    whole = command(*TOP, "--plot", "x.png")[1]
+    cut = command(*TOP, "--plot", "x.png", "--max-items-per-user", "2")[1]
+    said = "at most 2 items of each user, chosen by a hash; counts and error bars leave out the others"
+    assert said in " ".join(cut.split())
+    assert [said in caption for caption in captions] == [False, True]
+    assert "leave out" not in whole
+    assert json.loads(command(*TOP, "--max-items-per-user", "2", "--json")[1])["record"]["counted"] == said
+    assert command("top", "visits.csv", *ABOVE, "--answers-epsilon", "1", "--plot", "x.png")[0] == 0
+    assert titles[-1] == "page: about 500 users or more, ε = 31, δ = 0.000001, not recorded"
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_no_data_behind_and_ends_the_process_as_ever(folder: Path, ending: signal.Signals) -> None:
+    spill = folder / "spill"
+    spill.mkdir()
+    gate = ["--threshold", "5", "--cutoff", "9", "--epsilon", "1", "--unit", "row", "--conditions", "-"]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    environment = {**os.environ, "TMPDIR": str(spill)}
+    pipes["preexec_fn"] = lambda: signal.signal(ending, signal.SIG_DFL)  # the tests may run under nohup
+    with subprocess.Popen([*PROGRAM, "watch", "visits.csv", *gate], env=environment, text=True, **pipes) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline()
+        assert len(list(spill.glob("sparsegate-*"))) == 1
+        process.send_signal(ending)
+        assert process.wait(timeout=30) == -ending
+        assert process.stderr.read() == ""
+    assert list(spill.iterdir()) == []
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_terminal_shows_each_stage_and_the_time_elapsed_and_no_share(monkeypatch, terminal: bool) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
+    screen = Screen(terminal=terminal)
+    monkeypatch.setattr(sys, "stderr", screen)
+    with busy("reading and counting") as stage:
+        stage("drawing")
+    seen = re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", screen.getvalue())  # colours, and where the cursor goes
+    for name in ("reading and counting", "drawing"):
+        assert bool(re.search(rf"{name} +\d+:\d\d:\d\d", seen)) == terminal
+    assert "%" not in seen
+    assert terminal or seen == ""
