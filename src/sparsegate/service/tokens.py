@@ -98,7 +98,7 @@ class Tokens:
         self._database = ledger.database
         self._remembered, self._noted, self._clock = remembered, noted, clock
         self._found: dict[str, tuple[float, Token]] = {}
-        self._used: dict[int, str] = {}
+        self._used: dict[int, float] = {}
         self._writing: threading.Timer | None = None
         self._guard = threading.Lock()
 
@@ -140,7 +140,7 @@ class Tokens:
     def list(self) -> list[TokenRecord]:
         """All tokens that were ever made, oldest first; with uses here that are not written yet."""
         with self._guard:
-            used = {number: {"last_used_at": at} for number, at in self._used.items()}
+            used = {number: {"last_used_at": _second(at)} for number, at in self._used.items()}
         with self._database.reading() as connection:
             rows = connection.execute(select(*_SHOWN).order_by(TOKENS.c.number)).mappings().all()
         return [
@@ -192,7 +192,7 @@ class Tokens:
 
     def _note(self, token: Token) -> None:
         """Under the guard, and without a look at the ledger."""
-        self._used[token.number] = now().isoformat()
+        self._used[token.number] = time.time()
         if self._writing is None:
             self._writing = threading.Timer(self._noted, _if_alive, [weakref.WeakMethod(self.write_uses)])
             self._writing.daemon = True
@@ -205,7 +205,7 @@ class Tokens:
         with suppress(LedgerError):
             if used:
                 with self._database.writing() as connection:
-                    connection.execute(_USED, [{"whose": number, "at": at} for number, at in used.items()])
+                    connection.execute(_USED, [{"whose": whose, "at": _second(at)} for whose, at in used.items()])
 
     def close(self) -> None:
         """Write the last uses. The ledger stays open: it is the caller's."""
@@ -223,6 +223,10 @@ def _if_alive(method: weakref.WeakMethod[Callable[[], None]]) -> None:
     """Whoever forgets its tokens without closing them also forgets which were used."""
     if (write := method()) is not None:
         write()
+
+
+def _second(at: float) -> str:
+    return datetime.fromtimestamp(int(at), UTC).isoformat()
 
 
 def _digest(text: str) -> str:

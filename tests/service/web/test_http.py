@@ -173,7 +173,7 @@ def test_the_description_has_an_example_for_every_request_response_and_problem(s
     schemas = description["components"]["schemas"]
     assert "HTTPValidationError" not in schemas
     operations = [each for path in description["paths"].values() for each in path.values()]
-    assert len(operations) == 25
+    assert len(operations) == 26
     for operation in operations:
         bodies = [operation["requestBody"]["content"]["application/json"]] if "requestBody" in operation else []
         for status, response in operation["responses"].items():

@@ -71,7 +71,9 @@ class Files:
     @classmethod
     def of(cls, patterns: Sequence[str]) -> Files:
         """The files as they are now; a pattern that stands for none is a TableError."""
-        return cls(patterns=tuple(patterns), stamps=_stamps(patterns))
+        # What is there under its name is a path, and not a pattern: nothing can join it.
+        files = patterns if all(pattern and Path(pattern).exists() for pattern in patterns) else expand(patterns)
+        return cls(patterns=tuple(patterns), stamps=_stamps(files))
 
     def now(self) -> Files | None:
         """The files as they are now, from a look at sizes, times and inodes; None where one has vanished."""
@@ -94,9 +96,9 @@ class Files:
         return digest.hexdigest()
 
 
-def _stamps(patterns: Sequence[str]) -> tuple[Stamp, ...]:
+def _stamps(files: Sequence[str]) -> tuple[Stamp, ...]:
     stamps: list[Stamp] = []
-    for file in expand(patterns):
+    for file in files:
         stamp = _stamp(file)
         if stamp is None:
             raise TableError(f"{file} has vanished, or cannot be reached; check the path")

@@ -28,7 +28,7 @@ from sparsegate.service.tokens import Tokens
 from sparsegate.service.web import problems, routes
 from sparsegate.service.web.admission import PRACTICE, Authentication, Limits
 from sparsegate.service.web.in_threads import ThreadedKeeper, ThreadedPractice
-from sparsegate.service.web.middleware import BodyLimit, ErrorBoundary, HostCheck, RequestLog
+from sparsegate.service.web.middleware import BodyLimit, ErrorBoundary, HostCheck, RequestCounts, RequestLog
 from sparsegate.service.web.openapi import describe, methods_at
 from sparsegate.service.web.readiness import Metrics, Readiness
 from sparsegate.service.web.refresh import Refresh
@@ -101,7 +101,8 @@ def create_app(
     app = routed_app()
     app.state.service, app.state.tokens = ThreadedKeeper(keeper, limits), tokens
     app.state.readiness = Readiness(lambda: app.state.service)
-    app.state.metrics = Metrics(lambda: app.state.service)
+    counts = RequestCounts()
+    app.state.metrics = Metrics(lambda: app.state.service, counts)
     app.state.refresh = None if terms is None else Refresh(app.state, terms, limits)
     practice = Practice(keeper.dataset.schema, keeper.dataset.unit)
     app.state.practice = ThreadedPractice(practice, limits, app.state.service)
@@ -113,7 +114,7 @@ def create_app(
     if hosts is not None:
         app.add_middleware(HostCheck, hosts=hosts)
     app.add_middleware(ErrorBoundary)
-    app.add_middleware(RequestLog, told=app.state.metrics.told)
+    app.add_middleware(RequestLog, counts=counts)
     if proxies is not None:
         app.add_middleware(ForwardedAddress, proxies=proxies)
     return app

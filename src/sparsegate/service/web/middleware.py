@@ -18,7 +18,9 @@ import json
 import logging
 import re
 import secrets
-from collections.abc import Callable, Collection
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, Final
@@ -33,6 +35,7 @@ from sparsegate.service.web.problems import INTERNAL, NOT_JSON, TOO_LARGE, TOO_S
 LOG: Final = logging.getLogger("sparsegate.service")
 REQUESTS: Final = logging.getLogger("sparsegate.requests")
 FORMATS: Final = ("text", "json")
+_ASK: Final = re.compile(r"/v1/gates/[^/]+/ask")
 _SANE: Final = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 _FIELDS: Final = ("client", "token", "method", "path", "status", "request_id")
 
@@ -81,14 +84,26 @@ def logging_of(log_format: str) -> dict[str, Any]:
     }
 
 
+@dataclass
+class RequestCounts:
+    """How many answers have left, by status; and of questions, by what the client was told."""
+
+    requests: Counter[str] = field(default_factory=Counter)
+    asks: Counter[str] = field(default_factory=lambda: Counter({"answered": 0, "outcome-lost": 0}))
+
+    def add(self, scope: Scope, status: int) -> None:
+        """An answer leaves. In the event loop: no lock."""
+        self.requests[f'status="{status}"'] += 1
+        if _ASK.fullmatch(scope["path"]) and scope["method"] == "POST":
+            reason = scope["state"].get("problem", f"status-{status}")
+            self.asks["answered" if status < 300 else reason] += 1
+
+
 class RequestLog:
-    """Outermost: names each request, tells what became of it, and answers HEAD wherever there is a GET.
+    """Outermost: names each request, tells and counts what became of it, and answers HEAD wherever there is a GET."""
 
-    ``told`` is called with the scope and the status, for whoever counts.
-    """
-
-    def __init__(self, app: ASGIApp, *, told: Callable[[Scope, int], None] = lambda *_: None) -> None:
-        self.app, self._told = app, told
+    def __init__(self, app: ASGIApp, *, counts: RequestCounts) -> None:
+        self.app, self._counts = app, counts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -113,7 +128,7 @@ class RequestLog:
         await self.app({**scope, "method": "GET"} if bare else scope, receive, named)
 
     def _write(self, scope: Scope, status: int) -> None:
-        self._told(scope, status)
+        self._counts.add(scope, status)
         token = scope["state"].get("token")
         # As it was sent, in percent signs: what is decoded may hold the end of a line.
         path = scope.get("raw_path", scope["path"].encode("ascii", "replace")).decode("ascii", "replace")

@@ -1,12 +1,6 @@
-"""A top-c, what is served, and problems, as they travel; each with an example. Gates are in ``gate_models``.
+"""What travels: bodies that may be posted, and what is answered. Their descriptions and examples are in ``openapi``.
 
-What fields of a body may hold: strict JSON, and exact numbers, which travel as decimals in text.
-
-Gates as they travel: what may be posted about them, and what is answered, each with an example.
-
-Tokens as they travel, and who asked what.
-
-The account as it travels: what was allowed, and spent.
+Bodies are strict JSON. An exact number, an epsilon or a delta, travels as a decimal in text.
 """
 
 from __future__ import annotations
@@ -27,11 +21,6 @@ from sparsegate.selection.select import AUTO, METHODS, describe_methods
 from sparsegate.service import gates
 from sparsegate.service.gate_store import PAGE
 from sparsegate.service.tokens import LONGEST_NAME
-
-
-def example(**example: Any) -> ConfigDict:
-    """An example in the description of a model."""
-    return ConfigDict(json_schema_extra={"examples": [example]})
 
 
 class Posted(BaseModel):
@@ -85,33 +74,6 @@ Positive = Annotated[
 class GateView(BaseModel):
     """A gate as everybody may see it."""
 
-    model_config = example(
-        id="g-0123456789abcdef",
-        name="Visits to the new page",
-        description="Asked by the team that made it.",
-        opened_by="olga",
-        threshold=1000,
-        cutoff=25,
-        epsilon="0.5",
-        queries=None,
-        noise="exponential",
-        closes="above",
-        standard_error=96.5,
-        margin=412.0,
-        margin_all=691.0,
-        confidence=0.95,
-        asked=3,
-        positives=1,
-        lost=0,
-        remaining=24,
-        closed=False,
-        because=None,
-        opened_at="2030-01-01T12:00:00+00:00",
-        spent="0.052375",
-        given_back="0",
-        reserved="0.447625",
-    )
-
     id: str
     name: Annotated[str, Field(description="What people call it; empty where nobody named it.")]
     description: str
@@ -142,32 +104,15 @@ class GateView(BaseModel):
     spent: Annotated[str, Field(description="What its answers have cost so far, of `epsilon`.")]
     given_back: Annotated[str, Field(description="What went back to the ledger when it closed.")]
     reserved: Annotated[str, Field(description="The rest of `epsilon`, which the ledger keeps for it.")]
-    practice: Annotated[bool, Field(description="Whether it is made up, to practise on, and free.")] = False
+    practice: bool = False
 
 
-Answered = with_schema(
-    gates.Answered,
-    frozen=True,
-    config=example(
-        gate="g-0123456789abcdef",
-        number=4,
-        above=True,
-        remaining=23,
-        closed=False,
-        estimate=1870,
-        standard_error=96.5,
-        spent="0.0725",
-    ),
-)
+Answered = with_schema(gates.Answered, frozen=True)
 Answered.__doc__ = gates.Answered.__doc__  # which is lost on the way
 
 
 class PastAnswer(BaseModel):
     """A question that was asked before; ``above`` is null where the answer was lost."""
-
-    model_config = example(
-        number=4, at="2030-01-01T12:00:03+00:00", where="country = 'DE'", above=True, estimate=1870, by="anna"
-    )
 
     number: int
     at: str
@@ -175,7 +120,7 @@ class PastAnswer(BaseModel):
     above: bool | None
     estimate: int | None
     by: Annotated[str | None, Field(description="The token that asked: for owners, and for whoever asked it.")]
-    practice: Annotated[bool, Field(description="Whether it is made up, to practise on, and free.")] = False
+    practice: bool = False
 
 
 class GateNumbers(Posted):
@@ -194,10 +139,6 @@ class GateNumbers(Posted):
 class OpenGate(GateNumbers):
     """A new gate. It closes after `cutoff` ABOVE, or with "rarer" when both answers were given as often."""
 
-    model_config = example(
-        threshold=1000, cutoff=25, epsilon="0.5", queries=None, name="Visits to the new page", description=""
-    )
-
     name: Annotated[str, Field(max_length=gates.LONGEST_NAME, description="What people call it, in one line.")] = ""
     description: Annotated[str, Field(max_length=gates.LONGEST_DESCRIPTION, description="What it is for.")] = ""
 
@@ -205,13 +146,9 @@ class OpenGate(GateNumbers):
 class AskPreview(GateNumbers):
     """A gate that is not opened: what would it be good for?"""
 
-    model_config = example(threshold=5, cutoff=25, epsilon="0.5", queries=None)
-
 
 class CurvePoint(BaseModel):
     """The margin of the same gate at another epsilon."""
-
-    model_config = example(epsilon=0.05, margin=911.0)
 
     epsilon: float
     margin: float
@@ -220,28 +157,12 @@ class CurvePoint(BaseModel):
 class CutoffPoint(BaseModel):
     """The margin of the same gate at another cutoff."""
 
-    model_config = example(cutoff=50, margin=170.0)
-
     cutoff: int
     margin: float
 
 
 class GatePreview(BaseModel):
     """What a gate would be good for: public numbers, without a look at the data, and free."""
-
-    model_config = example(
-        confidence=0.95,
-        margin=92.0,
-        margin_all=272.0,
-        standard_error=59.0,
-        noise="exponential",
-        cost="0.5",
-        remaining="1.5",
-        warning="The margin, 92, is larger than the threshold, 5: this gate often cannot tell a count at the threshold "
-        "from 0. Take a larger epsilon, a smaller cutoff or a larger threshold.",
-        curve=[{"epsilon": 0.05, "margin": 911.0}, {"epsilon": 0.5, "margin": 92.0}],
-        by_cutoff=[{"cutoff": 25, "margin": 92.0}, {"cutoff": 50, "margin": 170.0}],
-    )
 
     confidence: float
     margin: Annotated[float, Field(description="As in a gate.")]
@@ -256,21 +177,17 @@ class GatePreview(BaseModel):
         list[CutoffPoint],
         Field(description="From a tenth of its cutoff to ten times that, but for those whose plans take long."),
     ]
-    practice: Annotated[bool, Field(description="Whether it is made up, to practise on, and free.")] = False
+    practice: bool = False
 
 
 class AskGate(Posted):
     """A question: how many people have a row that matches, compared with the threshold."""
-
-    model_config = example(where="country = 'DE' AND page IN ('/pay', '/cart')")
 
     where: Annotated[str, Field(description="A condition on the declared columns of one row.")]
 
 
 class Quota(BaseModel):
     """What a token may have, and had; null: no limit."""
-
-    model_config = example(most_above=100, above=3, most_epsilon="1", epsilon="0.5")
 
     most_above: Annotated[int | None, Field(description="How many ABOVE its questions may be given.")]
     above: Annotated[int, Field(description="How many they were given, lost answers included.")]
@@ -281,13 +198,6 @@ class Quota(BaseModel):
 class WhoAmI(BaseModel):
     """Whose token this is, and what it may do."""
 
-    model_config = example(
-        name="anna",
-        role="analyst",
-        expires_at=None,
-        quota={"most_above": 100, "above": 3, "most_epsilon": None, "epsilon": "0"},
-    )
-
     name: str
     role: Literal["owner", "analyst"]
     expires_at: str | None
@@ -296,16 +206,6 @@ class WhoAmI(BaseModel):
 
 class TokenView(BaseModel):
     """A token, without its text."""
-
-    model_config = example(
-        name="anna",
-        role="analyst",
-        added_at="2030-01-01T12:00:00+00:00",
-        expires_at="2030-02-01T00:00:00+00:00",
-        last_used_at=None,
-        revoked_at=None,
-        quota=None,
-    )
 
     name: str
     role: Literal["owner", "analyst"]
@@ -319,24 +219,11 @@ class TokenView(BaseModel):
 class NewToken(TokenView):
     """A token with its text, which is shown this once."""
 
-    model_config = example(
-        token="sg_" + "A" * 43,
-        name="anna",
-        role="analyst",
-        added_at="2030-01-01T12:00:00+00:00",
-        expires_at=None,
-        last_used_at=None,
-        revoked_at=None,
-        quota=None,
-    )
-
     token: str
 
 
 class AddToken(Posted):
     """A new token. Its name stands for it for ever, also when it is revoked."""
-
-    model_config = example(name="berta", role="analyst", expires="30d", most_above=100)
 
     name: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, description="Whom it is for.")]
     role: Literal["owner", "analyst"] = "analyst"
@@ -349,18 +236,6 @@ class AddToken(Posted):
 
 class ActivityLine(BaseModel):
     """One question, and what came of it; ``above`` is null where the answer was lost."""
-
-    model_config = example(
-        gate="g-0123456789abcdef",
-        gate_name="Visits to the new page",
-        number=4,
-        by="anna",
-        at="2030-01-01T12:00:03+00:00",
-        where="country = 'DE'",
-        above=True,
-        estimate=1870,
-        cursor="2030-01-01T12:00:03+00:00_1_4",
-    )
 
     gate: str
     gate_name: str
@@ -376,8 +251,6 @@ class ActivityLine(BaseModel):
 class TopRow(BaseModel):
     """A chosen item; an itemset is a list of items."""
 
-    model_config = example(item="/home")
-
     rank: Annotated[int | None, Field(description="Only where the order means something.")] = None
     item: str | int | list[str | int]
     estimate: Annotated[int | None, Field(description="Its noisy count, where there is one.")] = None
@@ -385,16 +258,6 @@ class TopRow(BaseModel):
 
 class Top(BaseModel):
     """The chosen items in the order selected, or as a set: as `sparsegate top --json`, see docs/reference/json.md."""
-
-    model_config = example(
-        schema="sparsegate/top/1",
-        item="page",
-        items=[{"item": "/home"}, {"item": "/pay"}],
-        error_bar=None,
-        error_bar_all=None,
-        confidence=0.95,
-        record={"epsilon": "0.5", "delta": "0", "method": "subset", "ordered": False, "unit": "user", "count": 2},
-    )
 
     layout: Annotated[Literal["sparsegate/top/1"], Field(alias="schema")]
     item: Annotated[str, Field(description="The column that was ranked.")]
@@ -408,8 +271,6 @@ class Top(BaseModel):
 class DeclaredColumn(BaseModel):
     """A column that may be asked about."""
 
-    model_config = example(name="country", kind="text")
-
     name: str
     kind: Literal["text", "integer", "real", "boolean", "date", "timestamp", "time"]
     example: Annotated[str | None, Field(description="For practice: a condition that many made-up people meet.")] = None
@@ -417,15 +278,6 @@ class DeclaredColumn(BaseModel):
 
 class Served(BaseModel):
     """What is served: everything that is public about the data."""
-
-    model_config = example(
-        dataset="visits",
-        unit="user",
-        delay=0.05,
-        max_cell=1000,
-        columns=[{"name": "country", "kind": "text"}],
-        left_out=["photo"],
-    )
 
     dataset: str
     unit: Literal["user", "row"]
@@ -435,21 +287,17 @@ class Served(BaseModel):
     left_out: Annotated[
         list[str], Field(description="Columns that are there, of a type that cannot be asked about.")
     ] = []
-    practice: Annotated[bool, Field(description="Whether it is made up, to practise on, and free.")] = False
+    practice: bool = False
 
 
 class AskRefresh(Posted):
     """Whether gates that are open on the old data may be closed."""
-
-    model_config = example(close_gates=True)
 
     close_gates: Annotated[bool, Field(description="Close open gates for good where the data has changed.")] = False
 
 
 class Refreshed(BaseModel):
     """Whether the data was other than before, and how it is answered from now on."""
-
-    model_config = example(changed=True, delay=0.05)
 
     changed: Annotated[bool, Field(description="Whether there is a new copy; else nothing was done.")]
     delay: Annotated[float, Field(description="D: an answer leaves this many seconds after its turn came.")]
@@ -458,15 +306,11 @@ class Refreshed(BaseModel):
 class CanAnswer(BaseModel):
     """The service can answer."""
 
-    model_config = example(status="ready")
-
     status: Literal["ready"]
 
 
 class Health(BaseModel):
     """The service is up."""
-
-    model_config = example(status="ok", version="0.1.0")
 
     status: Literal["ok"]
     version: str
@@ -529,8 +373,6 @@ Method = Annotated[str, AfterValidator(_method), WithJsonSchema({"type": "string
 class AskTop(Posted):
     """A private top-c of one column, or all above a bar; see ``sparsegate.top_items`` for what the options mean."""
 
-    model_config = example(item="page", count=2, epsilon="0.5", domain=["/home", "/pay", "/cart"])
-
     item: Annotated[str, Field(description="The declared column to rank: text or integers.")]
     count: Annotated[int | None, Field(ge=1, le=MOST_WHOLE, description="How many to select; or above.")] = None
     above: Annotated[int | None, Field(ge=1, le=MOST_WHOLE, description="All that about this many people have.")] = None
@@ -554,24 +396,12 @@ FIELDS: Final = frozenset(
 class Money(BaseModel):
     """An epsilon and a delta, exact."""
 
-    model_config = example(epsilon="0.5", delta="0")
-
     epsilon: str
     delta: str
 
 
 class LedgerEntry(Money):
     """One line of the ledger."""
-
-    model_config = example(
-        number=2,
-        at="2030-01-01T12:00:00+00:00",
-        kind="spend",
-        epsilon="0.5",
-        delta="0",
-        what="gate: threshold 1000, cutoff 25, unit user",
-        of=None,
-    )
 
     number: int
     at: str
@@ -582,25 +412,6 @@ class LedgerEntry(Money):
 
 class BudgetStatement(BaseModel):
     """What was allowed, what was spent, what is left, and every entry."""
-
-    model_config = example(
-        dataset="visits",
-        budget={"epsilon": "2", "delta": "0"},
-        spent={"epsilon": "0", "delta": "0"},
-        given_back={"epsilon": "0", "delta": "0"},
-        remaining={"epsilon": "2", "delta": "0"},
-        entries=[
-            {
-                "number": 1,
-                "at": "2030-01-01T11:59:00+00:00",
-                "kind": "budget",
-                "epsilon": "2",
-                "delta": "0",
-                "what": "the budget at the start",
-                "of": None,
-            },
-        ],
-    )
 
     dataset: str
     budget: Money

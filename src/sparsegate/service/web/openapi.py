@@ -1,12 +1,13 @@
-"""The description of the service: OpenAPI, with an example for every request, every response and every problem.
+"""The description of the service: OpenAPI, made from the models, with a meaning and an example for every field.
 
-What fields mean, in the description of the service: a name means one thing, but for the objects named here.
-
-A field that says it in its model says it there. A test finds a field without a meaning, and a meaning without a field.
+What a field means, and an example of it, are in two tables, by its name: a name means one thing, but for the objects
+named there. A field that says what it means in its model says it there. A test finds a field without a meaning, and an
+entry without a field.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -96,13 +97,106 @@ MEANINGS: Final = {
 """By the name of a field, or of an object and its field."""
 
 
+EXAMPLES: Final[dict[str, Any]] = {
+    "above": True,
+    "added_at": "2030-01-01T12:00:00+00:00",
+    "asked": 3,
+    "at": "2030-01-01T12:00:03+00:00",
+    "because": None,
+    "by": "anna",
+    "changed": True,
+    "closed": False,
+    "closes": "above",
+    "confidence": 0.95,
+    "cost": "0.5",
+    "cursor": "2030-01-01T12:00:03+00:00_1_4",
+    "cutoff": 25,
+    "dataset": "visits",
+    "delay": 0.05,
+    "delta": "0",
+    "description": "Asked by the team that made it.",
+    "domain": ["/home", "/pay", "/cart"],
+    "epsilon": "0.5",
+    "error_bar": None,
+    "error_bar_all": None,
+    "estimate": 1870,
+    "expires_at": None,
+    "gate": "g-0123456789abcdef",
+    "gate_name": "Visits to the new page",
+    "given_back": "0",
+    "id": "g-0123456789abcdef",
+    "item": "page",
+    "kind": "spend",
+    "last_used_at": None,
+    "lost": 0,
+    "margin": 92.0,
+    "margin_all": 272.0,
+    "max_cell": 1000,
+    "most_above": 100,
+    "most_epsilon": "1",
+    "name": "anna",
+    "noise": "exponential",
+    "number": 4,
+    "of": None,
+    "opened_at": "2030-01-01T12:00:00+00:00",
+    "opened_by": "olga",
+    "positives": 1,
+    "queries": None,
+    "record": {"epsilon": "0.5", "delta": "0", "method": "subset", "ordered": False, "unit": "user", "count": 2},
+    "remaining": 24,
+    "reserved": "0.447625",
+    "revoked_at": None,
+    "role": "analyst",
+    "schema": "sparsegate/top/1",
+    "spent": "0.052375",
+    "standard_error": 59.0,
+    "threshold": 1000,
+    "token": "sg_" + "A" * 43,
+    "unit": "user",
+    "version": "0.1.0",
+    "warning": None,
+    "what": "gate: threshold 1000, cutoff 25, unit user",
+    "where": "country = 'DE'",
+    "AddToken.expires": "30d",
+    "AddToken.most_above": 100,
+    "AskRefresh.close_gates": True,
+    "AskTop.count": 2,
+    "CanAnswer.status": "ready",
+    "CurvePoint.epsilon": 0.5,
+    "DeclaredColumn.kind": "text",
+    "DeclaredColumn.name": "country",
+    "GatePreview.remaining": "1.5",
+    "GateView.name": "Visits to the new page",
+    "Health.status": "ok",
+    "OpenGate.name": "Visits to the new page",
+    "Quota.above": 3,
+    "Served.left_out": ["photo"],
+    "TopRow.item": "/home",
+}
+"""As ``MEANINGS``. Of what may be left out an example has what is named with its object here."""
+
+
 def explain(schemas: Mapping[str, Any]) -> None:
-    """Add the meaning of every field that does not say it itself."""
+    """Add the meaning of every field that does not say it itself, and an example of every object."""
     for name, schema in schemas.items():
-        for field, found in schema["properties"].items():
-            said = MEANINGS.get(f"{name}.{field}") or MEANINGS.get(field)
-            if "description" not in found and said:
-                found["description"] = said
+        for field, described in schema["properties"].items():
+            meaning = MEANINGS.get(f"{name}.{field}") or MEANINGS.get(field)
+            if "description" not in described and meaning:
+                described["description"] = meaning
+        schema.setdefault("examples", [_example(name, schemas)])
+
+
+def _example(name: str, schemas: Mapping[str, Any]) -> dict[str, Any]:
+    schema, example = schemas[name], {}
+    for field, described in schema["properties"].items():
+        value = EXAMPLES.get(f"{name}.{field}", EXAMPLES.get(field))
+        inner = re.search(r"#/components/schemas/(\w+)", str(described))
+        if inner:
+            value = _example(inner[1], schemas)
+            value = [value] if described.get("type") == "array" else value
+        if field in schema.get("required", ()) or f"{name}.{field}" in EXAMPLES:
+            example[field] = value
+    return example
 
 
 DESCRIPTION: Final = (

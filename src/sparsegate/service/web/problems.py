@@ -36,7 +36,7 @@ from sparsegate.service.web.models import FIELDS
 MEDIA_TYPE: Final = "application/problem+json"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Sort:
     """One sort of problem. ``says`` is its detail where nothing more is known, or must not be said."""
 
@@ -53,185 +53,137 @@ class Sort:
 
 
 MALFORMED: Final = Sort(
-    type="malformed",
-    status=400,
-    title="The request cannot be read",
-    says="the body is not JSON; send one JSON object in UTF-8",
+    "malformed", 400, "The request cannot be read", "the body is not JSON; send one JSON object in UTF-8"
 )
 KEY_MISSING: Final = Sort(
-    type="idempotency-key",
-    status=400,
-    title="The idempotency key is missing or wrong",
-    says="Idempotency-Key must be given: 1 to 200 printable ASCII characters, new for each request and the same when "
+    "idempotency-key",
+    400,
+    "The idempotency key is missing or wrong",
+    "Idempotency-Key must be given: 1 to 200 printable ASCII characters, new for each request and the same when "
     "it is sent again",
     constant=True,
 )
 UNAUTHENTICATED: Final = Sort(
-    type="unauthenticated",
-    status=401,
-    title="No token that is known",
+    "unauthenticated",
+    401,
+    "No token that is known",
+    "send `Authorization: Bearer sg_...` with a token from `sparsegate token add`",
     constant=True,
-    says="send `Authorization: Bearer sg_...` with a token from `sparsegate token add`",
 )
 BUDGET_EXCEEDED: Final = Sort(
-    type="budget-exceeded",
-    status=402,
-    title="The budget does not allow this",
-    says="epsilon 1 is more than the ledger of 'visits' has left; nothing was spent; ask for less",
+    "budget-exceeded",
+    402,
+    "The budget does not allow this",
+    "epsilon 1 is more than the ledger of 'visits' has left; nothing was spent; ask for less",
 )
 FORBIDDEN: Final = Sort(
-    type="forbidden",
-    status=403,
-    title="This token may not do that",
-    constant=True,
-    says="this needs a token with the role owner",
+    "forbidden", 403, "This token may not do that", "this needs a token with the role owner", constant=True
 )
 QUOTA_EXCEEDED: Final = Sort(
-    type="quota-exceeded",
-    status=403,
-    title="The quota of this token is used up",
-    says="this token may be given 20 ABOVE in all, and they are given, lost or on their way; nothing was spent",
+    "quota-exceeded",
+    403,
+    "The quota of this token is used up",
+    "this token may be given 20 ABOVE in all, and they are given, lost or on their way; nothing was spent",
 )
-NOT_FOUND: Final = Sort(type="not-found", status=404, title="Not found", says="there is nothing at this address")
+NOT_FOUND: Final = Sort("not-found", 404, "Not found", "there is nothing at this address")
 UNKNOWN_TOKEN: Final = Sort(
-    type="unknown-token",
-    status=404,
-    title="No such token",
+    "unknown-token",
+    404,
+    "No such token",
+    "there is no token of that name; list the tokens to see their names",
     constant=True,
-    says="there is no token of that name; list the tokens to see their names",
 )
-UNKNOWN_GATE: Final = Sort(
-    type="unknown-gate",
-    status=404,
-    title="No such gate",
-    constant=True,
-    says=str(UnknownGate()),
-)
+UNKNOWN_GATE: Final = Sort("unknown-gate", 404, "No such gate", str(UnknownGate()), constant=True)
 WRONG_METHOD: Final = Sort(
-    type="method-not-allowed",
-    status=405,
-    title="Method not allowed",
+    "method-not-allowed",
+    405,
+    "Method not allowed",
+    "this address does not take that method; see the header Allow",
     constant=True,
-    says="this address does not take that method; see the header Allow",
 )
 TOO_SLOW: Final = Sort(
-    type="too-slow",
-    status=408,
-    title="The request took too long to arrive",
+    "too-slow",
+    408,
+    "The request took too long to arrive",
+    "the body did not arrive in time; send it again",
     constant=True,
-    says="the body did not arrive in time; send it again",
 )
 GATE_CLOSED: Final = Sort(
-    type="gate-closed",
-    status=409,
-    title="The gate is closed",
-    says="this gate is closed: it was closed by hand; open another, which spends a new budget",
+    "gate-closed",
+    409,
+    "The gate is closed",
+    "this gate is closed: it was closed by hand; open another, which spends a new budget",
 )
-KEY_REUSED: Final = Sort(
-    type="key-reused",
-    status=409,
-    title="The idempotency key was used before",
-    constant=True,
-    says=str(KeyReused()),
-)
-TOO_LARGE: Final = Sort(
-    type="too-large",
-    status=413,
-    title="The request is too large",
-    constant=True,
-    says="a body may have 64 KiB at most",
-)
+KEY_REUSED: Final = Sort("key-reused", 409, "The idempotency key was used before", str(KeyReused()), constant=True)
+TOO_LARGE: Final = Sort("too-large", 413, "The request is too large", "a body may have 64 KiB at most", constant=True)
 NOT_JSON: Final = Sort(
-    type="unsupported-media-type",
-    status=415,
-    title="The body must be JSON",
+    "unsupported-media-type",
+    415,
+    "The body must be JSON",
+    "send the body as JSON, with Content-Type: application/json",
     constant=True,
-    says="send the body as JSON, with Content-Type: application/json",
 )
 WRONG_HOST: Final = Sort(
-    type="wrong-host",
-    status=421,
-    title="This service has another name",
+    "wrong-host",
+    421,
+    "This service has another name",
+    "the header Host must name this service; whoever runs it gives its names with --allowed-host",
     constant=True,
-    says="the header Host must name this service; whoever runs it gives its names with --allowed-host",
 )
-PARAMETER: Final = Sort(
-    type="parameter",
-    status=422,
-    title="A parameter breaks its rule",
-    says="cutoff must be at least 1",
-)
+PARAMETER: Final = Sort("parameter", 422, "A parameter breaks its rule", "cutoff must be at least 1")
 CONDITION: Final = Sort(
-    type="condition",
-    status=422,
-    title="The condition is refused",
-    says="where must name a declared column (character 1), got 'cuntry'; near it: country",
+    "condition",
+    422,
+    "The condition is refused",
+    "where must name a declared column (character 1), got 'cuntry'; near it: country",
 )
 TOO_MANY: Final = Sort(
-    type="too-many-requests",
-    status=429,
-    title="Too many requests",
-    constant=True,
-    says="too many requests came at once, or conditions that take long to read; nothing was spent; wait as long as the "
+    "too-many-requests",
+    429,
+    "Too many requests",
+    "too many requests came at once, or conditions that take long to read; nothing was spent; wait as long as the "
     "header Retry-After says",
-)
-GATE_BUSY: Final = Sort(
-    type="gate-busy",
-    status=429,
-    title="Too many questions wait at this gate",
     constant=True,
-    says=str(GateBusy()),
 )
+GATE_BUSY: Final = Sort("gate-busy", 429, "Too many questions wait at this gate", str(GateBusy()), constant=True)
 INTERNAL: Final = Sort(
-    type="internal",
-    status=500,
-    title="The service failed",
+    "internal",
+    500,
+    "The service failed",
+    "something went wrong that should not; whoever runs the service finds a line in its log",
     constant=True,
-    says="something went wrong that should not; whoever runs the service finds a line in its log",
 )
-OUTCOME_LOST: Final = Sort(
-    type="outcome-lost",
-    status=503,
-    title="The answer is lost",
-    constant=True,
-    says=str(OutcomeLost()),
-)
-REQUEST_LOST: Final = Sort(
-    type="request-lost",
-    status=503,
-    title="The request has no result",
-    constant=True,
-    says=str(RequestLost()),
-)
+OUTCOME_LOST: Final = Sort("outcome-lost", 503, "The answer is lost", str(OutcomeLost()), constant=True)
+REQUEST_LOST: Final = Sort("request-lost", 503, "The request has no result", str(RequestLost()), constant=True)
 NOT_READY: Final = Sort(
-    type="not-ready",
-    status=503,
-    title="The service is not ready",
+    "not-ready",
+    503,
+    "The service is not ready",
+    "the ledger, the data or the disk is not as it must be; whoever runs the service finds which in its log",
     constant=True,
-    says="the ledger, the data or the disk is not as it must be; whoever runs the service finds which in its log",
 )
 NO_ROOM: Final = Sort(
-    type="no-room",
-    status=503,
-    title="Too many connections",
+    "no-room",
+    503,
+    "Too many connections",
+    "there are as many connections as the service takes; nothing was spent; come again in a second",
     constant=True,
-    says="there are as many connections as the service takes; nothing was spent; come again in a second",
 )
 LEDGER_UNAVAILABLE: Final = Sort(
-    type="ledger-unavailable",
-    status=503,
-    title="The ledger cannot be used",
-    constant=True,
-    says="the record of what was spent cannot be read or written, so nothing is answered; whoever runs the service "
+    "ledger-unavailable",
+    503,
+    "The ledger cannot be used",
+    "the record of what was spent cannot be read or written, so nothing is answered; whoever runs the service "
     "finds the reason in its log",
+    constant=True,
 )
 DATA_UNAVAILABLE: Final = Sort(
-    type="data-unavailable",
-    status=503,
-    title="The data cannot be used",
-    constant=True,
-    says="the data has changed or cannot be read, so nothing is answered; whoever runs the service finds the reason in "
+    "data-unavailable",
+    503,
+    "The data cannot be used",
+    "the data has changed or cannot be read, so nothing is answered; whoever runs the service finds the reason in "
     "its log; the budget tells what was spent",
+    constant=True,
 )
 
 SORTS: Final[Mapping[type[SparsegateError], Sort]] = MappingProxyType(

@@ -22,19 +22,16 @@ There is no duration of any ask, and no number for a gate, a token or a conditio
 
 from __future__ import annotations
 
-import re
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 import anyio
-from starlette.types import Scope
 
 from sparsegate.errors import LedgerError, SparsegateError
 from sparsegate.service.keeper import Keeper
 from sparsegate.service.web.in_threads import ThreadedKeeper
-from sparsegate.service.web.middleware import LOG
+from sparsegate.service.web.middleware import LOG, RequestCounts
 from sparsegate.tables.release import installed_version
 
 KEPT_SECONDS: Final = 1.0
@@ -76,26 +73,16 @@ def _look(keeper: Keeper) -> str:
     return ""
 
 
-_ASK: Final = re.compile(r"/v1/gates/[^/]+/ask")
 MEDIA_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 _Family = tuple[str, str, str, Mapping[str, float]]
 
 
 class Metrics:
-    """Counts answers as they leave, and writes all numbers down."""
+    """Writes all numbers down."""
 
-    def __init__(self, service: Callable[[], ThreadedKeeper]) -> None:
-        self._service = service
-        self._requests: Counter[str] = Counter()
-        self._asks: Counter[str] = Counter({"answered": 0, "outcome-lost": 0})
-
-    def told(self, scope: Scope, status: int) -> None:
-        """An answer leaves. In the event loop: no lock."""
-        self._requests[f'status="{status}"'] += 1
-        if _ASK.fullmatch(scope["path"]) and scope["method"] == "POST":
-            reason = scope["state"].get("problem", f"status-{status}")
-            self._asks["answered" if status < 300 else reason] += 1
+    def __init__(self, service: Callable[[], ThreadedKeeper], counts: RequestCounts) -> None:
+        self._service, self._counts = service, counts
 
     def text(self) -> str:
         """All numbers. Reads the ledger."""
@@ -111,8 +98,8 @@ class Metrics:
         service = self._service()
         keeper = service.keeper
         yield "info", "gauge", "The version that runs.", {f'version="{installed_version()}"': 1}
-        yield "requests_total", "counter", "Requests, by status.", dict(self._requests)
-        asks = {f'outcome="{outcome}"': count for outcome, count in self._asks.items()}
+        yield "requests_total", "counter", "Requests, by status.", dict(self._counts.requests)
+        asks = {f'outcome="{outcome}"': count for outcome, count in self._counts.asks.items()}
         yield "asks_total", "counter", "Questions, by what the client was told.", asks
         waiting = {
             'at="gates"': service.queues.waiting,
