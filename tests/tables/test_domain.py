@@ -1,20 +1,26 @@
-"""The public candidates: which they are, and how those without a row are named."""
+"""The public candidates: which they are, from where, and how those without a row are named."""
 
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
+import pandas
+import polars
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.accounts import Noted
 from tests.tables.conftest import Maker, table
 
 from sparsegate.errors import ParameterError, TableError
-from sparsegate.tables.domain import BASE, Listed, Sized, public_domain
+from sparsegate.tables.domain import BASE, Listed, Sized, public_domain, read_labels, split_column
 from sparsegate.tables.engines.engine import open_engine
 from sparsegate.tables.labels import INTEGER, STRING
+from sparsegate.tables.top import top_items
 
 
 def labels(engine: Any, domain: Any) -> list[Any]:
@@ -72,17 +78,21 @@ def test_counts_that_change_under_our_hands_are_noticed() -> None:
         public_domain(engine, [1, 2], item="item", kind=INTEGER).absent(engine, taken(engine, [1]), [1])
 
 
-@pytest.mark.parametrize("name", ["pandas", "polars", "polars-lazy", "pyarrow", "duckdb"])
-def test_a_domain_may_live_in_any_engine(name: str) -> None:
-    public = {"page": ["b", "a", "a", None, "c"], "title": ["B", "A", "A", "N", "C"]}
+@pytest.mark.parametrize(
+    "domain", [["b", "a", "a", None], ("a", "b"), {"a", "b"}, {"a": 1, "b": 2}, "series", "tables"]
+)
+def test_a_domain_may_be_any_collection_series_or_table(domain: Any) -> None:
     engine = open_engine(table("duckdb", {"page": ["x"]}))
-    for native in (table(name, public), table(name, {"anything": public["page"]})):
-        assert labels(engine, public_domain(engine, native, item="page", kind=STRING)) == ["a", "b", "c"]
+    public = {"page": ["b", "a", None], "title": ["B", "A", "N"]}
+    for each in {
+        "series": [polars.Series(["a", "b", "b"]), pandas.Series(["b", "a"]), np.array(["a", "b"]), (x for x in "ab")],
+        "frames": [table(name, public) for name in ("pandas", "polars-lazy", "pyarrow", "duckdb")]
+        + [table("pyarrow", {"anything": ["b", "a", "a"]})],
+    }.get(domain if isinstance(domain, str) else "", [domain]):
+        assert labels(engine, public_domain(engine, each, item="page", kind=STRING)) == ["a", "b"]
 
 
 def test_a_table_of_the_same_connection_is_not_copied_out() -> None:
-    import duckdb
-
     connection = duckdb.connect()
     private, public = connection.sql("SELECT 'x' AS page"), connection.sql("SELECT 'p' || i AS page FROM range(9) t(i)")
     engine = open_engine(private)
@@ -90,25 +100,6 @@ def test_a_table_of_the_same_connection_is_not_copied_out() -> None:
     with engine:
         assert len(labels(engine, public_domain(engine, public, item="page", kind=STRING))) == 9
     assert connection.sql("SELECT count(*) FROM duckdb_tables()").fetchall() == [(0,)]
-
-
-@pytest.mark.parametrize(
-    "domain",
-    [["b", "a", "a", None], ("a", "b"), {"a", "b"}, np.array(["a", "b"]), {"a": 1, "b": 2}, (x for x in "ab")],
-    ids=["list", "tuple", "set", "array", "mapping", "generator"],
-)
-def test_a_domain_may_be_any_collection(domain: Any) -> None:
-    engine = open_engine(table("pyarrow", {"page": ["x"]}))
-    assert labels(engine, public_domain(engine, domain, item="page", kind=STRING)) == ["a", "b"]
-
-
-def test_a_series_is_a_domain() -> None:
-    import pandas
-    import polars
-
-    engine = open_engine(table("polars", {"page": [1]}))
-    for series in (polars.Series([3, 1, 1]), pandas.Series([1, 3])):
-        assert labels(engine, public_domain(engine, series, item="page", kind=INTEGER)) == [1, 3]
 
 
 def test_numbers_from_zero_are_a_size() -> None:
@@ -151,15 +142,6 @@ def test_candidates_without_rows_are_equally_likely() -> None:
 LEAST, MOST = -(2**63), 2**63 - 1
 
 
-@pytest.mark.parametrize("engine", ["pandas", "polars", "polars-lazy", "pyarrow", "duckdb"])
-def test_rows_are_restricted_to_the_candidates_and_keep_their_columns(engine: str) -> None:
-    native = table(engine, {"item": [LEAST, -1, 3, 3, 4, MOST], "user": [1, 2, 3, 4, 5, 6]})
-    with open_engine(native) as opened:
-        domain = public_domain(opened, [3, MOST, -1, 9], item="item", kind=INTEGER)
-        found = opened.rows(domain.restrict(opened.select({"item": "item", "user": "user"})).select("item", "user"))
-    assert sorted(found) == [(-1, 2), (3, 3), (3, 4), (MOST, 6)]
-
-
 @pytest.mark.parametrize(
     ("listed", "sieved"),
     [
@@ -175,8 +157,6 @@ def test_rows_are_restricted_to_the_candidates_and_keep_their_columns(engine: st
 @pytest.mark.parametrize("repeated", [1, 2])
 def test_duckdb_finds_the_candidates_among_rows_by_their_bits(listed: list[int], sieved: bool, repeated: int) -> None:
     """Whatever the rows hold: a bit that is not there must not be looked up."""
-    import duckdb
-
     rows = [LEAST, LEAST + 1, -4, *listed, 8, 63, 10**6 - 1, MOST - 1, MOST]
     connection = duckdb.connect()
     public = connection.sql("SELECT unnest($listed)::BIGINT AS item", params={"listed": listed * repeated})
@@ -187,3 +167,77 @@ def test_duckdb_finds_the_candidates_among_rows_by_their_bits(listed: list[int],
         assert sorted(label for (label,) in engine.rows(domain.frame)) == listed
         found = [item for (item,) in engine.rows(domain.restrict(engine.select({"item": "item"})))]
         assert sorted(found) == sorted(item for item in rows if item in set(listed))
+
+
+# Files
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The labels 1, 2 and 3 in files of every kind; the working directory."""
+    monkeypatch.chdir(tmp_path)
+    Path("one.csv").write_text("anything\n3\n1\n\n2\n")
+    Path("two.csv").write_text("page,title\n1,a\n2,b\n3,c\n2,b\n")
+    Path("lines.txt").write_text("1\n2\n3\n")
+    Path("odd:name.csv").write_text("page\n1\n2\n3\n")
+    duckdb.sql("SELECT range AS page, 'x' AS other FROM range(1, 4)").write_parquet("typed.parquet")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "domain",
+    ["one.csv", "two.csv", "two.csv:page", "lines.txt", "odd:name.csv", "typed.parquet", "typed.parquet:page"],
+)
+def test_labels_become_what_the_items_are(folder: Path, domain: str) -> None:
+    assert sorted(set(read_labels(Path(domain), item="page", whole=True))) == [1, 2, 3]
+    assert sorted(set(read_labels(Path(domain), item="page", whole=False))) == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize("label", ["1.7", "1e3", "0x10", "1_000", "9223372036854775808"])
+def test_a_label_that_is_no_whole_number_is_not_made_one(folder: Path, label: str) -> None:
+    Path("odd.csv").write_text(f"page\n1\n{label}\n")
+    with pytest.raises(ParameterError) as refused:
+        read_labels(Path("odd.csv"), item="page", whole=True)
+    assert refused.value.parameter == "domain"
+    assert read_labels(Path("odd.csv"), item="page", whole=False) == ["1", label]
+
+
+def test_signs_and_spaces_are_part_of_a_whole_number(folder: Path) -> None:
+    Path("odd.csv").write_text("page\n-1\n +2\n007 \n")
+    assert read_labels(Path("odd.csv"), item="page", whole=True) == [-1, 2, 7]
+
+
+@pytest.mark.parametrize("domain", ["missing.csv", "two.csv:pge", "two.csv:title", "base.duckdb", ".", "empty.csv"])
+def test_a_file_that_gives_no_candidates_is_refused_and_nothing_is_charged(folder: Path, domain: str) -> None:
+    duckdb.connect("base.duckdb").close()
+    Path("empty.csv").write_text("page\n")
+    native, account = table("duckdb", {"page": [1], "visitor": [1]}), Noted(refuses=AssertionError("charged"))
+    with pytest.raises(ParameterError) as refused:
+        top_items(native, item="page", user="visitor", count=1, epsilon=1, domain=Path(domain), ledger=account)
+    assert refused.value.parameter == "domain"
+
+
+def test_a_colon_in_the_name_of_a_file_that_is_there_is_part_of_the_name(folder: Path) -> None:
+    assert split_column("odd:name.csv") == ("odd:name.csv", "")
+    assert split_column("odd:name.csv:page") == ("odd:name.csv", "page")
+
+
+@pytest.mark.parametrize("name", ["latin.csv", "latin.txt", "wide.csv"])
+@pytest.mark.parametrize("data", [None, "visits.csv"], ids=["table", "file"])
+def test_a_public_file_that_is_not_utf8_is_to_be_saved_so(tmp_path: Path, name: str, data: str | None) -> None:
+    """``encoding`` is that of the data, and would not help."""
+    text = "page\n/home\ncafé\n"
+    (tmp_path / name).write_bytes(text.encode("utf-16" if "wide" in name else "latin-1"))
+    (tmp_path / "visits.csv").write_text("page,visitor\n/home,1\n")
+    source = polars.DataFrame({"page": ["/home"], "visitor": [1]}) if data is None else tmp_path / data
+    with pytest.raises((ParameterError, TableError), match="is not UTF-8 text[:;] save it in UTF-8"):
+        top_items(source, item="page", user="visitor", count=1, epsilon=1, domain=tmp_path / name)
+
+
+def test_a_column_of_an_odd_file_may_be_named_and_only_then(tmp_path: Path) -> None:
+    """Without a name the first line may be a label, which would be lost."""
+    path = tmp_path / "odd.csv"
+    path.write_text("2019,,x,x\n/home,1,2,3\n")
+    assert read_labels(Path(f"{path}:2019"), item="page", whole=False) == ["/home"]
+    with pytest.raises(ParameterError, match="must hold its column names"):
+        read_labels(path, item="2019", whole=False)

@@ -8,14 +8,12 @@ Only a histogram (score, how many items have it) leaves the engine before the dr
 so a mechanism picks a group and a uniform rank in it; the rank becomes a name by counting through the group's labels in
 their order. The order of labels is a function of the labels alone: equal seeds name equal items in every engine.
 
-Noisy counts of the items that were selected.
-
-Each count gets fresh discrete Laplace noise of scale L / eps3, where L is the most that one person can move the counts
-of all c selected items together: 1 where a person is a row, which is of one item; otherwise c, or the most candidates a
-person can have where that is bounded below c; of clipped sums as many times what one person moves one of them.
-*Theorem* (Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden, Sundararajan 2009): for any fixed items this is
-eps3-differentially private, and so the selection and the answers together are (epsilon + eps3, delta)-DP by
-composition. Noise that took part in the selection is not used again.
+**Noisy counts** of the items that were selected. Each gets fresh discrete Laplace noise of scale L / eps3, where L is
+the most that one person can move the counts of all c selected items together: 1 where a person is a row, which is of
+one item; otherwise c, or the most candidates a person can have where that is bounded below c; of clipped sums as many
+times what one person moves one of them. *Theorem* (Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden,
+Sundararajan 2009): for any fixed items this is eps3-differentially private, and so the selection and the answers
+together are (epsilon + eps3, delta)-DP by composition. Noise that took part in the selection is not used again.
 """
 
 from __future__ import annotations
@@ -41,20 +39,18 @@ Pick: TypeAlias = tuple[int, int]
 class Counted:
     """What a table says about items: ``counts`` are rows (item, score), no score 0, kept in the engine.
 
-    ``histogram`` holds how many items have each score, by rising score. Both are private. ``label`` are the columns
-    that name an item, and by which items of one score are ordered.
+    ``histogram`` holds how many items have each score, by rising score. Both are private.
     """
 
     counts: Frame
     histogram: Mapping[int, int]
-    label: tuple[str, ...] = ("item",)
 
     @classmethod
-    def of(cls, engine: Engine, counts: Frame, label: tuple[str, ...] = ("item",)) -> Counted:
+    def of(cls, engine: Engine, counts: Frame) -> Counted:
         """Compute the counts, once, and their histogram."""
         kept = engine.keep(counts)
         sizes = engine.rows(kept.group("score", items="count(*)"))
-        return cls(counts=kept, histogram={int(score): int(items) for score, items in sorted(sizes)}, label=label)
+        return cls(counts=kept, histogram={int(score): int(items) for score, items in sorted(sizes)})
 
     @property
     def total(self) -> int:
@@ -108,17 +104,15 @@ def cut_users(engine: Engine, rows: Frame, most: int, told_by: Frame | None = No
 
 
 def name_picks(engine: Engine, counted: Counted, domain: Domain | None, picks: Sequence[Pick]) -> list[Any]:
-    """The labels of the picked members, in the order of the picks; a tuple where several columns are the label."""
+    """The labels of the picked members, in the order of the picks."""
     names: dict[Pick, Any] = {}
     if absent := [rank for score, rank in picks if score == 0]:
         assert domain is not None
-        for rank, label in zip(absent, domain.absent(engine, counted.counts, absent), strict=True):
-            names[0, rank] = label
+        labels = domain.absent(engine, counted.counts, absent)
+        names = {(0, rank): label for rank, label in zip(absent, labels, strict=True)}
     present = [pick for pick in picks if pick[0] != 0]
-    alone = [score for score, _ in present if counted.histogram[score] == 1]
-    among = [pick for pick in present if counted.histogram[pick[0]] > 1]
-    for named in (_alone(engine, counted, alone), _among(engine, counted, among)):
-        names |= named
+    names |= _alone(engine, counted, [score for score, _ in present if counted.histogram[score] == 1])
+    names |= _among(engine, counted, [pick for pick in present if counted.histogram[pick[0]] > 1])
     if len(names) != len(picks):
         raise TableError(CHANGED)
     return [names[pick] for pick in picks]
@@ -128,10 +122,10 @@ def _alone(engine: Engine, counted: Counted, scores: Sequence[int]) -> dict[Pick
     """The items that have their score to themselves, as the leaders do: nothing needs to be put in order."""
     if not scores:
         return {}
-    rows = engine.rows(engine.among(counted.counts, "score", sorted(scores)).select("score", *counted.label))
+    rows = engine.rows(engine.among(counted.counts, "score", sorted(scores)).select("score", "item"))
     if len(rows) != len(scores):
         raise TableError(CHANGED)
-    return {(int(score), 0): _label(parts) for score, *parts in rows}
+    return {(int(score), 0): label for score, label in rows}
 
 
 def _among(engine: Engine, counted: Counted, picks: Sequence[Pick]) -> dict[Pick, Any]:
@@ -144,13 +138,9 @@ def _among(engine: Engine, counted: Counted, picks: Sequence[Pick]) -> dict[Pick
         starts[score] = before
         before += counted.histogram[score]
     places = {starts[score] + rank: (score, rank) for score, rank in picks}
-    chosen = engine.numbered(engine.among(counted.counts, "score", scores), "score", *counted.label)
-    rows = engine.rows(engine.among(chosen, "index", sorted(places)).select("index", "score", *counted.label))
-    return {places[place]: _label(parts) for place, score, *parts in rows if places[place][0] == score}
-
-
-def _label(parts: Sequence[Any]) -> Any:
-    return parts[0] if len(parts) == 1 else tuple(parts)
+    chosen = engine.numbered(engine.among(counted.counts, "score", scores), "score", "item")
+    rows = engine.rows(engine.among(chosen, "index", sorted(places)).select("index", "score", "item"))
+    return {places[place]: label for place, score, label in rows if places[place][0] == score}
 
 
 def answer_scale(

@@ -11,10 +11,9 @@ of candidates with a score), and a rank drawn for that group is turned into a na
 
 The rank is drawn uniformly before, so every candidate without a score is equally likely, whatever order is used.
 
-Public candidates from a file: ``pages.csv``, or ``pages.csv:path`` where a column must be named.
-
-The file is read like the owner's own (see ``tables.workspace``), and its labels become what the items of the table are,
-whole numbers or strings, by a rule that looks at types alone. The file is public, so an error may name its columns.
+Candidates may be in a file: ``pages.csv``, or ``pages.csv:path`` where a column must be named. It is read like the
+owner's own (see ``tables.workspace``), and its labels become what the items of the table are, whole numbers or strings,
+by a rule that looks at types alone. The file is public, so an error may name its columns.
 """
 
 from __future__ import annotations
@@ -161,7 +160,7 @@ def public_domain(engine: Engine, domain: Any, *, item: str, kind: LabelKind) ->
     domain = _public(domain, item, kind)
     if isinstance(domain, Sized):
         return domain
-    other, given = _public_table(domain), None
+    other, given = open_engine(domain) if is_table(domain) else None, None
     if other is not None and engine.joins(other) and (found := _found(other, item))[1] is kind:
         listed = engine.candidates(found[0])
     else:
@@ -177,7 +176,7 @@ def public_labels(domain: Any, *, item: str, kind: LabelKind) -> Sized | list[Ce
     domain = _public(domain, item, kind)
     if isinstance(domain, Sized):
         return domain
-    cells = sorted(_cells(domain, _public_table(domain), item, kind))
+    cells = sorted(_cells(domain, open_engine(domain) if is_table(domain) else None, item, kind))
     texts = list(map(str, cells)) if kind is STRING else []
     _warn(len(cells), sum(text != text.strip() for text in texts), sum(bool(re.search(_POINTED, t)) for t in texts))
     return cells
@@ -189,21 +188,12 @@ def _public(domain: Any, item: str, kind: LabelKind) -> Any:
     if isinstance(domain, bool | str | bytes) or domain is None:
         raise ParameterError("domain", EXPLAINED[0], domain, EXPLAINED[1])
     if isinstance(domain, os.PathLike):
-        return _labels_in_file(domain, item, kind)
+        return read_labels(domain, item=item, whole=kind is INTEGER)
     if isinstance(domain, int | np.integer):
         return _sized(int(domain), kind)
     if isinstance(domain, range) and domain.start == 0 and domain.step == 1 and kind is INTEGER and domain:
         return _sized(len(domain), kind)
     return domain
-
-
-def _labels_in_file(domain: os.PathLike[str], item: str, kind: LabelKind) -> list[Any]:
-
-    try:
-        return read_labels(domain, item=item, whole=kind is INTEGER)
-    except TableError as error:
-        rule = f"must be a public file that can be read: {error}"
-    raise ParameterError("domain", rule, os.fspath(domain))
 
 
 def _sized(size: int, kind: LabelKind) -> Sized | range:
@@ -226,11 +216,6 @@ def _found(other: Engine, item: str) -> tuple[Frame, LabelKind]:
     check_columns(other.names, [column])
     kind = label_kind(other.types[column], column)
     return as_labels(other, other.select({"item": column}).drop_nulls(), kind), kind
-
-
-def _public_table(domain: Any) -> Engine | None:
-    """The engine of a domain that is a dataframe or a series; None for a plain collection."""
-    return open_engine(domain) if is_table(domain) else None
 
 
 def _cells(domain: Any, other: Engine | None, item: str, kind: LabelKind) -> dict[Cell, Any]:
@@ -284,11 +269,15 @@ def whole_labels(domain: Any) -> bool:
 
 
 def read_labels(domain: os.PathLike[str], *, item: str, whole: bool, parameter: str = "domain") -> list[Any]:
-    """The labels in a file, in its order, as whole numbers or as strings; errors name the ``parameter``."""
-    with Workspace(ordered=True) as workspace, quiet(f"the {parameter} cannot be read"):
-        kind = "BIGINT" if whole else "VARCHAR"
-        labels = file_labels(workspace, os.fspath(domain), item=item, kind=kind, parameter=parameter)
-        return [label for (label,) in labels.fetchall()]
+    """The labels in a public file, in its order, as whole numbers or as strings; errors name the ``parameter``."""
+    kind = "BIGINT" if whole else "VARCHAR"
+    try:
+        with Workspace(ordered=True) as workspace, quiet(f"the {parameter} cannot be read"):
+            labels = file_labels(workspace, os.fspath(domain), item=item, kind=kind, parameter=parameter)
+            return [label for (label,) in labels.fetchall()]
+    except TableError as error:
+        rule = f"must be a public file that can be read: {error}"
+    raise ParameterError(parameter, rule, os.fspath(domain))
 
 
 def file_labels(
@@ -309,9 +298,8 @@ def file_labels(
     if column not in there:
         hint = f"write {file}:COLUMN with one of {', '.join(there[:9])}"
         raise ParameterError(parameter, f"must name a column of {file}", column, hint)
-    converted = (
-        whole_numbers("held", kind) if kind.endswith("INT") or kind == "INTEGER" else f"TRY_CAST(held AS {kind})"
-    )
+    whole = kind.endswith("INT") or kind == "INTEGER"
+    converted = whole_numbers("held", kind) if whole else f"TRY_CAST(held AS {kind})"
     held = public.select(f"{identifier(column)} AS held, {converted} AS label").filter("held IS NOT NULL")
     with _domain_file_public(), workspace.explained(workspace.files, workspace.kind), quiet(f"{file} cannot be read"):
         ((lost,),) = held.aggregate("count(*) - count(label)").fetchall()

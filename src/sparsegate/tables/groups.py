@@ -44,7 +44,7 @@ import numpy as np
 
 from sparsegate.conditions import Kind
 from sparsegate.conditions.tree import Apply, CaseWhen, Cast, Coalesce, Literal, Node
-from sparsegate.errors import ParameterError, TableError
+from sparsegate.errors import ParameterError
 from sparsegate.tables.columns import MOST_LABEL
 from sparsegate.tables.domain import read_labels
 from sparsegate.tables.labels import INTEGER, STRING, LabelKind
@@ -177,7 +177,7 @@ def public_groups(groups: Any, per: str, kind: LabelKind) -> dict[Any, Hashable]
     ({'3': 3, 'x': 'x', 'true': True}, {3: 3, 7: 7, 8: 8, 9: 9})
     """
     if isinstance(groups, os.PathLike):
-        groups = _labels_in_file(groups, per)
+        groups = read_labels(groups, item=per, whole=False, parameter="groups")
     if isinstance(groups, str):
         parts = [part.strip() for part in groups.split(",")]
         if not all(parts):
@@ -217,14 +217,6 @@ def _whole(text: int | str) -> int:
     if re.fullmatch(r"0|-?[1-9]\d{0,18}", str(text), re.ASCII) and -MOST_LABEL <= int(text) <= MOST_LABEL:
         return int(text)
     raise ParameterError("groups", "must be whole numbers, as the column has", text, "convert one of the two")
-
-
-def _labels_in_file(groups: os.PathLike[str], per: str) -> list[Any]:
-    try:
-        return read_labels(groups, item=per, whole=False, parameter="groups")
-    except TableError as error:
-        rule = f"must be a public file that can be read: {error}"
-    raise ParameterError("groups", rule, os.fspath(groups))
 
 
 def _expanded(text: str) -> list[str]:
