@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -12,25 +13,14 @@ from sparsegate.errors import ParameterError
 from sparsegate.gates.approximate import approximate_epsilon
 from sparsegate.gates.variants import VARIANTS, Scales
 from sparsegate.paper import DEFAULT_METHODS, METHODS
-from sparsegate.paper.methods import method
 
 C, EPSILON = 50, 0.1
 
 
 def test_the_default_methods_are_those_of_the_two_comparisons() -> None:
-    assert DEFAULT_METHODS == (
-        "svt-dpbook",
-        "svt-s-1:1",
-        "svt-s-1:3",
-        "svt-s-1:c",
-        "svt-s-1:c23",
-        "svt-retr-1d",
-        "svt-retr-2d",
-        "svt-retr-3d",
-        "svt-retr-4d",
-        "svt-retr-5d",
-        "em",
-    )
+    interactive = ["svt-dpbook", "svt-s-1:1", "svt-s-1:3", "svt-s-1:c", "svt-s-1:c23"]
+    assert (*interactive, *(f"svt-retr-{k}d" for k in range(1, 6)), "em") == DEFAULT_METHODS
+    assert [key for key in DEFAULT_METHODS if METHODS[key].interactive] == interactive
 
 
 @pytest.mark.parametrize(
@@ -79,8 +69,6 @@ def test_a_threshold_that_is_off_is_off_by_its_factor_and_has_the_noise_of_the_o
     assert noise == right.noise(count=C, epsilon=EPSILON)
     assert (off.raised(100.0, noise), right.raised(100.0, noise)) == (100 * factor, 100)
     assert off.law(count=C, epsilon=EPSILON) != replace(off, threshold_factor=1).law(count=C, epsilon=EPSILON)
-    with pytest.raises(ParameterError, match=r"^threshold_factor must be positive"):
-        replace(off, threshold_factor=0)
 
 
 @pytest.mark.parametrize("key", METHODS)
@@ -99,28 +87,20 @@ def test_a_gate_with_a_delta_is_private_with_it_and_has_less_noise_than_without(
     assert gate.query < pure.query / 1.4
 
 
-@pytest.mark.parametrize("key", ["two-sided", "hardt-rothblum-2010"])
-def test_a_row_that_does_not_select_is_refused(key: str) -> None:
-    with pytest.raises(ParameterError, match=r"^row must compare"):
-        replace(METHODS["svt-s-1:1"], row=VARIANTS[key])
-
-
-@pytest.mark.parametrize("key", ["svt-dpbook", "svt-exponential", "alg-5"])
-@pytest.mark.parametrize("change", [{"passes": 2}, {"raise_by": 1}])
-def test_only_laplace_noise_against_one_threshold_is_traversed_again(key: str, change: dict[str, int]) -> None:
-    with pytest.raises(ParameterError, match=r"^row must have Laplace noise and draw"):
+@pytest.mark.parametrize(
+    ("key", "change", "parameter"),
+    [
+        ("svt-s-1:1", {"row": VARIANTS["two-sided"]}, "row"),
+        ("svt-s-1:1", {"row": VARIANTS["hardt-rothblum-2010"]}, "row"),
+        *((key, {"passes": 2}, "row") for key in ("svt-dpbook", "svt-exponential", "alg-5")),
+        *((key, {"raise_by": 1}, "row") for key in ("svt-dpbook", "svt-exponential", "alg-5")),
+        ("svt-s-1:1", {"passes": 0}, "passes"),
+        ("svt-s-1:1", {"threshold_factor": 0}, "threshold_factor"),
+        ("alg-6", {"at_true_epsilon": True}, "at_true_epsilon"),
+        ("alg-4", {"delta": 1e-6}, "delta"),
+    ],
+)
+def test_a_method_that_nobody_can_simulate_is_refused(key: str, change: dict[str, Any], parameter: str) -> None:
+    with pytest.raises(ParameterError) as refused:
         replace(METHODS[key], **change)
-
-
-@pytest.mark.parametrize(("key", "change"), [("alg-6", {"at_true_epsilon": True}), ("alg-4", {"delta": 1e-6})])
-def test_a_row_has_no_epsilon_or_delta_that_nobody_knows(key: str, change: dict[str, float]) -> None:
-    with pytest.raises(ParameterError, match=rf"^{next(iter(change))} must be .*got"):
-        replace(METHODS[key], **change)
-
-
-def test_an_unknown_key_is_refused_with_the_keys() -> None:
-    with pytest.raises(
-        ParameterError,
-        match=r"^method must be the key of a method, got 'svt'; .*see `sparsegate methods`$",
-    ):
-        method("svt")
+    assert refused.value.parameter == parameter

@@ -62,23 +62,17 @@ def test_a_cap_on_passes_is_one_of_all_retraversals_and_of_nothing_else(passes: 
 
 
 @pytest.mark.parametrize(
-    ("texts", "rule"),
+    "texts",
     [
-        (["order=shuffled"], "must set one of zipf-total, raise-unit, passes, ser"),
-        (["passes"], "must set passes to one of unlimited, 100 or a whole number"),
-        (["passes=0"], "must set passes to one of unlimited"),
-        (["passes=1.5"], "must set passes to one of unlimited"),
-        (["zipf-total=nan"], "or a number from 1 to 1e12"),
-        (["zipf-total=-1"], "or a number from 1 to 1e12"),
-        (["ser=medians"], "must set ser to one of means, totals"),
-        (["passes=1", "passes=2"], "must set passes once"),
+        *(["order=shuffled"], ["passes"], ["passes=0"], ["passes=1.5"], ["passes=1000001"], ["ser=medians"]),
+        *(["zipf-total=nan"], ["zipf-total=-1"], ["zipf-total=2e12"], ["passes=1", "passes=2"]),
     ],
 )
-def test_what_is_no_reading_is_refused(texts: list[str], rule: str) -> None:
-    with pytest.raises(ParameterError, match=rule):
+def test_what_is_no_reading_is_refused(texts: list[str]) -> None:
+    with pytest.raises(ParameterError, match="^reading must set "):
         PaperReading.parse(texts)
 
 
 def test_every_switch_says_what_is_open_and_none_is_without_a_field() -> None:
     assert [switch.field for switch in SWITCHES.values()] == [field.name for field in fields(PaperReading)]
-    assert all(switch.question.endswith(".") and len(switch.settings) > 1 for switch in SWITCHES.values())
+    assert all(switch.question.endswith(".") and len(switch.settings) == 2 for switch in SWITCHES.values())

@@ -98,16 +98,13 @@ def test_cases_are_kept_only_where_the_files_cannot_change(
     assert method("kept").kept is kept
 
 
-def test_other_files_are_another_version(site: Path) -> None:
+def test_other_files_are_another_version_and_one_of_its_own_is_what_counts(site: Path) -> None:
     about = lay(site, "changed-one", {"changed": "changed_one:first"}, {"changed_one.py": SELECTS})
     seen = set()
     for digest in "12":
         (about / "RECORD").write_text(f"changed_one.py,sha256={digest},5\n", encoding="utf-8")
         seen.add(method("changed").law(count=1, epsilon=1))
     assert len(seen) == 2
-
-
-def test_a_version_of_its_own_is_what_counts(site: Path) -> None:
     lay(site, "own-one", {"own": "own_one:first"}, {"own_one.py": SELECTS + "first.version = 7\n"})
     assert (method("own").version, method("own").kept) == ("7", True)
 
@@ -131,19 +128,11 @@ def test_a_broken_package_is_named_and_harms_no_other_method(site: Path, target:
     assert str(caught.value).startswith(said)
 
 
-def test_two_packages_with_one_key_are_refused(site: Path) -> None:
+def test_a_key_is_of_one_package_and_never_one_of_ours(site: Path) -> None:
     for name in ("here", "there"):
-        lay(site, name, {"twice": f"{name}:first"}, {f"{name}.py": SELECTS})
+        lay(site, name, {"twice": f"{name}:first", "em": f"{name}:first"}, {f"{name}.py": SELECTS})
     with pytest.raises(ParameterError, match=r"must be of one package, and here 1.0 and there 1.0 both have it"):
         method("twice")
-
-
-def test_the_key_of_one_of_ours_stays_ours(site: Path) -> None:
-    lay(site, "rival", {"em": "rival:first"}, {"rival.py": SELECTS})
     assert methods_of(["em"])[0].title == "EM"
-
-
-def test_an_unknown_key_is_refused_with_what_is_installed(site: Path) -> None:
-    lay(site, "known", {"known": "known:first"}, {"known.py": SELECTS})
-    with pytest.raises(ParameterError, match=r"^method must be the key of a method, .*; did you mean 'known'\?"):
-        method("unknown")
+    with pytest.raises(ParameterError, match=r"^method must be the key of a method, .*; did you mean 'twice'\?"):
+        method("twicc")

@@ -1,0 +1,339 @@
+"""Methods of one's own: what is one, how it is called, what it may return, and when its cases are kept."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from itertools import count as count_on
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from tests.support.goodness import FALSE_ALARM
+
+from sparsegate.errors import ParameterError
+from sparsegate.paper import Ladder, Progress, SuppliedMethod, measure, run, simulate, simulation
+from sparsegate.paper.findings import load_findings
+from sparsegate.paper.methods import methods_of
+from sparsegate.paper.report import method_table
+from sparsegate.paper.workers import WorkerPool
+
+Array = Any
+Generator = np.random.Generator
+GRID = {"datasets": ["zipf"], "counts": [5], "runs": 3}
+SCORES = np.repeat([90.0, 70, 60, 50, 40, 10], [2, 3, 1, 4, 5, 40])
+CASE: dict[str, Any] = {"count": 3, "epsilon": 0.1, "runs": 2, "rng": 1}
+
+
+def peeled(scores: Array, count: int, epsilon: float, rng: Generator) -> Array:
+    """EM by Gumbel noise."""
+    return (scores + rng.gumbel(0, count / epsilon, scores.size)).argsort()[-count:]
+
+
+def first(scores: Array, count: int, epsilon: float, rng: Generator) -> Array:
+    return range(count)
+
+
+@dataclass
+class Louder:
+    """EM at ``times`` its noise. Equal ones are equal, so that it has no hash."""
+
+    times: float = 1.0
+    title = "Louder"
+    version = 3
+
+    def select(self, scores: Array, count: int, epsilon: float, rng: Generator) -> Array:
+        return peeled(scores, count, epsilon / self.times, rng)
+
+
+class PeeledGroups:
+    """EM on groups: each item on its own, named by its group."""
+
+    def select_grouped(self, values: Array, sizes: Array, count: int, epsilon: float, rng: Generator) -> Array:
+        groups = np.repeat(np.arange(values.size), sizes)
+        return groups[peeled(np.repeat(values, sizes), count, epsilon, rng)]
+
+
+def numbers(**options: Any) -> list[dict[str, Any]]:
+    return run(**GRID | options).to_arrow().drop_columns(["seconds"]).to_pylist()
+
+
+@pytest.mark.parametrize(("way", "same"), [(peeled, True), (PeeledGroups(), True), (Louder(1.2), False)])
+def test_em_given_as_somebody_elses_has_its_law_and_a_fifth_more_noise_is_seen(way: object, same: bool) -> None:
+    tables = []
+    for chosen, seed in ((way, 1), ("em", 2)):
+        rungs = simulate(chosen, SCORES, count=6, epsilon=0.5, runs=2000, rng=seed)
+        missed = measure(SCORES, rungs, count=6).fnr * 6
+        tables.append(np.bincount(missed.round().astype(int), minlength=7))
+    both = np.array(tables)
+    assert (stats.chi2_contingency(both[:, both.sum(axis=0) > 0]).pvalue > FALSE_ALARM) == same
+
+
+def test_items_come_in_random_order() -> None:
+    """Who takes the first c, unseen, is as wrong as chance: c (n - c) / n of c are missed in the mean."""
+    ladder = Ladder.of(np.arange(20.0))
+    missed = measure(ladder, simulate(first, ladder, count=5, epsilon=1, runs=4000, rng=3), count=5).fnr
+    z = (missed.mean() - 0.75) / (missed.std() / np.sqrt(missed.size))
+    assert abs(z) < stats.norm.isf(FALSE_ALARM / 2)
+
+
+def test_what_a_method_does_to_what_it_is_given_harms_nobody() -> None:
+    def spoils(scores: Array, count: int, epsilon: float, rng: Generator) -> Array:
+        best = scores.argsort()[-count:]
+        scores[:] = -1
+        rng.bit_generator.state = np.random.default_rng(0).bit_generator.state
+        return best
+
+    class SpoilsGroups:
+        def select_grouped(self, values: Array, sizes: Array, count: int, epsilon: float, rng: Generator) -> Array:
+            best = np.repeat(np.arange(values.size), sizes)[:count]
+            values[:], sizes[:] = -1, 99
+            return best
+
+    for way in (spoils, SpoilsGroups()):
+        assert measure(SCORES, simulate(way, SCORES, **CASE), count=3).fnr.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        [3, 1],
+        {3, 1},
+        np.array([3, 1], dtype=np.uint8),
+        iter([3, 1]),
+        range(1, 4, 2),
+        {3: "a", 1: "b"}.keys(),
+        np.array([3, 1], dtype=object),
+        np.ma.array([3, 1], mask=True),
+    ],
+)
+def test_indices_may_come_in_any_flat_form_and_be_fewer_than_c(returned: Array) -> None:
+    rungs = simulate(lambda scores, count, epsilon, rng: returned, [5] * 5, **CASE | {"runs": 1})
+    assert rungs.tolist() == [[0, 0, -1]]
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        ([0, 1, 2, 3], "must return at most 3 indices, got '4 or more'"),
+        (count_on(), "must return at most 3 indices, got '4 or more'"),
+        ([2, 2], "must return each index once, or a group as often as it has items, got 2"),
+        ([0, 55], "must return indices from 0 to 54, got 55"),
+        ([0, -1], "must return indices from 0 to 54, got -1"),
+        (np.array([2**64 - 1], dtype=np.uint64), f"must return indices from 0 to 54, got {2**64 - 1}"),
+        ([float("nan"), 1], "must return whole numbers, got [nan, 1.0]"),
+        (np.full(55, True), "must return whole numbers: a mask becomes indices by numpy's flatnonzero, got [True, "),
+        ([10**30], "must return whole numbers"),
+        (np.zeros((2, 1), dtype=int), "must return a flat list of indices, got 'an array of shape (2, 1)'"),
+        (None, "must return a flat list of indices, got None"),
+        ([[1, 2], [3]], "must return a flat list of indices, got None"),
+        ("abc", "must return whole numbers, got ['a', 'b', 'c']"),
+    ],
+)
+def test_what_is_no_selection_is_refused_by_the_name_of_the_method(returned: Array, message: str) -> None:
+    way = SuppliedMethod.of(lambda scores, count, epsilon, rng: returned, key="mine")
+    with pytest.raises(ParameterError) as caught:
+        simulate(way, SCORES, **CASE)
+    assert str(caught.value).startswith(f"method mine {message}")
+    assert str(caught.value).endswith("; at c = 3, epsilon = 0.1, run 1")
+
+
+def test_a_group_may_come_as_often_as_it_has_items() -> None:
+    class Groups:
+        def __init__(self, groups: list[int]) -> None:
+            self.groups = groups
+
+        def select_grouped(self, values: Array, sizes: Array, count: int, epsilon: float, rng: Generator) -> Array:
+            return self.groups
+
+    assert simulate(Groups([0, 0, 2]), SCORES, **CASE | {"runs": 1}).tolist() == [[0, 0, 2]]
+    with pytest.raises(ParameterError, match=r"method Groups must return each index once.*got 2"):
+        simulate(Groups([2, 2]), SCORES, **CASE)
+
+
+class SilentError(Exception):
+    def __str__(self) -> str:
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize(
+    ("error", "shown"),
+    [
+        (ZeroDivisionError("no\nscore"), "ZeroDivisionError: no score (test_methods_supplied.py, line "),
+        (SystemExit(3), "SystemExit: 3"),
+        (SilentError(), ""),
+        (KeyboardInterrupt(), None),
+    ],
+)
+def test_an_exception_names_the_method_and_ctrl_c_passes_through(error: BaseException, shown: str | None) -> None:
+    def fails(scores: Array, count: int, epsilon: float, rng: Generator) -> Array:
+        raise error
+
+    with pytest.raises(KeyboardInterrupt if shown is None else ParameterError) as caught:
+        simulate(fails, SCORES, **CASE)
+    assert shown is None or str(caught.value).startswith(f"method fails must not raise {shown}")
+
+
+def fails_at_20(scores: Array, count: int, epsilon: float, rng: Generator) -> Array:
+    return [0 // 0] if count == 20 else range(count)
+
+
+def test_other_processes_give_the_same_numbers_and_the_same_errors_and_what_was_done_before_is_kept(
+    tmp_path: Path,
+) -> None:
+    failing = SuppliedMethod.of(fails_at_20, version="1")
+    messages = []
+    with WorkerPool(2) as pool:
+        assert numbers(methods=[peeled, Louder()], pool=pool, seed=4) == numbers(methods=[peeled, Louder()], seed=4)
+        for options in ({"pool": pool}, {"out": tmp_path}):
+            with pytest.raises(ParameterError, match="ZeroDivisionError.*; at c = 20, .*, run 1, on zipf$") as caught:
+                numbers(methods=["em", failing], counts=[10, 20], **options)
+            messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+    assert len(list((tmp_path / "cases").iterdir())) == 1  # c = 10 of it; what costs less comes later
+
+
+def test_what_a_method_prints_is_not_among_the_results(capsys: pytest.CaptureFixture[str]) -> None:
+    def talks(scores: Array, count: int, epsilon: float, rng: Generator) -> Array:
+        print("so many scores")  # noqa: T201
+        return []
+
+    assert simulate(talks, SCORES, **CASE | {"runs": 1}).tolist() == [[-1, -1, -1]]
+    assert capsys.readouterr() == ("", "so many scores\n")
+
+
+def test_more_items_than_fit_need_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulation, "MOST_ITEMS", 54)
+    with pytest.raises(ParameterError, match=r"method peeled must have select_grouped for more than 54 items, got 55"):
+        simulate(peeled, SCORES, **CASE)
+    assert simulate(PeeledGroups(), SCORES, **CASE).shape == (2, 3)
+
+
+def by_other_names(values: Array, k: int, eps: float, generator: Generator) -> Array:
+    return peeled(values, k, eps, generator)
+
+
+def in_another_order(rng: Generator, epsilon: float, count: int, scores: Array) -> Array:
+    return peeled(scores, count, epsilon, rng)
+
+
+def by_name_alone(*, scores: Array, epsilon: float, count: int, rng: Generator) -> Array:
+    return peeled(scores, count, epsilon, rng)
+
+
+def test_arguments_go_by_name_or_by_place() -> None:
+    for way in (by_other_names, in_another_order, by_name_alone):
+        assert numbers(methods=[SuppliedMethod.of(way, key="peeled")]) == numbers(methods=[peeled])
+    assert SuppliedMethod.of(max).caller()(count=2, scores=7, epsilon=1, rng=0) == 7  # it hides its parameters
+
+
+def half_renamed(scores: Array, epsilon: float, k: int, rng: Generator) -> Array:
+    return peeled(scores, k, epsilon, rng)
+
+
+@pytest.mark.parametrize(
+    ("way", "options", "message"),
+    [
+        (half_renamed, {}, r"^method half_renamed must take \(scores, count, epsilon, rng\), got \["),
+        (lambda: 0, {}, r"must take \(scores, count, epsilon, rng\), got \["),
+        (lambda scores, count, epsilon, rng, more: 0, {}, r"must take \(scores, count, epsilon, rng\), got \["),
+        (3, {}, "^method must be a key, a function, or an object with select"),
+        (None, {}, "^method must be a key, a function, or an object with select"),
+        (Louder, {}, "^method must be a function or an object, not a class"),
+        *((peeled, {"key": key}, "^method must have a key of letters") for key in ("", "a,b", "two words", "<b>", 7)),
+        (peeled, {"delta": 1e-6}, "^method peeled must have a parameter delta"),
+    ],
+)
+def test_what_is_no_method_is_refused(way: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        SuppliedMethod.of(way, **options)
+
+
+def test_a_method_has_its_name_or_says_another_and_no_two_share_one() -> None:
+    assert [(each.key, each.title, each.kept) for each in methods_of([peeled, Louder()])] == [
+        ("peeled", "peeled", False),
+        ("Louder", "Louder", True),
+    ]
+    assert SuppliedMethod.of(Louder(), key="loud", title="Loud", version=None).kept is False
+    for rivals in ([SuppliedMethod.of(peeled, key="em")], [SuppliedMethod.of(way, key="x") for way in (peeled, first)]):
+        with pytest.raises(ParameterError, match=r"^methods must have a key each, and none the key of one of ours"):
+            methods_of(rivals)
+    assert len(methods_of(["em", "em"])) == 1
+
+
+def test_delta_is_given_to_who_has_a_parameter_for_it() -> None:
+    seen: list[float] = []
+
+    def approximate(scores: Array, count: int, epsilon: float, rng: Generator, delta: float) -> Array:
+        seen.append(delta)
+        return range(count)
+
+    way = SuppliedMethod.of(approximate)
+    assert (way.takes_delta, SuppliedMethod.of(peeled).takes_delta) == (True, False)
+    results = run(**GRID | {"runs": 1}, methods=[way, way.at_delta(1e-6)])
+    assert seen == [0.0, 1e-6]
+    assert results["method"] == ["approximate", "approximate-delta-1e-06"]
+
+
+@dataclass
+class Remembers:
+    """Selects fewer with every call, and is as new in every case."""
+
+    version = 1
+    calls: int = 0
+
+    def select(self, scores: Array, count: int, epsilon: float, rng: Generator) -> Array:
+        self.calls += 1
+        return range(count - self.calls)
+
+
+def test_what_an_object_remembers_changes_no_other_case(tmp_path: Path) -> None:
+    way = Remembers()
+    assert run(**GRID | {"counts": [5, 6]}, methods=way, out=tmp_path)["selected_mean"] == [3, 4]
+    assert way.calls == 0
+
+
+def test_a_lambda_runs_in_one_process_and_is_refused_for_two() -> None:
+    alone = SuppliedMethod.of(lambda scores, count, epsilon, rng: range(count), key="first")
+    assert run(**GRID, methods=[alone])["selected_mean"] == [5]
+    with pytest.raises(ParameterError, match=r"^jobs must be 1 for the method first, which another process cannot"):
+        run(**GRID, methods=[alone], jobs=2)
+
+
+@pytest.mark.parametrize(("about", "importable"), [({}, False), ({"__file__": "script.py"}, True)])
+def test_a_function_of_a_notebook_needs_one_process(monkeypatch: Any, about: dict[str, str], importable: bool) -> None:
+    main = ModuleType("__main__")
+    vars(main).update(about)
+    exec("def mine(scores, count, epsilon, rng): return range(count)", vars(main))
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    assert (SuppliedMethod.of(vars(main)["mine"]).pickled is not None) is importable
+
+
+@pytest.mark.parametrize(
+    ("before", "again", "resumed"),
+    [
+        (Louder(), Louder(), 1),
+        (Louder(), Louder(2.0), 0),
+        (Louder(), SuppliedMethod.of(Louder(), version="4"), 0),
+        (peeled, peeled, 0),  # without a version nobody knows whether it changed
+    ],
+)
+def test_a_finished_case_is_found_by_version_and_state(tmp_path: Path, before: Any, again: Any, resumed: int) -> None:
+    run(**GRID, methods=[before], out=tmp_path)
+    steps: list[Progress] = []
+    run(**GRID, methods=[again], out=tmp_path, progress=steps.append)
+    assert steps[-1].resumed == resumed
+
+
+def test_the_manifest_and_the_report_say_whose_it_is_and_no_statement_is_about_it(tmp_path: Path) -> None:
+    run(**GRID, methods=["svt-s-1:1", SuppliedMethod.of(Louder(), key="svt-s-mine")], out=tmp_path)
+    _, entry = json.loads((tmp_path / "manifest.json").read_text(encoding="utf-8"))["methods"]
+    assert entry["source"].endswith("test_methods_supplied:Louder")
+    assert (entry["key"], entry["version"], entry["row"]) == ("svt-s-mine", "3", None)
+    findings = load_findings(tmp_path)
+    assert f"Supplied: {entry['source']}, 3<" in method_table(findings)
+    assert findings.keys("svt-s-") == ["svt-s-1:1"]

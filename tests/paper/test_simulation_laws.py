@@ -1,0 +1,88 @@
+"""When an item is selected: hazards against the laws of the noise, and what the simulator needs of every law."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from sparsegate.paper.simulation import (
+    ClockLaw,
+    ExponentialLaw,
+    LaplaceLaw,
+    NoiselessPassLaw,
+    OneSidedLaw,
+    OneSidedPassLaw,
+    TraversalLaw,
+    positive,
+)
+
+LAWS = pytest.mark.parametrize("law", [TraversalLaw(), ExponentialLaw()], ids=lambda law: type(law).__name__)
+Z = np.linspace(-9, 9, 37)
+
+
+def array(*values: float) -> np.ndarray:
+    return np.array(values)
+
+
+def rung(law: ClockLaw, z: Any, time: float) -> Any:
+    """The probability to have rung."""
+    return -np.expm1(-law.hazard(z, array(time)))
+
+
+def test_a_traversal_compares_in_every_pass_at_a_uniform_place() -> None:
+    tail, law = stats.laplace.sf(-Z), TraversalLaw()
+    assert positive(Z) == pytest.approx(tail, rel=1e-12)
+    for passes in (1, 2, 7):
+        assert rung(law, Z, passes) == pytest.approx(1 - (1 - tail) ** passes, rel=1e-9)
+    for share in (0.1, 0.5, 0.999):
+        inside = -np.expm1(law.hazard(Z, array(3.0)) - law.hazard(Z, array(3 + share)))
+        assert inside == pytest.approx(tail * share, rel=1e-9)
+
+
+def test_peeled_clocks_ring_in_proportion_to_their_weights() -> None:
+    assert ExponentialLaw().hazard(array(0.0, 1.0, -2.0), array(2.0)) == pytest.approx(2 * np.exp([0, 1, -2]))
+
+
+@pytest.mark.parametrize(("law", "noise"), [(LaplaceLaw(), stats.laplace), (OneSidedLaw(), stats.expon)])
+@pytest.mark.parametrize("time", [0.01, 1.0, 30.0])
+def test_an_item_has_rung_when_its_noise_passes_the_bar(law: ClockLaw, noise: Any, time: float) -> None:
+    chance = noise.sf(-(Z + np.log(time)))
+    assert rung(law, Z, time) == pytest.approx(chance, abs=1e-12)
+    assert (chance <= law.rate(Z) * time + 1e-12).all()
+    inside = (chance > 1e-9) & (chance < 1 - 1e-9)
+    assert law.time(Z[inside], law.hazard(Z[inside], array(time))) == pytest.approx(time, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("law", "chance"), [(OneSidedPassLaw(), stats.expon.sf(-Z)), (NoiselessPassLaw(), np.heaviside(Z, 1))]
+)
+@pytest.mark.parametrize("time", [0.01, 0.7, 1.0])
+def test_in_one_pass_an_item_has_rung_when_it_came_and_was_positive(law: ClockLaw, chance: Any, time: float) -> None:
+    assert rung(law, Z, time) == pytest.approx(chance * time, abs=1e-12)
+    inside = (chance > 0) & (chance * time < 1)
+    assert law.time(Z[inside], law.hazard(Z[inside], array(time))) == pytest.approx(time, rel=1e-9)
+
+
+@LAWS
+@given(z=st.floats(-20, 8), higher=st.floats(0, 5), time=st.floats(0.01, 50), longer=st.floats(0, 5))
+def test_hazard_grows_with_the_score_and_with_time_and_has_an_inverse(
+    law: ClockLaw, z: float, higher: float, time: float, longer: float
+) -> None:
+    hazard = law.hazard(array(z), array(time))
+    assert (hazard <= law.hazard(array(z + higher), array(time)) * (1 + 1e-12)).all()
+    assert (hazard <= law.hazard(array(z), array(time + longer)) * (1 + 1e-12)).all()
+    assert law.time(array(z), hazard) == pytest.approx(time, rel=1e-5)
+
+
+@LAWS
+def test_the_rate_bounds_the_probability_to_ring_and_nothing_overflows(law: ClockLaw) -> None:
+    for time in (0.2, 1.0, 3.5):
+        assert (rung(law, Z, time) <= time * law.rate(Z) * (1 + 1e-12)).all()
+    z = array(-1e6, 1e6)
+    assert not np.isnan(law.hazard(z, array(1e5))).any()
+    assert not np.isnan(law.time(z, array(1.0))).any()
