@@ -26,15 +26,6 @@ def rows(folder: Path) -> dict[tuple[str, str, float, int], dict[str, float]]:
     return {(row["dataset"], row["method"], row["epsilon"], row["count"]): row for row in read(folder)}
 
 
-def no_more_runs_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    more_runs = experiments.more_runs
-
-    def others_alone(found: Any, *rest: Any, **options: Any) -> Any:
-        return more_runs(found, *rest, **options) if "what" in options else dict(found)
-
-    monkeypatch.setattr(experiments, "more_runs", others_alone)
-
-
 def test_each_has_the_rows_that_it_changes_and_no_others(out: Path) -> None:
     found = {str(reading): rows(out / "readings" / str(reading)) for reading in ALTERNATIVES}
     pairs = {name: {cell[:2] for cell in cells} for name, cells in found.items()}
@@ -108,26 +99,24 @@ def test_a_run_under_another_reading_has_no_alternatives_and_forgets_those_that_
     assert list(judge_readings(tmp_path).by_reading) == [str(findings.reading)]
 
 
+@pytest.mark.parametrize(("selections", "runs"), [(10**6, 40), (50 * 30, 30)])
 def test_a_row_of_ours_that_an_alternative_needs_more_runs_of_stays_what_it_is_under_ours(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, selections: int, runs: int
 ) -> None:
-    no_more_runs_of_ours(monkeypatch)
+    """And an alternative asks for no more runs once there are many selections."""
+    monkeypatch.setattr(experiments, "MOST_SELECTIONS", selections)
+    more_runs = experiments.more_runs
+
+    def others_alone(first: Any, *rest: Any, **options: Any) -> Any:
+        return more_runs(first, *rest, **options) if "what" in options else dict(first)
+
+    monkeypatch.setattr(experiments, "more_runs", others_alone)
     small = {**SMALL, "datasets": ["zipf"], "methods": ["em", "svt-s-1:c23"], "runs": 20}
     run(**small, further=True, most_runs=40, out=tmp_path)
     ours, totals = rows(tmp_path), rows(tmp_path / "readings" / "ser=totals")
     assert {row["runs"] for row in ours.values()} == {20}
-    assert {row["runs"] for row in totals.values()} == {40}
+    assert {row["runs"] for row in totals.values() if row["count"] == 50} == {runs}
     assert set(totals) >= set(ours)
-
-
-def test_an_alternative_asks_for_no_more_once_there_are_many_selections(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(experiments, "MOST_SELECTIONS", 50 * 30)
-    no_more_runs_of_ours(monkeypatch)
-    small = {**SMALL, "datasets": ["zipf"], "methods": ["em", "svt-s-1:c23"], "runs": 20}
-    run(**small, further=True, most_runs=80, out=tmp_path)
-    assert {row["runs"] for row in rows(tmp_path / "readings" / "ser=totals").values() if row["count"] == 50} == {30}
 
 
 def test_a_case_of_two_alternatives_goes_on_from_the_runs_of_the_first(out: Path) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sparsegate.errors import ParameterError
 from sparsegate.paper import METHODS, Dataset, Ladder, run, workers
 from sparsegate.paper.decisions import LOOKS
 from sparsegate.paper.experiments import USUAL_RUNS, Gathered, guessed_batches, merged, more_runs
@@ -94,14 +93,6 @@ def test_rounds_give_the_same_numbers_whatever_the_jobs(tmp_path: Path) -> None:
     alone, shared = (run(**GRID, out=tmp_path / str(jobs), most_runs=6400, jobs=jobs) for jobs in (1, 2))
     assert max(alone["runs"]) > 50
     assert numbers(alone) == numbers(shared)
-
-
-@pytest.mark.parametrize(
-    ("options", "rule"), [({"most_runs": 20}, "at least runs, 50"), ({"most_runs": 100, "out": None}, "needs a folder")]
-)
-def test_what_cannot_be_is_refused(tmp_path: Path, options: dict[str, object], rule: str) -> None:
-    with pytest.raises(ParameterError, match=rule):
-        run(**{**GRID, "out": tmp_path, **options})
 
 
 def test_what_comes_after_the_next_round_is_expected_too() -> None:
