@@ -1,16 +1,220 @@
-"""Header lines: any that has the columns that are used, and an error that shows nothing of a line that may be a row."""
+"""Text files: baskets, separators, encodings and standard input as Python reads them, and header lines.
+
+Any header will do that has the columns that are used; an error shows nothing of a line that may be a row.
+"""
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from sparsegate.errors import ParameterError, TableError
-from sparsegate.tables.files import header_of
+from sparsegate.errors import ParameterError, SparsegateError, TableError
+from sparsegate.tables.files import TextForm, header_of
 from sparsegate.tables.workspace import Workspace
 
-ODD = ["page,visitor,2019", "2019,,page,,visitor", "page,x,x,visitor", ' page , visitor ,"",a@b.org', "PAGE,visitor,?"]
+pytest.importorskip("duckdb")
+
+HARD = "naïve café €\x85x, Ελλάδα."
+
+
+def read(*patterns: object, columns: str = "page, visitor", form: dict[str, str] | None = None, **options: Any) -> Any:
+    with Workspace() as workspace:
+        opened = workspace.read([str(each) for each in patterns], form=TextForm(**form or {}), **options)
+        return sorted(opened.select(columns).fetchall())
+
+
+def baskets(path: Path, **form: str) -> list[list[str]]:
+    rows = read(path, columns='"user", item', form=form)
+    return [sorted(item for who, item in rows if who == user) for user in sorted({user for user, _ in rows})]
+
+
+@pytest.fixture(scope="module")
+def workspace():
+    with Workspace() as opened:
+        yield opened
+
+
+@pytest.fixture
+def stdin(monkeypatch):
+    def feed(content: bytes) -> None:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+    return feed
+
+
+CELLS = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=5).filter(
+    lambda text: text == text.strip(" \t")
+)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    rows=st.lists(
+        st.lists(CELLS | st.sampled_from(['"', 'a"b', ",", "", '""', ";,x"]), min_size=1), min_size=1, max_size=5
+    )
+)
+@pytest.mark.parametrize("separator", [",", "\t"])
+def test_baskets_are_what_a_csv_writer_wrote(workspace: Workspace, tmp_path: Path, separator: str, rows) -> None:
+    """Each cell comes back as it was, but for empty ones; and each line is another user."""
+    out = io.StringIO()
+    csv.writer(out, delimiter=separator, lineterminator="\n").writerows(rows)
+    path = tmp_path / "some.thing"
+    path.write_text(out.getvalue(), encoding="utf-8")
+    opened = workspace.open([str(path)], form=TextForm(format="baskets", separator=separator))
+    found: dict[int, list[str]] = {}
+    for user, item in opened.fetchall():
+        found.setdefault(user, []).append(item)
+    wanted = [sorted(cell for cell in row if cell) for row in rows]
+    assert [sorted(found[user]) for user in sorted(found)] == [row for row in wanted if row]
+
+
+def test_spaces_around_a_cell_and_empty_cells_are_no_part_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "baskets.txt"
+    path.write_text(' milk ,\t"rye, dark" ,, "say ""hi"" " ,\n\n,,\n"half,x\n"a"b,c\n')
+    wanted = [["milk", "rye, dark", 'say "hi" '], ['"half', "x"], ['"a"b', "c"]]
+    assert baskets(path, format="baskets") == [sorted(row) for row in wanted]
+    path.write_text("a, b::c:: d\n")
+    assert baskets(path, format="baskets", separator="::") == [["a, b", "c", "d"]]
+
+
+def test_fimi_under_any_name_takes_quotes_as_they_are(tmp_path: Path) -> None:
+    for name in ("x", "x.txt", "x.csv", "x.dat"):
+        (tmp_path / name).write_text('1 "2" 3,4\n\n 7\t1 \n')
+        assert baskets(tmp_path / name, format="fimi") == [sorted(["1", '"2"', "3,4"]), ["1", "7"]]
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-16-be", "utf-8-sig"])
+def test_every_encoding_is_read_as_python_decodes_it(tmp_path: Path, encoding: str) -> None:
+    cell = HARD.encode(encoding, "ignore").decode(encoding).removeprefix("\ufeff").replace(",", "")
+    raw = f"page,visitor\r\n{cell},1\r\n".encode(encoding)
+    (tmp_path / "y.csv.gz").write_bytes(gzip.compress(raw))
+    (tmp_path / "z.jsonl").write_bytes(f'{{"page": "{cell}", "visitor": 1}}\n'.encode(encoding))
+    (tmp_path / "b.txt").write_bytes(f"{cell},1\n".encode(encoding))
+    assert "caf" in cell
+    for name in ("y.csv.gz", "z.jsonl"):
+        assert read(tmp_path / name, form={"encoding": encoding}) == [(cell, "1")]
+    assert baskets(tmp_path / "b.txt", format="baskets", encoding=encoding) == [sorted([cell, "1"])]
+
+
+def test_the_files_that_are_written_anew_lie_in_a_private_folder_and_go(tmp_path: Path, monkeypatch) -> None:
+    spill = tmp_path / "spill"
+    spill.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(spill))
+    (tmp_path / "x.csv").write_bytes("page,visitor\né,1\n".encode("latin-1"))
+    with Workspace() as workspace:
+        workspace.read([str(tmp_path / "x.csv")], form=TextForm(encoding="latin-1"))
+        (folder,) = spill.iterdir()
+        assert folder.stat().st_mode & 0o777 == 0o700
+        assert [file.read_bytes() for file in folder.rglob("x.csv")] == ["page,visitor\né,1\n".encode()]
+    assert not list(spill.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("content", "form"),
+    [
+        (b"page,visitor\n/home,1\n", {}),
+        (b'{"page": "/home", "visitor": 1}\n', {}),
+        (gzip.compress(b"page,visitor\n/home,1\n"), {}),
+        (b"page::visitor\n/home::1\n", {"separator": "::"}),
+        ("page,visitor\n/home,1\n".encode("utf-16"), {"encoding": "utf-16"}),
+        ('{"page": "/home", "visitor": 1}'.encode("utf-16"), {"encoding": "utf-16"}),
+    ],
+    ids=["csv", "lines", "packed", "separator", "utf-16", "utf-16-json"],
+)
+def test_standard_input_is_a_file_like_others(stdin, content: bytes, form: dict[str, str]) -> None:
+    stdin(content)
+    assert read("-", form=form, columns="page, visitor") == [("/home", "1")]
+
+
+def test_where_there_is_no_standard_input_a_file_is_asked_for(monkeypatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"1 2\n")))
+    with pytest.raises(TableError, match="only once"):
+        read("-", "-", form={"format": "fimi"})
+    for nothing in (None, io.StringIO()):  # as in a window, and in a notebook
+        monkeypatch.setattr("sys.stdin", nothing)
+        with pytest.raises(TableError, match="name a file"):
+            read("-")
+
+
+def test_a_wait_for_standard_input_is_in_the_thread_that_gets_signals(monkeypatch) -> None:
+    """Elsewhere Ctrl-C would wait for the input to end."""
+    threads = []
+
+    class Stream(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            threads.append(threading.current_thread())
+            return super().read(size)
+
+    stream = Stream(b"page,visitor\n")
+    monkeypatch.setattr("sys.stdin", type("Input", (), {"buffer": stream})())
+    assert read("-") == []
+    assert set(threads) == {threading.current_thread()}
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("format", "csv"),
+        *(("separator", value) for value in ("", "12345", '"', "\n", 7)),
+        *(("encoding", value) for value in ("klingon", "base64", "a\0b", 7)),
+    ],
+)
+def test_a_wrong_word_is_refused_by_name(parameter: str, value: Any) -> None:
+    with pytest.raises(ParameterError) as refused:
+        TextForm(**{parameter: value})
+    assert refused.value.parameter == parameter
+    with pytest.raises(ParameterError):
+        TextForm(separator=",", format="fimi")
+    assert TextForm(separator=r"\t").separator == "\t"  # as a shell leaves it
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "form", "rule"),
+    [
+        ("x.parquet", b"PAR1", {"encoding": "latin-1"}, "encoding is for text"),
+        ("x.sqlite", b"SQLite format 3\0", {"format": "fimi"}, "format is for text"),
+        ("x.db", b"SQLite format 3\0", {"separator": ","}, "separator is for text"),
+        ("x.json", b"{}", {"separator": ","}, "separator is for CSV"),
+        ("x.csv.zst", b"", {"encoding": "latin-1"}, "unpack it first"),
+        ("x.csv", b"\xff\xfeSECRET", {"encoding": "ascii"}, "is not written in ascii"),
+        ("x.csv", b"p\0a\0", {}, "is not UTF-8 text: pass encoding="),
+        ("x.csv", b"page,visitor\nSECRET\xe9,1\n", {}, "is not UTF-8 text: pass encoding="),
+        ("x.jsonl", b'{"page": "SECRET\xe9", "visitor": 1}\n', {}, "is not UTF-8 text: pass encoding="),
+        ("x.txt", b"SECRET\xe9\n", {}, "is not UTF-8 text: pass encoding="),
+        ("x.csv.gz", gzip.compress(b"page,visitor\nSECRET\xe9,1\n"), {}, "is not UTF-8 text: pass encoding="),
+        ("x.csv.gz", gzip.compress(b"page,visitor\n" * 99)[:-9], {"encoding": "latin-1"}, "cannot be read"),
+        ("x.csv.gz", b"SECRET", {}, "cannot be read"),
+    ],
+    ids=range(13),
+)
+def test_what_does_not_fit_is_explained_without_a_cell(
+    tmp_path: Path, name: str, content: bytes, form: dict[str, str], rule: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(SparsegateError, match=rule) as caught:
+        read(tmp_path / name, form=form, copy=True, columns="1")
+    assert "SECRET" not in str(caught.value)
+    assert "UTF-8" not in rule or "damaged" not in str(caught.value)
+    assert caught.value.__context__ is None or not str(caught.value.__context__)
+
+
+# --- header lines -----------------------------------------------------------------------------------------------------
+
+ODD = [
+    "page,visitor,2019",
+    "2019,,page,,visitor",
+    "page,x,x,visitor",
+    ' page , visitor ,"",a@b.org',
+    "PAGE,visitor,?",
+]
 
 
 @pytest.mark.parametrize("line", ODD)
@@ -23,10 +227,6 @@ def test_a_header_needs_only_the_columns_that_are_used(line: str) -> None:
     where = [cell.strip().lower() for cell in line.split(",")]
     assert [folded.index(name) for name in ("page", "visitor")] == [where.index(name) for name in ("page", "visitor")]
     assert {name for name in names if name.lower() not in ("page", "visitor")} <= {f"column {n}" for n in range(1, 6)}
-
-
-def test_a_name_of_our_own_is_nobody_elses() -> None:
-    assert header_of("x.csv", "column 2,,1", asked=["column 2"])[1] == ("column 2", "column 2'", "column 3")
 
 
 @pytest.mark.parametrize("line", ["page,1", "page,visitor,Visitor", "SECRET,17", "", "visitors@SECRET.org,page"])
@@ -44,9 +244,8 @@ def test_where_nobody_says_which_columns_are_used_all_must_look_like_names(line:
 
 
 def test_of_an_odd_line_a_query_sees_the_names_it_speaks_of() -> None:
-    names = header_of("x.csv", "page,2019,SECRET,,", asked=["page", "who"], query='SELECT "2019" AS who, * FROM data')[
-        1
-    ]
+    query = 'SELECT "2019" AS who, * FROM data'
+    _, names = header_of("x.csv", "page,2019,SECRET,,", asked=["page", "who"], query=query)
     assert names == ("page", "2019", "column 3", "column 4", "column 5")
 
 
@@ -71,8 +270,6 @@ def test_rows_under_an_odd_header_are_read_by_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("separator", ["\t", "~", "::"])
 def test_text_with_a_separator_is_a_table(tmp_path: Path, separator: str) -> None:
-    from sparsegate.tables.files import TextForm
-
     (tmp_path / "x.txt").write_text(f"page{separator}visitor\n/home{separator}1\n")
     with Workspace() as workspace:
         rows = workspace.open([str(tmp_path / "x.txt")], form=TextForm(separator=separator), columns=["page"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pyarrow
 import pyarrow.dataset
 import pytest
 from tests.support.table_counts import counts
+from tests.tables.conftest import FORMS, table
 
 from sparsegate.errors import ParameterError, SparsegateError, TableError
 from sparsegate.noise import Seeded
@@ -38,6 +40,7 @@ class Stream:
 
 
 BROUGHT: dict[str, Callable[[], Any]] = {
+    **{form: partial(table, form, {"page": PAGES, "visitor": VISITORS}) for form in FORMS},
     "lists": lambda: {"page": PAGES, "visitor": VISITORS, "unused": [1]},
     "arrays": lambda: {"page": np.array(PAGES, dtype=object), "visitor": np.array(VISITORS, dtype=float)},
     "masked": lambda: {"page": PAGES, "visitor": np.ma.masked_invalid(np.array(VISITORS, dtype=float))},
@@ -62,23 +65,6 @@ BROUGHT: dict[str, Callable[[], Any]] = {
 @pytest.mark.parametrize("name", BROUGHT)
 def test_what_is_brought_is_counted_as_a_dataframe_is(name: str) -> None:
     assert counts(BROUGHT[name]()) == COUNTED
-
-
-@pytest.mark.turns(3)
-@pytest.mark.parametrize("name", ["lists", "rows", "dataset", "reader"])
-@pytest.mark.parametrize(
-    "options",
-    [{"max_items_per_user": 1}, {"where": "page <> 'a'"}, {"delta": 0.1}],
-    ids=str,
-)
-def test_a_stream_is_read_once_whatever_is_asked(name: str, options: dict[str, Any]) -> None:
-    asked = {"item": "page", "user": "visitor", "count": 1, "epsilon": 4000, "answers_epsilon": 4000} | options
-    asked |= {"domain": ["a", "b", "c"]} if "domain" not in options else {}
-    one, other = (
-        top_items(data, source=Seeded(1), not_private=True, **asked)
-        for data in (BROUGHT[name](), polars.from_arrow(ARROW).drop("more"))  # type: ignore[union-attr]
-    )
-    assert (one.items, one.estimates) == (other.items, other.estimates)
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -178,15 +164,15 @@ def test_a_table_of_nobody_meets_a_condition_as_any_other(engine: str) -> None:
 def test_an_instant_beyond_all_microseconds_fails_no_release(engine: str, ticks: int, unit: str) -> None:
     """DuckDB has no such instant, and would raise."""
     seen = pyarrow.array([0, ticks, None], pyarrow.int64()).view(pyarrow.timestamp(unit, "UTC"))
-    table = pyarrow.table({"page": ["/home", "/pay", "/pay"], "visitor": [1, 2, 3], "seen": seen})
+    rows = pyarrow.table({"page": ["/home", "/pay", "/pay"], "visitor": [1, 2, 3], "seen": seen})
     if (engine, unit) == ("polars", "s"):
         return  # Polars has no seconds
     forms: dict[str, Callable[[], Any]] = {
-        "pyarrow": lambda: table,
-        "pandas": lambda: table.to_pandas(types_mapper=pandas.ArrowDtype),
-        "polars": lambda: polars.from_arrow(table),
-        "reader": table.to_reader,
-        "dataset": lambda: pyarrow.dataset.dataset(table),
+        "pyarrow": lambda: rows,
+        "pandas": lambda: rows.to_pandas(types_mapper=pandas.ArrowDtype),
+        "polars": lambda: polars.from_arrow(rows),
+        "reader": rows.to_reader,
+        "dataset": lambda: pyarrow.dataset.dataset(rows),
     }
     asked = ASKED | {"epsilon": 60, "answers_epsilon": 60, "count": 2}
     found = top_items(forms[engine](), **asked, where="seen IS NOT NULL")

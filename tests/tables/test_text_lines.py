@@ -26,7 +26,7 @@ ODD = {
     "one more": b"a" * (LONGEST["FIMI"] + 1),
     "control": b"a\x01b",
 }
-PLACES = {"first": [0], "last": [-1], "middle": [3], "all of them": [0, 2, 4, -1]}
+PLACES = {"first": [0], "last": [-1], "some": [0, 2, 3, -1]}
 
 
 def items(path: Path, **form: str) -> list[str]:
@@ -58,12 +58,7 @@ def test_lines_may_end_in_either_way_and_the_longest_line_is_read(tmp_path: Path
     assert items(tmp_path / "x.dat") == ["a", "b", "c", "d", longest.decode()]
 
 
-def test_a_zero_byte_in_the_first_line_is_a_character_of_it(tmp_path: Path) -> None:
-    (tmp_path / "x.dat").write_bytes(b"a\0b c\nd\n")
-    assert items(tmp_path / "x.dat") == ["a\0b", "c", "d"]
-
-
-@pytest.mark.parametrize("line", [b"\0a" * 9, b"a\0" * 9, b"\0" * 99, b"\0" * (1 << 20)])
+@pytest.mark.parametrize("line", [b"a\0b", b"\0a" * 9, b"a\0" * 9, b"\0" * (1 << 20)])
 def test_zeros_in_the_first_line_alone_make_no_other_encoding(tmp_path: Path, line: bytes) -> None:
     (tmp_path / "x.dat").write_bytes(line + b"\nc\nd\n")
     assert items(tmp_path / "x.dat") == [line.decode(), "c", "d"]
@@ -138,18 +133,11 @@ def visits(path: Path) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("name", RECORDS)
 def test_a_record_that_cannot_be_read_is_nobodys(tmp_path: Path, name: str) -> None:
+    """Nor is the first one, where the name of the file says that lines are records."""
     lines = [FINE[0], RECORDS[name], *FINE[1:], RECORDS[name]]
     (tmp_path / "x.jsonl").write_bytes(codecs.BOM_UTF8 + "\n".join(lines).encode())
     (tmp_path / "y.json.gz").write_bytes(gzip.compress("\r\n".join([*lines, ""]).encode(), 1))
-    for path in tmp_path.iterdir():
-        assert visits(path) == [("/home", "1"), ("/home", "2"), ("/pay", "1")]
-
-
-@pytest.mark.parametrize("name", RECORDS)
-def test_nor_is_the_first_one_where_the_name_of_the_file_says_that_lines_are_records(tmp_path: Path, name: str) -> None:
-    lines = "\n".join([RECORDS[name], *FINE]).encode()
-    (tmp_path / "x.jsonl").write_bytes(lines)
-    (tmp_path / "y.NDJSON.gz").write_bytes(gzip.compress(lines, 1))
+    (tmp_path / "z.NDJSON.gz").write_bytes(gzip.compress("\n".join([RECORDS[name], *FINE]).encode(), 1))
     for path in tmp_path.iterdir():
         assert visits(path) == [("/home", "1"), ("/home", "2"), ("/pay", "1")]
 
@@ -159,11 +147,6 @@ def test_of_a_key_that_a_record_has_twice_the_first_counts(tmp_path: Path, text:
     twice = '{"page": "/a", "page": "/b", "visitor": 1, "visitor": {"x": 2, "x": 3}}'
     (tmp_path / "x.json").write_text(text.replace("{}", "%s") % (FINE[0], twice, FINE[1]))
     assert visits(tmp_path / "x.json") == [("/a", "1"), ("/home", "1"), ("/home", "2")]
-
-
-def test_records_of_several_lines_are_read_as_a_whole(tmp_path: Path) -> None:
-    (tmp_path / "x.json").write_text("\n".join(json.dumps(json.loads(line), indent=1) for line in FINE))
-    assert visits(tmp_path / "x.json") == [("/home", "1"), ("/home", "2"), ("/pay", "1")]
 
 
 def test_a_look_in_small_pieces_sees_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

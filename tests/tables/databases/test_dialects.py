@@ -75,14 +75,6 @@ def test_one_that_passes_counts_as_every_engine_does(engine: sqlalchemy.Engine, 
     assert top(engine, table="visits", **question) == expected
 
 
-def test_whole_numbers_pass_to_their_ends(engine: sqlalchemy.Engine) -> None:
-    cells = [(2**63 - 1, 1), (2**53, 1), (2**53 + 1, 2), (2**53 + 1, 3), (-(2**63), 4)]
-    fill(engine, "page BIGINT, visitor BIGINT", cells)
-    question = {"count": 2, "domain": [2**53, 2**53 + 1, 2**63 - 1, -(2**63)], "epsilon": 50}
-    assert top(engine, table="visits", **question) == top(in_memory(cells), **question)
-    assert top(engine, table="visits", **question | {"domain": 2**53}).items
-
-
 @pytest.mark.parametrize("collation", ["NOCASE", "RTRIM"])
 def test_one_that_takes_items_for_one_another_is_refused_by_name(engine: sqlalchemy.Engine, collation: str) -> None:
     fill(engine, f"page VARCHAR COLLATE {collation}, visitor INTEGER")

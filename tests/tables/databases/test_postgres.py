@@ -1,4 +1,4 @@
-"""Tables of PostgreSQL: every type that may be ranked, views and schemas, conditions, and what is refused."""
+"""Tables of PostgreSQL: every type that may be ranked, views, conditions, what is refused, and how text is folded."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from typing import Any
 import duckdb
 import polars
 import pytest
+from sqlalchemy import create_engine
 from tests.support.in_database import Store, top
+from tests.support.postgres_cluster import Cluster
 
 from sparsegate.errors import ConditionError, ParameterError, TableError
+from sparsegate.tables.databases import postgres as folding
+from sparsegate.tables.databases.postgres import found_folding, mended
 
 SURE: dict[str, Any] = {"epsilon": 1e6, "answers_epsilon": 1e6}
 
@@ -40,15 +44,8 @@ def test_items_of_every_type(postgres: Store, kind: str, cells: list[Any], expec
     found = postgres.top(count=len(expected), domain=list(expected), **SURE)
     assert counts(found) == expected
     if kind != "numeric(38)":  # a query has no precision
-        assert (
-            postgres.top(
-                sql="SELECT page, visitor::text::int AS visitor FROM visits",
-                count=len(expected),
-                domain=list(expected),
-                **SURE,
-            )
-            == found
-        )
+        sql = "SELECT page, visitor::text::int AS visitor FROM visits"
+        assert postgres.top(sql=sql, count=len(expected), domain=list(expected), **SURE) == found
 
 
 @pytest.mark.parametrize("kind", ["text", "citext", "bytea", "numeric", "timestamptz", "uuid", "bigint"])
@@ -128,17 +125,14 @@ def test_bytes_and_people_of_floats(postgres: Store) -> None:
         {"clip": (0, 7.5), "domain": "observed", "delta": 0.1, "max_items_per_user": 2, "epsilon": 1000},
     ],
 )
-@pytest.mark.parametrize("kind", ["float8", "numeric(9, 3)"])
+@pytest.mark.parametrize("kind", ["float8", "numeric(9,3)"])
 def test_sums_are_those_of_every_engine(postgres: Store, options: dict[str, Any], kind: str) -> None:
     cells = [("abcde"[place % 5], place % 13, (place * 7919 % 1000 - 200) / 16) for place in range(120)]
-    extreme = (
-        [("a", 1, 1e300), ("b", 2, float("nan")), ("c", 3, float("inf")), ("d", 4, None)] if kind == "float8" else []
-    )
-    rows = [
-        (page, who, value if kind == "float8" or value is None else round(value, 3))
-        for page, who, value in cells + extreme
-    ]
-    postgres.fill(rows, columns=f"page text, visitor int, spent {kind}".replace("numeric(9, 3)", "numeric(9,3)"))
+    if kind == "float8":
+        rows = [*cells, ("a", 1, 1e300), ("b", 2, float("nan")), ("c", 3, float("inf")), ("d", 4, None)]
+    else:
+        rows = [(page, who, round(value, 3)) for page, who, value in cells]
+    postgres.fill(rows, columns=f"page text, visitor int, spent {kind}")
     copied = polars.DataFrame(rows, schema=["page", "visitor", "spent"], orient="row", infer_schema_length=None)
     asked: dict[str, Any] = {"count": 3, "epsilon": 50, "answers_epsilon": 10, "value": "spent", **options}
     if options["domain"] == "observed":
@@ -148,19 +142,16 @@ def test_sums_are_those_of_every_engine(postgres: Store, options: dict[str, Any]
     assert postgres.top(**asked) == expected
 
 
-def test_values_are_numbers(postgres: Store) -> None:
-    postgres.run("DROP TABLE IF EXISTS visits", "CREATE TABLE visits (page text, visitor int, spent text)")
-    with pytest.raises(TableError, match="values in column 'spent' must be numbers, not text"):
-        postgres.top(count=1, domain=["a"], value="spent", clip=(0, 1))
-
-
-@pytest.mark.parametrize(("column", "kind"), [("page", "jsonb"), ("page", "numeric"), ("visitor", "jsonb")])
+@pytest.mark.parametrize(
+    ("column", "kind"), [("page", "jsonb"), ("page", "numeric"), ("visitor", "jsonb"), ("spent", "text")]
+)
 def test_types_that_tell_nothing_apart_are_refused(postgres: Store, column: str, kind: str) -> None:
-    other = "visitor int" if column == "page" else "page text"
-    postgres.run("DROP TABLE IF EXISTS visits", f"CREATE TABLE visits ({column} {kind}, {other})")
+    columns = {"page": "text", "visitor": "int", "spent": "float8", column: kind}
+    listed = ", ".join(f"{name} {each}" for name, each in columns.items())
+    postgres.run("DROP TABLE IF EXISTS visits", f"CREATE TABLE visits ({listed})")
     for options in ({}, {"sql": "SELECT * FROM visits"}):
         with pytest.raises(TableError, match=f"column '{column}'.*not {kind}"):
-            postgres.top(count=1, domain=["a"], **options)
+            postgres.top(count=1, domain=["a"], value="spent", clip=(0, 1), **options)
 
 
 def test_views_and_schemas_and_odd_names(postgres: Store) -> None:
@@ -199,8 +190,7 @@ def test_conditions_mean_what_they_mean_elsewhere(postgres: Store) -> None:
         postgres.top(count=1, domain=["p1"], where="seconds = 1", sql="SELECT * FROM visits")
 
 
-@pytest.mark.parametrize("clip", [(0, 10**9), (-(10**9), 5)])
-@pytest.mark.parametrize("cell", ["5e-324", "-5e-324"])
+@pytest.mark.parametrize(("cell", "clip"), [("5e-324", (0, 10**9)), ("-5e-324", (-(10**9), 5))])
 def test_a_value_too_small_for_a_quotient_fails_no_sum(postgres: Store, cell: str, clip: tuple[int, int]) -> None:
     """Elsewhere it is a place of 0; an underflow of PostgreSQL's would tell that somebody has such a cell."""
     postgres.run("DROP TABLE IF EXISTS visits", "CREATE TABLE visits (page text, visitor int, amount float8)")
@@ -219,3 +209,37 @@ def test_the_sum_of_a_person_with_two_spellings_is_one(postgres: Store) -> None:
         asked: dict[str, Any] = {"value": "amount", "clip": (0, 100), "max_items_per_user": most}
         found = counts(postgres.top(count=2, domain=["a", "b"], **asked, **SURE))
         assert found == {"a": pytest.approx(3, abs=0.01), "b": pytest.approx(7, abs=0.01)}
+
+
+# --- folding: a collation is mended where it does less, and refused where it does otherwise ---
+
+CASES = {"lower": {"A": "a", "Σ": "σ"}, "upper": {"a": "A", "ß": "ẞ"}}
+
+
+def test_what_a_collation_leaves_alone_is_mended() -> None:
+    found = mended("C.utf8", {"lower": CASES["lower"], "upper": {"a": "A"}}, CASES)
+    assert found is not None
+    assert dict(found.corrections) == {"upper": ("ß", "ẞ")}
+    assert "translate(x, 'ß', 'ẞ')" in found.sql("upper", "x")
+    assert "translate" not in found.sql("lower", "x")
+
+
+@pytest.mark.parametrize(
+    "upper",
+    [{"a": "A", "ß": "SS"}, {"a": "A", "ß": "ẞ", "b": "B"}, {"a": "A", "ẞ": "ß"}],
+    ids=["otherwise", "one more", "back again"],
+)
+def test_what_folds_otherwise_is_not_taken(upper: dict[str, str]) -> None:
+    assert mended("tr_TR", {"lower": CASES["lower"], "upper": upper}, CASES) is None
+
+
+def test_a_database_is_asked_about_every_code_point(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = create_engine(cluster.database().replace("postgresql:", "postgresql+psycopg:"))
+    with engine.connect() as connection:
+        known = connection.exec_driver_sql("SELECT count(*) FROM pg_collation WHERE collname = 'C.utf8'").scalar_one()
+        found = found_folding(connection)
+        assert (found is not None) == bool(known)
+        for name in ("POSIX", "und-x-icu"):  # one folds ASCII and no more, the other looks at what stands around
+            monkeypatch.setattr(folding, "CANDIDATES", (name,))
+            assert found_folding(connection) is None
+    engine.dispose()

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from tests.support.in_database import ODD, Meanwhile, Store, in_memory, top
 
 from sparsegate.errors import ParameterError, TableError
-from sparsegate.tables.online import OnlineAnswers
 
 # Some labels have spaces, and are meant.
 pytestmark = pytest.mark.filterwarnings("ignore::sparsegate.errors.SparsegateWarning")
@@ -147,25 +146,3 @@ def test_what_does_not_work_there_is_refused_by_name(store: Store, options: dict
     assert caught.value.parameter == next(iter(options))
     if "domain" not in options:
         assert ("path of the file" in str(caught.value)) is store.url.startswith("sqlite")
-
-
-def test_online_answers_need_a_copy(store: Store) -> None:
-    store.fill(CELLS)
-    step = "pass the path of the file" if store.url.startswith("sqlite") else "copy the table to Parquet"
-    with pytest.raises(ParameterError, match=step):
-        OnlineAnswers(
-            store.url,
-            {"page": ["a", "b"]},
-            table="visits",
-            user="visitor",
-            epsilon=1,
-            cutoff=1,
-            tolerance=9,
-            population=9,
-        )
-
-
-def test_a_domain_that_is_too_small_is_refused_before_it_is_counted(store: Store) -> None:
-    store.fill(CELLS)
-    with pytest.raises(ParameterError, match="size of the public domain, 2"):
-        store.top(count=3, domain=["a", "b"])
