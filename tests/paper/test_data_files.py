@@ -65,6 +65,12 @@ def test_parquet_of_pairs_is_counted(tmp_path: Path) -> None:
     assert counted.records == 3
 
 
+def test_a_table_may_have_names_of_its_own_for_items_and_records(tmp_path: Path) -> None:
+    text = "who,page\n" + "".join(f"{record},{item}\n" for record, item in PAIRS)
+    counted = read_counts(write(tmp_path, text), item="page", user="who")
+    assert (sorted(counted.counts.tolist()), counted.records) == (sorted(COUNTS.values()), 3)
+
+
 def test_counts_are_taken_as_they_are(tmp_path: Path) -> None:
     columns: dict[str, list[object]] = {"item": list(COUNTS), "count": list(COUNTS.values())}
     for file in (write(tmp_path, "count,item\n3,a\n2,b\n1,c\n1,d\n", "csv"), table_file(tmp_path, columns)):

@@ -258,7 +258,8 @@ def test_a_method_has_its_name_or_says_another_and_no_two_share_one() -> None:
         ("peeled", "peeled", False),
         ("Louder", "Louder", True),
     ]
-    assert SuppliedMethod.of(Louder(), key="loud", title="Loud", version=None).kept is False
+    loud = SuppliedMethod.of(Louder(), key="loud", title="Loud", version="4")
+    assert (loud.key, loud.title, loud.version) == ("loud", "Loud", "4")
     for rivals in ([SuppliedMethod.of(peeled, key="em")], [SuppliedMethod.of(way, key="x") for way in (peeled, first)]):
         with pytest.raises(ParameterError, match=r"^methods must have a key each, and none the key of one of ours"):
             methods_of(rivals)

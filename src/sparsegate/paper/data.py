@@ -611,10 +611,10 @@ def _retrieve(pooch: Any, published: Published, download: Path) -> Path:
         ) from None
     if member is None:
         return Path(files)
-    found = [Path(file) for file in files if file.endswith(Path(member).name)]
-    if not found:
-        raise SparsegateError(f"could not find {member} in what was downloaded from {url}")
-    return found[0]
+    for file in files:
+        if file.endswith(Path(member).name):
+            return Path(file)
+    raise SparsegateError(f"could not find {member} in what was downloaded from {url}")
 
 
 def how_checked(name: str) -> str:

@@ -389,8 +389,8 @@ def run(
     pool: processes, and their plan, that are shared with other work: they take the place of jobs and progress.
 
     >>> import sparsegate as sg
-    >>> found = sg.paper.run(datasets=["zipf"], counts=[25], methods=["em", "svt-dpbook"], runs=20)
-    >>> [round(rate, 1) for rate in found["ser_mean"]]
+    >>> results = sg.paper.run(datasets=["zipf"], counts=[25], methods=["em", "svt-dpbook"], runs=20)
+    >>> [round(rate, 1) for rate in results["ser_mean"]]
     [0.0, 0.8]
     """
     read = reading if isinstance(reading, PaperReading) else PaperReading.parse(reading)

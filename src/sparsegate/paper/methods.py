@@ -43,7 +43,7 @@ from fractions import Fraction
 from functools import partial
 from importlib.metadata import Distribution, EntryPoint, entry_points
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from sparsegate.budget import Allocation, Number, exact_epsilon
 from sparsegate.errors import ParameterError, unknown_key
@@ -309,16 +309,27 @@ class SuppliedMethod:
         self.caller()
 
     @classmethod
-    def of(cls, source: object, **known: Any) -> SuppliedMethod:
-        """A method from a function or an object: what is not given is read from its attributes."""
+    def of(
+        cls,
+        source: object,
+        *,
+        key: str | None = None,
+        title: str | None = None,
+        version: str | None = None,
+        interactive: bool | None = None,
+        delta: Number | None = None,
+    ) -> SuppliedMethod:
+        """A method from a function or an object: what is None here is read from its attributes."""
         if inspect.isclass(source):
             raise ParameterError("method", "must be a function or an object, not a class", source, "make an object")
-        key = str(getattr(source, "__name__", type(source).__name__)).strip("<>")
-        names = ("key", "title", "version", "interactive", "delta")
-        known = {name: getattr(source, name) for name in names if hasattr(source, name)} | known
-        known["version"] = None if known.get("version") is None else str(known["version"])
-        key = known.pop("key", key)
-        return cls(source=source, **{"key": key, "title": key, **known})
+        asked = {"key": key, "title": title, "version": version, "interactive": interactive, "delta": delta}
+        read = {name: getattr(source, name, None) if value is None else value for name, value in asked.items()}
+        known: dict[str, Any] = {name: value for name, value in read.items() if value is not None}
+        known.setdefault("key", str(getattr(source, "__name__", type(source).__name__)).strip("<>"))
+        known.setdefault("title", known["key"])
+        if "version" in known:
+            known["version"] = str(known["version"])
+        return cls(source=source, **known)
 
     @property
     def grouped(self) -> bool:
@@ -328,11 +339,9 @@ class SuppliedMethod:
     @property
     def call(self) -> Callable[..., Any]:
         """What is called to select."""
-        ways = (getattr(self.source, name, None) for name in ("select_grouped", "select"))
-        for way in (*ways, self.source):
+        for way in (*(getattr(self.source, name, None) for name in ("select_grouped", "select")), self.source):
             if callable(way):
-                found: Callable[..., Any] = way
-                return found
+                return cast("Callable[..., Any]", way)
         rule = "must be a key, a function, or an object with select(scores, count, epsilon, rng)"
         raise ParameterError("method", rule, self.source)
 
@@ -396,12 +405,12 @@ class SuppliedMethod:
     def pickled(self) -> bytes | None:
         """The function by its name, an object by its state: what another process is sent; None if that cannot be."""
         try:
-            found = pickle.dumps(self.source)
+            pickled = pickle.dumps(self.source)
         except Exception:  # whatever the state of an object raises
             return None
         main = sys.modules.get("__main__")
         importable = any(getattr(main, name, None) is not None for name in ("__spec__", "__file__"))
-        return found if importable or b"__main__" not in found else None
+        return pickled if importable or b"__main__" not in pickled else None
 
     @property
     def kept(self) -> bool:
@@ -418,15 +427,9 @@ class SuppliedMethod:
         names = ("key", "title", "interactive", "delta", "version")
         kind = self.source if hasattr(self.source, "__qualname__") else type(self.source)
         source = f"{getattr(kind, '__module__', '')}:{getattr(kind, '__qualname__', '')}"
-        none_of_ours: dict[str, object] = {
-            "row": None,
-            "allocation": None,
-            "raise_by": 0,
-            "passes": 1,
-            "selection": None,
-        }
-        none_of_ours |= {"max_items_per_user": None, "source": source}
-        return {name: getattr(self, name) for name in names} | none_of_ours
+        known = {name: getattr(self, name) for name in names}
+        none_of_ours = dict.fromkeys(("row", "allocation", "selection", "max_items_per_user"))
+        return known | none_of_ours | {"raise_by": 0, "passes": 1, "source": source}
 
     def check_jobs(self, jobs: int) -> None:
         """Refuse several processes where it cannot be sent to them."""
@@ -440,10 +443,10 @@ GROUP = "sparsegate.methods"
 
 def installed() -> dict[str, tuple[EntryPoint, ...]]:
     """The entry points by key; more than one where packages disagree."""
-    found = defaultdict[str, tuple[EntryPoint, ...]](tuple)
+    points = defaultdict[str, tuple[EntryPoint, ...]](tuple)
     for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, package(point))):
-        found[point.name] += (point,)
-    return dict(found)
+        points[point.name] += (point,)
+    return dict(points)
 
 
 def package(point: EntryPoint) -> str:
@@ -500,19 +503,19 @@ def method(way: object) -> AnyMethod:
         return way
     if not isinstance(way, str):
         return SuppliedMethod.of(way)
-    if (found := METHODS.get(way) or _load_installed(way)) is None:
-        known = [*METHODS, *installed()]
-        raise unknown_key("method", "must be the key of a method", way, known, "see `sparsegate methods`")
-    return found
+    if (known := METHODS.get(way) or _load_installed(way)) is None:
+        keys = [*METHODS, *installed()]
+        raise unknown_key("method", "must be the key of a method", way, keys, "see `sparsegate methods`")
+    return known
 
 
 def methods_of(ways: object) -> list[AnyMethod]:
     """One method or several, without repetitions; no two may have one key, and nobody else's the key of one of ours."""
     several = ways if isinstance(ways, Iterable) and not isinstance(ways, str) else [ways]
     by_key: dict[str, AnyMethod] = {}
-    for found in map(method, several):
-        rival = by_key.setdefault(found.key, found)
-        if rival != found or (isinstance(found, SuppliedMethod) and found.key in METHODS):
+    for each in map(method, several):
+        rival = by_key.setdefault(each.key, each)
+        if rival != each or (isinstance(each, SuppliedMethod) and each.key in METHODS):
             step = 'give it another: SuppliedMethod.of(f, key="mine")'
-            raise ParameterError("methods", "must have a key each, and none the key of one of ours", found.key, step)
+            raise ParameterError("methods", "must have a key each, and none the key of one of ours", each.key, step)
     return list(by_key.values())

@@ -273,7 +273,7 @@ def first_rings(
     runs, total = levels.size, buckets.ladder.total
     chosen = np.full((runs, count), NOBODY, dtype=np.int64)
     taken = np.empty(0, dtype=np.int64)
-    found = np.zeros(runs, dtype=np.int64)
+    selected = np.zeros(runs, dtype=np.int64)
     since = np.zeros(runs)
     racing = np.arange(runs)
     wanted = _wanted(count)
@@ -285,12 +285,12 @@ def first_rings(
         if taken.size:
             fresh = ~np.isin(keys, taken)
             run, keys, rung, time = run[fresh], keys[fresh], rung[fresh], time[fresh]
-        keep, place = _earliest(run, time, found[racing], count)
+        keep, place = _earliest(run, time, selected[racing], count)
         chosen[racing[run[keep]], place] = rung[keep]
         taken = np.concatenate((taken, keys[keep]))
-        found[racing] += np.bincount(run[keep], minlength=racing.size)
+        selected[racing] += np.bincount(run[keep], minlength=racing.size)
         since[racing] = until
-        racing = racing[(found[racing] < count) & (until < end)]
+        racing = racing[(selected[racing] < count) & (until < end)]
         wanted *= 2
     return chosen
 
@@ -382,18 +382,18 @@ class _Window:
         return distinct
 
 
-def _earliest(run: Integers, time: Floats, found: Integers, count: int) -> tuple[Integers, Integers]:
+def _earliest(run: Integers, time: Floats, selected: Integers, count: int) -> tuple[Integers, Integers]:
     """Of each run's rings the earliest, as many as it still needs: where they are, and the places they take."""
-    number = np.bincount(run, minlength=found.size)
+    number = np.bincount(run, minlength=selected.size)
     column = np.arange(run.size) - np.repeat(np.cumsum(number) - number, number)
-    table = np.full((found.size, max(int(number.max(initial=0)), count)), np.inf)
+    table = np.full((selected.size, max(int(number.max(initial=0)), count)), np.inf)
     table[run, column] = time
-    needed = count - found
+    needed = count - selected
     table.partition(np.unique(needed) - 1, axis=1)
-    cut = table[np.arange(found.size), needed - 1]
+    cut = table[np.arange(selected.size), needed - 1]
     keep = np.flatnonzero(time <= cut[run])
-    kept = np.bincount(run[keep], minlength=found.size)
-    place = np.arange(keep.size) - np.repeat(np.cumsum(kept) - kept, kept) + found[run[keep]]
+    kept = np.bincount(run[keep], minlength=selected.size)
+    place = np.arange(keep.size) - np.repeat(np.cumsum(kept) - kept, kept) + selected[run[keep]]
     fits = place < count  # two rings at the same float: the last of them waits
     return keep[fits], place[fits]
 
@@ -435,33 +435,38 @@ def _called(select: Callable[[], Any], name: str, count: int, where: str) -> NDA
     """What the method returns, as an array of whatever it is; one more than c is enough to see that it is too much."""
     try:
         with redirect_stdout(sys.stderr):
-            found = select()
-            if isinstance(found, Iterable) and not isinstance(found, np.ndarray):
-                found = list(islice(found, count + 1))
+            returned = select()
+            if isinstance(returned, Iterable) and not isinstance(returned, np.ndarray):
+                returned = list(islice(returned, count + 1))
     except (Exception, SystemExit) as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         text = " ".join("".join(traceback.format_exception_only(error)).split())[:_SHOWN]
         rule = f"must not raise {text} ({Path(last.filename).name}, line {last.lineno})"
         raise ParameterError(name, rule, next_step=where) from error
     try:
-        return np.asarray(found.tolist() if isinstance(found, np.ndarray) and found.dtype.kind == "O" else found)
+        return np.asarray(
+            returned.tolist() if isinstance(returned, np.ndarray) and returned.dtype.kind == "O" else returned
+        )
     except ValueError:  # lists of several lengths in a list
         return np.array(None)
 
 
-def _faults(found: NDArray[Any], room: Integers, count: int) -> Iterator[tuple[str, object]]:
+def _faults(returned: NDArray[Any], room: Integers, count: int) -> Iterator[tuple[str, object]]:
     """What is wrong with a selection, the worst first; ``room`` is how often each index may be there."""
-    if found.ndim != 1:
-        yield "must return a flat list of indices", f"an array of shape {found.shape}" if found.ndim else found.item()
-    if found.size and found.dtype.kind not in "iu":
-        hint = ": a mask becomes indices by numpy's flatnonzero" if found.dtype.kind == "b" else ""
-        yield f"must return whole numbers{hint}", found.ravel()[:5].tolist()
-    if found.size > count:
+    if returned.ndim != 1:
+        yield (
+            "must return a flat list of indices",
+            f"an array of shape {returned.shape}" if returned.ndim else returned.item(),
+        )
+    if returned.size and returned.dtype.kind not in "iu":
+        hint = ": a mask becomes indices by numpy's flatnonzero" if returned.dtype.kind == "b" else ""
+        yield f"must return whole numbers{hint}", returned.ravel()[:5].tolist()
+    if returned.size > count:
         yield f"must return at most {count} indices", f"{count + 1} or more"
-    outside = found[(found < 0) | (found >= room.size)]
+    outside = returned[(returned < 0) | (returned >= room.size)]
     if outside.size:
         yield f"must return indices from 0 to {room.size - 1}", int(outside[0])
-    indices, times = np.unique(found, return_counts=True)
+    indices, times = np.unique(returned, return_counts=True)
     often = indices[times > room[indices.astype(np.int64)]]
     if often.size:
         yield "must return each index once, or a group as often as it has items", int(often[0])
@@ -589,7 +594,7 @@ def first_positives(
     """The rungs of the first ``count`` positives of each run, in the order selected; NOBODY fills a short row."""
     ladder = buckets.ladder
     chosen = np.full((runs, count), NOBODY, dtype=np.int64)
-    found = np.zeros(runs, dtype=np.int64)
+    selected = np.zeros(runs, dtype=np.int64)
     calls = _Calls(rng, buckets, runs, count)
     noisy = threshold + rng.laplace(0.0, rho_scale, runs)
     time, area = np.zeros(runs), np.zeros((runs, buckets.sizes.size))
@@ -607,10 +612,10 @@ def first_positives(
         own = positive((ladder.values[rung] - noisy[called]) / nu_scale)
         stays = rng.random(called.size) * bound < own
         selects = called[stays]
-        chosen[selects, found[selects]] = rung[stays]
-        found[selects] += 1
+        chosen[selects, selected[selects]] = rung[stays]
+        selected[selects] += 1
         noisy[selects] = threshold + rng.laplace(0.0, rho_scale, selects.size)
-        going = called[found[called] < count]
+        going = called[selected[called] < count]
     return chosen
 
 

@@ -379,14 +379,14 @@ STATEMENTS = (
 
 def check_all(findings: Findings, statements: Iterable[PaperStatement] = STATEMENTS) -> list[Checked]:
     """Check every statement, or those given; where the results lack what it needs, the judgement is "not run"."""
-    found = []
+    checked = []
     for statement in statements:
         try:
             judgement = statement.check(findings)
         except Missing as missing:
             judgement = Judgement(support=Support.NOT_RUN, numbers=str(missing))
-        found.append(Checked(statement=statement, judgement=judgement))
-    return found
+        checked.append(Checked(statement=statement, judgement=judgement))
+    return checked
 
 
 @dataclass(kw_only=True)
@@ -401,13 +401,13 @@ class OpenStatements:
 
     def wanting(self, findings: Findings) -> dict[CellKey, float]:
         """What they want more runs of."""
-        found = _undecided(findings, self.undecided) or _undecided(findings, self.statements)
-        self.undecided = [one.statement for one in found] or self.statements
-        return most_wanting(one.judgement.wanting for one in found)
-
-
-def _undecided(findings: Findings, statements: Iterable[PaperStatement]) -> list[Checked]:
-    return [one for one in check_all(findings, statements) if one.judgement.support is Support.UNDECIDED]
+        undecided: list[Checked] = []
+        for statements in (self.undecided, self.statements):
+            checked = check_all(findings, statements)
+            if undecided := [each for each in checked if each.judgement.support is Support.UNDECIDED]:
+                break
+        self.undecided = [each.statement for each in undecided] or self.statements
+        return most_wanting(each.judgement.wanting for each in undecided)
 
 
 READINGS = "readings"
@@ -435,16 +435,17 @@ class ReadingVerdicts:
     @property
     def disputed(self) -> list[str]:
         """The statements whose verdict is not the same under all readings."""
-        return [key for key in self.statements if len({found[key].support for found in self.by_reading.values()}) > 1]
+        verdicts = self.by_reading.values()
+        return [key for key in self.statements if len({judged[key].support for judged in verdicts}) > 1]
 
     def changes(self, reading: str) -> dict[str, Support]:
         """The verdicts that are others than under ours."""
-        ours, found = next(iter(self.by_reading.values())), self.by_reading[reading]
-        return {key: found[key].support for key in ours if found[key].support is not ours[key].support}
+        ours, other = next(iter(self.by_reading.values())), self.by_reading[reading]
+        return {key: other[key].support for key in ours if other[key].support is not ours[key].support}
 
     def sheet(self) -> Sheet:
         """A row for each reading: how many statements are supported, and which verdicts it changes."""
-        counts = [Counter(one.support for one in found.values()) for found in self.by_reading.values()]
+        counts = [Counter(each.support for each in judged.values()) for judged in self.by_reading.values()]
         same, total = len(self.statements) - len(self.disputed), len(self.statements)
         return Sheet(
             title=f"Readings of the paper: {same} of {total} verdicts are the same under all.",
@@ -462,9 +463,9 @@ class ReadingVerdicts:
     def write(self, folder: ResultFolder) -> None:
         """Write the table: a row for each statement and reading."""
         rows = [
-            {"statement": key, "reading": reading, "support": one.support.value, "numbers": one.numbers}
-            for reading, found in self.by_reading.items()
-            for key, one in found.items()
+            {"statement": key, "reading": reading, "support": judgement.support.value, "numbers": judgement.numbers}
+            for reading, judged in self.by_reading.items()
+            for key, judgement in judged.items()
         ]
         folder.write(READINGS, table(rows, COLUMNS))
 
@@ -473,11 +474,11 @@ class ReadingVerdicts:
         """Read the table of a folder; None if there is none."""
         if not (Path(out) / f"{READINGS}.parquet").is_file():
             return None
-        found: dict[str, dict[str, Judgement]] = {}
+        by_reading: dict[str, dict[str, Judgement]] = {}
         for row in read(out, READINGS):
             judgement = Judgement(support=Support(row["support"]), numbers=row["numbers"])
-            found.setdefault(row["reading"], {})[row["statement"]] = judgement
-        return cls(by_reading=found)
+            by_reading.setdefault(row["reading"], {})[row["statement"]] = judgement
+        return cls(by_reading=by_reading)
 
 
 def judge_readings(out: str | Path) -> ReadingVerdicts:
@@ -489,15 +490,15 @@ def judge_readings(out: str | Path) -> ReadingVerdicts:
             read_as[str(reading)] = other
     checked = {name: check_all(other) for name, other in read_as.items()}
     shown = {
-        one.statement.key
-        for found in checked.values()
-        for one in found
-        if one.statement.kind != "self-check" and one.judgement.support in COMPARED
+        each.statement.key
+        for several in checked.values()
+        for each in several
+        if each.statement.kind != "self-check" and each.judgement.support in COMPARED
     }
     return ReadingVerdicts(
         by_reading={
-            name: {one.statement.key: one.judgement for one in found if one.statement.key in shown}
-            for name, found in checked.items()
+            name: {each.statement.key: each.judgement for each in several if each.statement.key in shown}
+            for name, several in checked.items()
         }
     )
 

@@ -200,10 +200,10 @@ def _metered(subject: Subject) -> Measured:
     for key, monotonic in product(_PRICED, (False, True)):
         row = subject.rows[key]
         scales = row.scales(budget, cutoff=1, monotonic=monotonic)
-        found = largest_losses(row, _COUNTS, budget=budget, monotonic=monotonic, restarts=16)
+        largest = largest_losses(row, _COUNTS, budget=budget, monotonic=monotonic, restarts=16)
         shares = [
             loss / float(subject.outcome_loss(m, k, scales, monotonic=monotonic, row=row))
-            for (m, k), loss in found.items()
+            for (m, k), loss in largest.items()
         ]
         name = f"{key}{_monotonic(monotonic)}"
         parts.append(at_most(f"largest loss over L(m,k), {name}", max(shares), 1.0))

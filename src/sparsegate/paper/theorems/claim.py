@@ -303,13 +303,13 @@ class GateSetting:
         pairs: Sequence[AnswerPair] | None = None,
     ) -> float:
         """The largest exact loss over the pairs (default: the far ones) and over what a blind search climbs to."""
-        found = search(self.row, queries=queries, thresholds=thresholds, **self._public)
+        worst = search(self.row, queries=queries, thresholds=thresholds, **self._public)
         # The search works on one shared grid; what it found is measured again by adaptive quadrature.
         climbed = AnswerPair(
-            answers=_whole(found.answers),
-            neighbour=_whole(found.neighbour),
-            threshold=_whole(found.threshold),
-            outcome=found.outcome,
+            answers=_whole(worst.answers),
+            neighbour=_whole(worst.neighbour),
+            threshold=_whole(worst.threshold),
+            outcome=worst.outcome,
         )
         return max(self.loss(pair) for pair in (climbed, *(self.far_pairs() if pairs is None else pairs)))
 

@@ -216,7 +216,7 @@ def compare_choices(
         for epsilon in epsilons:
             chosen, values = choose_many(way, scores, epsilon=epsilon, **public), np.asarray(scores, dtype=np.int64)
             ranked = np.sort(values)[::-1][:k]
-            found = np.minimum((chosen & (values >= ranked[-1])).sum(axis=1), k)
+            hits = np.minimum((chosen & (values >= ranked[-1])).sum(axis=1), k)
             claimed = float(exact_epsilon(epsilon))
             flawed = tight_epsilon(_FLAWED, epsilon=epsilon, queries=values.size, monotonic=monotonic)
             rows.append(
@@ -224,10 +224,10 @@ def compare_choices(
                     way=way,
                     epsilon=claimed,
                     true_epsilon={"best": math.inf, _FLAWED: flawed, "chance": 0.0}.get(way, claimed),
-                    recall=float(found.mean() / k),
+                    recall=float(hits.mean() / k),
                     kept=float((chosen @ values).mean() / ranked.sum()) if ranked.sum() else 1.0,
                     runs=runs,
-                    recall_std=float(found.std(ddof=1) / k) if runs > 1 else math.nan,
+                    recall_std=float(hits.std(ddof=1) / k) if runs > 1 else math.nan,
                 )
             )
     return tuple(rows)
