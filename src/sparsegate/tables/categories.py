@@ -51,7 +51,7 @@ class Cells:
         if not isinstance(columns, Mapping) or not columns:
             rule = "must map the name of each column to its public list of categories"
             raise ParameterError("columns", rule, columns, f"pass {_EXAMPLE}")
-        categories = tuple(category_labels(name, given) for name, given in columns.items())
+        categories = tuple(category_labels(name, listed) for name, listed in columns.items())
         size = math.prod(map(len, categories))
         if size > MOST_CELLS:
             rule = f"must span at most 2**22 cells, and these span {size:,}"
@@ -81,7 +81,7 @@ class Cells:
         """The weight of each cell, in steps of 2**-24: of a mapping to wanted categories, or of an array of weights."""
         if isinstance(query, Mapping):
             return self._chosen(query)
-        return self._given(query)
+        return self._weights(query)
 
     def _chosen(self, query: Mapping[Any, Any]) -> Integers:
         for name in query:
@@ -111,7 +111,7 @@ class Cells:
             mask[code] = True
         return mask
 
-    def _given(self, query: Any) -> Integers:
+    def _weights(self, query: Any) -> Integers:
         rule = f"must map columns to categories, or be an array of {self.size} weights from 0 to 1, one for each cell"
         try:
             array = np.asarray(query)
@@ -125,22 +125,22 @@ class Cells:
         return np.rint(np.ldexp(weights, WEIGHT_BITS)).astype(np.int64)
 
 
-def category_labels(name: Any, given: Any) -> tuple[Label, ...]:
+def category_labels(name: Any, listed: Any) -> tuple[Label, ...]:
     """The public categories of a column, checked: whole numbers of 64 bits or strings, each of them once."""
     if not isinstance(name, str):
         raise ParameterError("columns", "must have names of columns as keys", name, f"pass {_EXAMPLE}")
-    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Collection | np.ndarray) or not len(given):
-        raise ParameterError("columns", f"must list the categories of {name!r}", given, f"pass {_EXAMPLE}")
-    if isinstance(given, set | frozenset):
+    if isinstance(listed, str | bytes | Mapping) or not isinstance(listed, Collection | np.ndarray) or not len(listed):
+        raise ParameterError("columns", f"must list the categories of {name!r}", listed, f"pass {_EXAMPLE}")
+    if isinstance(listed, set | frozenset):
         rule = f"must list the categories of {name!r} in an order, which a set has not"
-        raise ParameterError("columns", rule, given, "pass a list")
-    labels = tuple(label.item() if isinstance(label, np.generic) else label for label in given)
+        raise ParameterError("columns", rule, listed, "pass a list")
+    labels = tuple(label.item() if isinstance(label, np.generic) else label for label in listed)
     whole = all(isinstance(label, int) and not isinstance(label, bool) and abs(label) <= MOST_LABEL for label in labels)
     if not whole and not all(isinstance(label, str) for label in labels):
         rule = f"must list whole numbers of 64 bits or strings, and not both, as categories of {name!r}"
-        raise ParameterError("columns", rule, given)
+        raise ParameterError("columns", rule, listed)
     if len(set(labels)) != len(labels):
-        raise ParameterError("columns", f"must list each category of {name!r} once", given)
+        raise ParameterError("columns", f"must list each category of {name!r} once", listed)
     return labels
 
 

@@ -109,8 +109,8 @@ class Sized:
         while True:
             counted = taken(width, inside)
             for start in np.unique(starts).tolist():
-                here = starts == start
-                starts[here], left[here] = self._descend(start, left[here], width, counted)
+                block = starts == start
+                starts[block], left[block] = self._descend(start, left[block], width, counted)
             if width == 1:
                 return cast("list[Any]", starts.tolist())
             inside = np.unique(starts // width).tolist()
@@ -132,12 +132,12 @@ class Sized:
 class Listed:
     """The different labels in a public frame (item) of the table's own engine.
 
-    ``given`` has the labels as they were given by their cells, where the type of the column does not say what they are.
+    ``originals`` has the labels as they were passed, by their cells, where the type of the column does not tell them.
     """
 
     frame: Frame
     size: int
-    given: Mapping[Cell, Any] | None = None
+    originals: Mapping[Cell, Any] | None = None
     sieve: Callable[[Frame], Frame] | None = None
 
     def restrict(self, rows: Frame) -> Frame:
@@ -160,15 +160,21 @@ def public_domain(engine: Engine, domain: Any, *, item: str, kind: LabelKind) ->
     domain = _public(domain, item, kind)
     if isinstance(domain, Sized):
         return domain
-    other, given = open_engine(domain) if is_table(domain) else None, None
-    if other is not None and engine.joins(other) and (found := _found(other, item))[1] is kind:
-        listed = engine.candidates(found[0])
+    other, originals = open_engine(domain) if is_table(domain) else None, None
+    if other is not None and engine.joins(other) and (labels := _labels_of(other, item))[1] is kind:
+        listed = engine.candidates(labels[0])
     else:
         cells = _cells(domain, other, item, kind)
         listed = engine.bring({"item": sorted(cells)})
-        given = cells if kind is OBJECTS else None
+        originals = cells if kind is OBJECTS else None
     size, sieve = _checked_size(engine, listed, kind), engine.sieve(listed)
-    return Listed(frame=listed, size=size, given=given, sieve=sieve)
+    return Listed(frame=listed, size=size, originals=originals, sieve=sieve)
+
+
+def label_reader(domain: Domain | None, kind: LabelKind) -> Callable[[Cell], Any]:
+    """What makes a label of a cell: the one that was passed, or else what the column's type says."""
+    originals = domain.originals if isinstance(domain, Listed) else None
+    return kind.read if originals is None else originals.__getitem__
 
 
 def public_labels(domain: Any, *, item: str, kind: LabelKind) -> Sized | list[Cell]:
@@ -210,7 +216,7 @@ def _sized(size: int, kind: LabelKind) -> Sized | range:
     return Sized(size=size) if kind is INTEGER else range(size)
 
 
-def _found(other: Engine, item: str) -> tuple[Frame, LabelKind]:
+def _labels_of(other: Engine, item: str) -> tuple[Frame, LabelKind]:
     """The labels of a public table, as cells, and what they are."""
     column = other.names[0] if len(other.names) == 1 else item
     check_columns(other.names, [column])
@@ -221,8 +227,8 @@ def _found(other: Engine, item: str) -> tuple[Frame, LabelKind]:
 def _cells(domain: Any, other: Engine | None, item: str, kind: LabelKind) -> dict[Cell, Any]:
     """The labels of a plain collection, or of another engine's table, by their cells."""
     if other is not None:
-        found, theirs = _found(other, item)
-        domain = [theirs.read(cell) for (cell,) in other.rows(found.group("item"))]
+        labels, theirs = _labels_of(other, item)
+        domain = [theirs.read(cell) for (cell,) in other.rows(labels.group("item"))]
     try:
         cells = kind.cells(sorted(domain, key=_reading) if isinstance(domain, set | frozenset) else domain)
     except TypeError:
@@ -293,10 +299,10 @@ def file_labels(
         if kinds & set(DATABASES):
             raise ParameterError(parameter, "must be a file of labels, not a database", file, "export the column first")
         public = workspace.open([file], columns=[column] if column and kinds == {"CSV"} else None)
-    there = public.columns
-    column = column or (there[0] if len(there) == 1 else item)
-    if column not in there:
-        hint = f"write {file}:COLUMN with one of {', '.join(there[:9])}"
+    names = public.columns
+    column = column or (names[0] if len(names) == 1 else item)
+    if column not in names:
+        hint = f"write {file}:COLUMN with one of {', '.join(names[:9])}"
         raise ParameterError(parameter, f"must name a column of {file}", column, hint)
     whole = kind.endswith("INT") or kind == "INTEGER"
     converted = whole_numbers("held", kind) if whole else f"TRY_CAST(held AS {kind})"

@@ -309,11 +309,11 @@ def steps_of(epsilon: Fraction, delta: Fraction) -> tuple[int, Iterator[int]]:
 
 def _steps(bits: int, grow: int, shrink: int, delta: int) -> Iterator[int]:
     """``grow`` is at most e^a, ``shrink`` at least e^-a, ``delta`` at most d, all times 2**bits."""
-    one, step = 1 << bits, 0
+    unit, step = 1 << bits, 0
     while True:
-        lost = one - step - delta  # what is left to lose: 1 - pi(n-1) - d
-        step = min((grow * step >> bits) + delta, one + (-shrink * lost >> bits))
-        if lost <= 0 or step >= one:
+        lost = unit - step - delta  # what is left to lose: 1 - pi(n-1) - d
+        step = min((grow * step >> bits) + delta, unit + (-shrink * lost >> bits))
+        if lost <= 0 or step >= unit:
             return
         yield step
 

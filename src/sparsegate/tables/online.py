@@ -146,14 +146,14 @@ def _read(engine: Engine, cells: Cells, user: str | None) -> tuple[Frame, list[l
     for name, labels in zip(cells.names, cells.categories, strict=True):
         _, kind = read_columns(engine, name, user)  # for its checks of names and types
         try:
-            found = kind.cells(labels, "columns")
+            cells_of = kind.cells(labels, "columns")
         except ParameterError:
-            found = {}
-        if len(found) < len(labels):
+            cells_of = {}
+        if len(cells_of) < len(labels):
             rule = f"must list {kind} as categories of {name!r}, as the table's column holds, each of them once"
             raise ParameterError("columns", rule, list(labels), "cast one of the two")
         kinds.append(kind)
-        written.append(list(found))
+        written.append(list(cells_of))
     rows = _without_nulls(engine, {f"c{place}": name for place, name in enumerate(cells.names)}, user)
     for place, kind in enumerate(kinds):
         rows = as_labels(engine, rows, kind, f"c{place}")
@@ -221,10 +221,10 @@ class Histogram:
         _move(shares, lesson, target)
         for _ in range(_ROUNDS):
             away = False
-            for one in lessons:
-                share = float((shares[:-1] * one.weights).sum())
-                if not one.low <= share <= one.high:
-                    _move(shares, one, one.low if share < one.low else one.high)
+            for each in lessons:
+                share = float((shares[:-1] * each.weights).sum())
+                if not each.low <= share <= each.high:
+                    _move(shares, each, each.low if share < each.low else each.high)
                     away = True
             if not away:
                 break

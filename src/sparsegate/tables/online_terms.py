@@ -91,8 +91,8 @@ def least_cutoff(*, cells: int, population: int, tolerance: float, scales: Noise
 
     More positives mean more noise, and more noise means more positives: the smallest fixed point, from below.
     """
-    found = _fixed_point(cells=cells, population=population, tolerance=tolerance, scales=scales)
-    if found is None:
+    cutoff = _fixed_point(cells=cells, population=population, tolerance=tolerance, scales=scales)
+    if cutoff is None:
         low, high = tolerance, max(tolerance, 1.0)
         while _fixed_point(cells=cells, population=population, tolerance=high, scales=scales) is None:
             low, high = high, 2 * high
@@ -104,7 +104,7 @@ def least_cutoff(*, cells: int, population: int, tolerance: float, scales: Noise
             f"must be given, or else a tolerance of at least {math.ceil(high):,}: below that no cutoff is sure to last"
         )
         raise ParameterError("cutoff", rule, next_step="pass for instance cutoff=50; most data need far fewer updates")
-    return found
+    return cutoff
 
 
 def _fixed_point(*, cells: int, population: int, tolerance: float, scales: Noise) -> int | None:

@@ -17,7 +17,7 @@ from sparsegate.selection.scores import Scores
 from sparsegate.selection.select import by_label
 from sparsegate.tables.columns import label_kind, read_columns
 from sparsegate.tables.counting import Counted, Pick, count_items, cut_users, name_picks, noisy_counts, number_of_people
-from sparsegate.tables.domain import Domain, Listed, public_domain
+from sparsegate.tables.domain import Domain, label_reader, public_domain
 from sparsegate.tables.groups import public_groups
 from sparsegate.tables.in_place import CountsInPlace, TableInPlace
 from sparsegate.tables.labels import STRING, LabelKind
@@ -71,8 +71,7 @@ class Prepared:
     ) -> None:
         """Check the size of the domain, and only then count; ``kind`` is what the items are."""
         self._engine, self._question, self._domain = engine, question, domain
-        as_given = domain.given if isinstance(domain, Listed) else None
-        self.read = kind.read if as_given is None else as_given.__getitem__
+        self.read = label_reader(domain, kind)
         self.size = None if domain is None else domain.size
         if self.size is not None and question.count is not None and question.count > self.size:
             rule = f"must not exceed the size of the public domain, {self.size}"

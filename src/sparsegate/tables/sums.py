@@ -76,11 +76,11 @@ class Clip:
         if not 1 < most * MOST < MOST**2:
             raise ParameterError("clip", "must have a larger side between 1e-20 and 1e20", clip, "rescale the values")
         if granularity is not None:
-            given = exact_epsilon(granularity, "granularity")
-            if not most / (10 * FINENESS) <= given <= most:
+            step = exact_epsilon(granularity, "granularity")
+            if not most / (10 * FINENESS) <= step <= most:
                 rule = f"must be between {float(most / (10 * FINENESS)):g} and {float(most):g}, for this clip"
                 raise ParameterError("granularity", rule, granularity, "leave it out for about a millionth of the clip")
-            return cls(low=low, high=high, granularity=given)
+            return cls(low=low, high=high, granularity=step)
         power = Fraction(MOST)
         while power * FINENESS > most:
             power /= 10

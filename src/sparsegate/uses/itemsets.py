@@ -75,7 +75,7 @@ from sparsegate.selection.select import AUTO as AUTO_SELECTION
 from sparsegate.selection.select import Request, by_label
 from sparsegate.tables.columns import read_columns
 from sparsegate.tables.counting import Pick, answer_scale, count_items, name_picks, noisy_counts
-from sparsegate.tables.domain import EXPLAINED, Domain, Listed, public_domain
+from sparsegate.tables.domain import EXPLAINED, Domain, Listed, label_reader, public_domain
 from sparsegate.tables.engines.engine import Engine, guarded, open_engine
 from sparsegate.tables.files import TextForm
 from sparsegate.tables.in_place import TableInPlace
@@ -196,8 +196,7 @@ class CountedBaskets:
         self._domain: Domain | None = None
         if domain is not None:
             self._domain = public_domain(engine, domain, item=item, kind=kind)
-        given = self._domain.given if isinstance(self._domain, Listed) else None
-        self.label = kind.read if given is None else given.__getitem__
+        self.label = label_reader(self._domain, kind)
         self._counted = count_items(engine, self._rows, self._domain, None)
 
     @property
