@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 from tests.support.pretend_service import HIGH, LOW, Pretend, Shop, slow, swallow, until
 
-from sparsegate.conditions import read_condition
 from sparsegate.errors import GateClosed, OutcomeLost
 from sparsegate.ledger.account import EntryKind
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.service import busy_machine, deadline
 from sparsegate.service.busy_machine import all_cores_busy, slowdown
-from sparsegate.service.data.dataset import ServedTable
-from sparsegate.service.deadline import DelayPlan, Pressure
-from sparsegate.service.gates import GateSpec, KeyedRequest, Tally, unused
+from sparsegate.service.deadline import Pressure
+from sparsegate.service.gates import GateSpec, Tally, unused
 from sparsegate.service.keeper import Keeper
-from sparsegate.service.sealed_noise import SealingKey
 
 D = 0.6
 
@@ -92,58 +85,6 @@ def test_waiting_for_other_writers_is_outside_d(shop: Shop) -> None:
     swallow(keeper, shop, gate, HIGH)
     assert time.monotonic() >= released[0] + D, "D runs from when the others have written"
     writer.join()
-
-
-@contextmanager
-def busy_loops(count: int) -> Iterator[None]:
-    loop = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: sum(range(10**5))"
-    loops = [subprocess.Popen([sys.executable, "-c", loop]) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for each in loops:
-            each.kill()
-            each.wait()
-
-
-@pytest.mark.turns(2)
-@pytest.mark.parametrize("measured", [True, False])
-def test_ordinary_load_closes_no_gate_and_most_asks_are_answered(tmp_path: Path, measured: bool) -> None:
-    """With D as it is measured; and with a D that is far too short for this, where many are lost."""
-    (tmp_path / "visits.csv").write_text(
-        "visitor,page\n" + "".join(f"{n % 900},{'ab'[n % 3 == 0]}\n" for n in range(3000))
-    )
-    ledger = Ledger.create(str(tmp_path / "l"), dataset="visits", budget=100)
-    with ServedTable.open([str(tmp_path / "visits.csv")], user="visitor") as data:
-        pace = DelayPlan(delay=0.01)
-        if measured:
-            slower = slowdown(lambda: data.count(read_condition("page IS NULL", data.schema)), at_once=pace.places)
-            look, commits = data.look_seconds(), 2 * ledger.commit_seconds()
-            pace = DelayPlan.measured(look=look, commits=commits, slowdown=slower)
-        keeper = Keeper(ledger, data, SealingKey.create(tmp_path / "key"), pace=pace)
-        gates = [
-            keeper.open_gate(KeyedRequest(token=1, key=f"g{n}"), threshold=10**6, cutoff=6, epsilon=1)["id"]
-            for n in range(8)
-        ]
-
-        def ask(n: int) -> bool:
-            try:
-                return not keeper.ask(KeyedRequest(token=1, key=f"a{n}"), gates[n % 8], "page = 'a'").above
-            except OutcomeLost:
-                return False
-
-        with busy_loops(6), ThreadPoolExecutor(8) as pool:
-            answered = sum(pool.map(ask, range(40)))
-        # The last loss may show a moment after whoever asked was told.
-        views, until = keeper.gates(), time.monotonic() + 10
-        while sum(view["lost"] for view in views) < 40 - answered and time.monotonic() < until:
-            time.sleep(0.05)
-            views = keeper.gates()
-        assert [view["closed"] for view in views] == [False] * 8
-        assert sum(view["lost"] for view in views) == 40 - answered
-        assert answered >= 30 if measured else answered < 40
-        keeper.close()
-    ledger.close()
 
 
 def test_the_owner_is_warned_once_a_minute_and_told_a_rounded_number(

@@ -43,7 +43,6 @@ def look(keeper: Keeper, gate: str) -> tuple[Any, ...]:
     return view["asked"], view["closed"], [(answer.number, answer.above) for answer in keeper.answers(gate)]
 
 
-@pytest.mark.turns(2)
 @pytest.mark.parametrize("by", [-DAY, DAY])
 def test_a_clock_that_is_set_hides_no_answer_that_has_left(
     shop: Shop, set_clock: Callable[[float], None], by: float
@@ -70,7 +69,6 @@ def answered(keeper: Keeper, shop: Shop, gate: str) -> bool | None:
         return None
 
 
-@pytest.mark.turns(2)
 @pytest.mark.parametrize("by", [-DAY, DAY])
 @pytest.mark.parametrize(("where", "trouble"), [(HIGH, None), (LOW, broken)])
 def test_a_clock_that_is_set_shows_nothing_before_it_leaves(

@@ -47,18 +47,6 @@ def test_a_text_that_is_no_token_lets_nobody_in(ledger, text):
     assert tokens.authenticate(text) is None
 
 
-def test_a_digest_read_in_the_ledger_is_no_token(ledger):
-    from sqlalchemy import select
-
-    from sparsegate.service.schema import TOKENS
-
-    tokens = Tokens(ledger)
-    tokens.add("olga", Role.OWNER)
-    with ledger.database.reading() as connection:
-        digest = connection.execute(select(TOKENS.c.hash)).scalar_one()
-    assert tokens.authenticate(digest) is None
-
-
 def test_a_revoked_token_lets_nobody_in_and_stays_on_record(ledger):
     tokens = Tokens(ledger)
     text = tokens.add("olga", Role.OWNER)

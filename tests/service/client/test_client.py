@@ -67,25 +67,10 @@ def test_a_remote_gate_is_asked_like_a_gate_of_the_library(owner):
     assert (gate.given_back, gate.reserved) == (100 - gate.spent, 0)
 
 
-def test_an_estimate_comes_with_an_above(owner):
-    with open_certain(owner) as gate:
-        answer = gate.ask(MANY)
-    assert abs(answer.estimate - 300) < 30
-    assert answer.standard_error == gate.standard_error > 0
-
-
 def test_a_two_sided_gate_from_afar(owner):
     with open_certain(owner, closes="rarer", cutoff=1) as gate:
         assert [gate.ask(where).above for where in (MANY, MANY, NOBODY)] == [True, True, False]
         assert (gate.closes, gate.noise, gate.positives, gate.closed) == ("rarer", "laplace", 2, True)
-
-
-def test_a_gate_closes_after_its_cutoff(owner):
-    gate = open_certain(owner, cutoff=1)
-    assert gate.ask(MANY)
-    assert (gate.closed, gate.remaining, gate.positives) == (True, 0, 1)
-    with pytest.raises(GateClosed, match="all 1 of its positive answers"):
-        gate.ask(MANY)
 
 
 def test_an_analyst_sees_gates_of_others_and_asks_them(owner, live):
@@ -138,26 +123,6 @@ def test_errors_are_the_librarys_own(owner):
         owner.gate("g-0000000000000000")
     with pytest.raises(ParameterError, match="epsilon must be"):
         open_certain(owner, epsilon="much")
-
-
-def test_the_async_client_does_the_same(live):
-    service, url = live
-
-    async def talk():
-        async with connect_async(url, service.owner) as client:
-            async with await open_certain(client) as gate:
-                asked = await asyncio.gather(gate.ask(MANY), gate.ask(NOBODY), gate.ask(MANY))
-                assert (await gate.refresh()).positives == 2
-            assert gate.closed
-            with pytest.raises(GateClosed):
-                await gate.ask(MANY)
-            assert (await client.gate(gate.id)).closed
-            assert gate.id in [each.id for each in await client.gates()]
-            assert await client.budget() == service.keeper.budget()
-            assert (await client.schema()).dataset == "visits"
-            return asked
-
-    assert asyncio.run(talk()) == [ABOVE, BELOW, ABOVE]
 
 
 class Flaky:

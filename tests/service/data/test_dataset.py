@@ -62,12 +62,6 @@ def test_a_person_is_a_user_or_a_row(visits: str, given: dict[str, str]) -> None
         ServedTable.open([visits], **given)  # type: ignore[arg-type]
 
 
-def test_a_table_without_rows_counts_nobody(tmp_path: Path) -> None:
-    file = write(tmp_path / "none.parquet", "SELECT 'v' AS visitor, 'p' AS page WHERE FALSE")
-    with ServedTable.open([file], user="visitor") as dataset:
-        assert ask(dataset, "TRUE") == 0
-
-
 def test_a_person_is_counted_once_however_their_id_is_written(tmp_path: Path) -> None:
     file = tmp_path / "visits.json"
     file.write_text(
@@ -212,13 +206,6 @@ def test_a_column_may_have_any_name_that_is_used_inside(tmp_path: Path) -> None:
             assert ask(dataset, "TRUE") == 5
 
 
-def test_pseudo_columns_are_not_declared(visits: str) -> None:
-    with ServedTable.open([visits], user="visitor") as dataset:
-        for name in ("rowid", "filename", "file_row_number", "person"):
-            with pytest.raises(ParameterError):
-                read_condition(f"{name} = 1", dataset.schema)
-
-
 def test_a_collation_of_the_source_does_not_hold(tmp_path: Path) -> None:
     file = str(tmp_path / "collated.db")
     with duckdb.connect(file) as database:
@@ -228,14 +215,6 @@ def test_a_collation_of_the_source_does_not_hold(tmp_path: Path) -> None:
 
 
 # --- Where the data comes from ---------------------------------------------------------------------------------------
-
-
-def test_text_files_are_read_as_text(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("visitor,page,n\nv1,/pay,1\nv1,/pay,2\nv2,,3\n", encoding="utf-8")
-    with ServedTable.open([str(tmp_path / "*.csv")], user="visitor") as dataset:
-        assert {column.kind for column in dataset.schema.columns} == {Kind.TEXT}
-        assert (ask(dataset, "page = '/pay'"), ask(dataset, "n = '3'"), ask(dataset, "TRUE")) == (1, 1, 2)
-        assert dataset.name == "*.csv"
 
 
 def test_text_is_read_as_its_owner_says_it_is_written(tmp_path: Path, monkeypatch) -> None:
@@ -253,13 +232,6 @@ def test_text_is_read_as_its_owner_says_it_is_written(tmp_path: Path, monkeypatc
         assert other.fingerprint != fingerprint
     with pytest.raises(ParameterError, match="encoding is for files of text"):
         ServedTable.open(["postgresql://x/y"], table="t", unit="row", form=TextForm(encoding="latin-1"))
-
-
-def test_a_query_gives_types_to_text(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("visitor,n\nv1,1\nv2,20\n", encoding="utf-8")
-    sql = "SELECT visitor, CAST(n AS INTEGER) AS n FROM data"
-    with ServedTable.open([str(tmp_path / "a.csv")], user="visitor", sql=sql) as dataset:
-        assert ask(dataset, "n > 3") == 1
 
 
 @pytest.mark.parametrize("source", [{"table": "visits"}, {"sql": "SELECT visitor, page FROM visits WHERE page <> '/'"}])
@@ -282,13 +254,6 @@ def test_databases_are_read_and_let_go(tmp_path: Path, engine: str, source: dict
         assert ask(dataset, "page = '/pay'") == 2
 
 
-def test_several_files_are_one_table(tmp_path: Path) -> None:
-    files = [write(tmp_path / f"{n}.parquet", f"SELECT {n % 2} AS visitor, {n} AS n") for n in range(3)]
-    with ServedTable.open(files, user="visitor") as dataset:
-        assert ask(dataset, "TRUE") == 2
-        assert dataset.name == "0.parquet 1.parquet 2.parquet"
-
-
 # --- Files that change -----------------------------------------------------------------------------------------------
 
 
@@ -305,20 +270,6 @@ def test_many_threads_count_at_once(visits: str) -> None:
         with ThreadPoolExecutor(8) as pool:
             for number, counted in enumerate(pool.map(work, range(8))):
                 assert counted == expected[number:] + expected[:number]
-
-
-def test_a_dataset_may_be_opened_in_one_thread_and_closed_in_another(visits: str) -> None:
-    with ThreadPoolExecutor(1) as pool:
-        dataset = pool.submit(ServedTable.open, [visits], user="visitor").result()
-    assert ask(dataset, "TRUE") == len({row[0] for row in ROWS} - {None})
-    dataset.close()
-
-
-def test_a_wide_table_with_long_names_is_looked_at_too(tmp_path: Path) -> None:
-    columns = ", ".join(f'i AS "{"wide" * 200} {n}"' for n in range(120))
-    file = write(tmp_path / "wide.parquet", f"SELECT i AS visitor, {columns} FROM range(3) AS t(i)")
-    with ServedTable.open([file], user="visitor") as dataset:
-        assert 0 < dataset.look_seconds() < 60
 
 
 def test_the_relation_serves_a_top(visits: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.rows import ask, write
+from tests.support.rows import ask
 
 from sparsegate.errors import TableError
 from sparsegate.service.data import copying
@@ -99,16 +99,6 @@ def test_a_change_of_the_files_is_seen_and_counts_go_on_over_what_was_opened(tmp
         change(file)
         assert dataset.changed()
         assert ask(dataset, "n = '1'") == 1
-
-
-def test_a_parquet_file_that_vanishes_is_seen(tmp_path: Path) -> None:
-    file = write(tmp_path / "a.parquet", "SELECT 1 AS visitor, 2 AS n")
-    with ServedTable.open([file], user="visitor") as dataset:
-        Path(file).unlink()
-        assert dataset.changed()
-        assert ask(dataset, "n = 2") == 1
-    with pytest.raises(TableError, match="no file matches"):
-        ServedTable.open([file], user="visitor")
 
 
 def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,15 +26,6 @@ def test_an_owner_opens_a_gate_and_an_analyst_asks_it(service):
     assert [gate["id"] for gate in service.send("GET", "/v1/gates", token="analyst").json()] == [gate]
 
 
-def test_answers_are_listed_from_a_number_on(service):
-    gate = service.open_gate()
-    for where in (MANY, NOBODY):
-        service.ask(gate, where)
-    listed = service.send("GET", f"/v1/gates/{gate}/answers", token="analyst").json()
-    assert [(each["number"], each["where"], each["above"]) for each in listed] == [(1, MANY, True), (2, NOBODY, False)]
-    assert service.send("GET", f"/v1/gates/{gate}/answers?after=1", token="analyst").json() == listed[1:]
-
-
 def test_a_closed_gate_is_not_asked(service):
     gate = service.open_gate()
     assert service.send("DELETE", f"/v1/gates/{gate}").json()["because"] == "it was closed by hand"

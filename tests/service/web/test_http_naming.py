@@ -6,7 +6,6 @@ import json
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import text
 from tests.support.serving import CERTAIN, UNLIMITED, assert_problem
 
 from sparsegate.service.web.in_threads import OwnWork
@@ -28,16 +27,6 @@ def test_a_name_is_part_of_the_request_and_no_name_is_none(service):
     assert_problem(service.send("POST", "/v1/gates", NAMED | {"name": "Others"}, key="k"), 409, "key-reused")
     first = service.send("POST", "/v1/gates", CERTAIN, key="plain").json()
     assert service.send("POST", "/v1/gates", CERTAIN | {"name": "", "description": ""}, key="plain").json() == first
-
-
-def test_a_request_that_was_answered_before_gates_had_names_is_answered_again(service):
-    first = service.send("POST", "/v1/gates", CERTAIN, key="k").json()
-    new = {"name", "description", "opened_by", "margin_all"}
-    old = json.dumps({name: value for name, value in first.items() if name not in new})
-    with service.keeper.ledger.database.writing() as connection:
-        connection.execute(text("UPDATE requests SET response = :old"), {"old": old})
-    again = service.send("POST", "/v1/gates", CERTAIN, key="k")
-    assert again.json() == first | {"opened_by": None}
 
 
 @pytest.mark.parametrize(
@@ -88,12 +77,6 @@ def test_a_preview_tells_an_owner_what_is_left_and_an_analyst_not(service):
     assert "costs more than the 1000 of epsilon" in told["warning"]
     untold = service.send("POST", "/v1/preview", wanted, key=None, token="analyst").json()
     assert (untold["remaining"], untold["warning"]) == (None, None)
-
-
-def test_a_preview_warns_where_the_margin_or_the_error_is_larger_than_the_threshold(standing):
-    seen = standing.send("POST", "/v1/preview", NUMBERS | {"threshold": 5}, key=None).json()
-    assert seen["warning"].startswith("The margin, 92, is larger than the threshold, 5")
-    assert "standard error" in seen["warning"]
 
 
 @pytest.mark.parametrize(("path", "most"), [("/v1/preview", 1000), ("/v1/gates", 20_000)])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sqlite3
 import threading
 import time
 from collections.abc import Iterator
@@ -17,10 +16,8 @@ from tests.support.serving import CERTAIN, MANY, NOBODY, TOP, UNLIMITED, Service
 
 from sparsegate.errors import LedgerError, TableError
 from sparsegate.ledger.account import exact_text
-from sparsegate.service.deadline import DelayPlan
 
 GATE = "/v1/gates/g-0123456789abcdef"
-JSON = {"Content-Type": "application/json"}
 
 
 def test_an_unexpected_error_is_a_constant_500_and_the_log_has_its_class_alone(service, monkeypatch, caplog):
@@ -63,18 +60,6 @@ def test_a_ledger_that_is_gone_is_503_for_everybody_and_for_nobody_500(service, 
         response = service.send(method, path, body)
         assert_problem(response, 503, "ledger-unavailable")
         assert str(tmp_path) not in response.text
-
-
-def test_above_and_below_look_the_same_where_the_outcome_cannot_be_written(service, monkeypatch):
-    def fail(*_: object, **__: object) -> None:
-        raise LedgerError("the disk is full")
-
-    monkeypatch.setattr(service.keeper._store, "settle", fail)
-    lost = [service.ask(service.open_gate(), where) for where in (MANY, NOBODY)]
-    for response in lost:
-        assert_problem(response, 503, "outcome-lost")
-    assert lost[0].content == lost[1].content
-    assert lost[0].headers == lost[1].headers
 
 
 def test_an_answer_is_lost_in_the_same_words_whether_it_was_still_counted_or_only_not_yet_written(
@@ -157,20 +142,6 @@ def test_a_line_at_a_gate_that_is_too_long_is_429_and_other_gates_are_asked(tmp_
         assert service.send("GET", f"/v1/gates/{gate}").json()["asked"] == 1
 
 
-def test_no_more_wait_at_a_gate_than_are_answered_within_the_patience(tmp_path, data, monkeypatch):
-    pace = DelayPlan(delay=0.6, patience=1.0)
-    with serving(tmp_path, data, pace=pace) as service, ThreadPoolExecutor(1) as pool:
-        gate = service.open_gate()
-        with held_question(service, gate, monkeypatch) as (question, _):
-            second = pool.submit(service.ask, gate, MANY)
-            while not service.app.state.service.queues.waiting:
-                time.sleep(0.001)
-            assert_problem(service.ask(gate, MANY), 429, "gate-busy")
-        assert question.result().status_code == second.result().status_code == 200
-        assert service.ask(gate, MANY).json()["number"] == 3
-        assert not service.app.state.service.queues._turns, "what nobody waits for is forgotten"
-
-
 def test_a_data_file_that_vanishes_is_503_closes_its_gates_and_spends_nothing(tmp_path):
     with visits(tmp_path) as data, serving(tmp_path, data) as service:
         gate = service.open_gate()
@@ -184,17 +155,3 @@ def test_a_data_file_that_vanishes_is_503_closes_its_gates_and_spends_nothing(tm
         seen = service.send("GET", f"/v1/gates/{gate}").json()
         assert (seen["asked"], seen["closed"]) == (1, True)
         assert service.ask(gate, MANY, key="before").json()["above"] is answered["above"]
-
-
-def test_a_ledger_that_is_locked_is_503_and_spends_nothing(tmp_path, data):
-    with serving(tmp_path, data) as service:
-        gate = service.open_gate()
-        other = sqlite3.connect(tmp_path / "visits.ledger", isolation_level=None)
-        other.execute("BEGIN IMMEDIATE")
-        service.keeper._store.ledger.database._patience = 0.1
-        with service.keeper._store.ledger.database.engine.connect() as connection:
-            connection.exec_driver_sql("PRAGMA busy_timeout = 100")
-        assert_problem(service.ask(gate, MANY), 503, "ledger-unavailable")
-        other.execute("ROLLBACK")
-        other.close()
-        assert service.ask(gate, MANY).json()["number"] == 1

@@ -71,7 +71,6 @@ CASES = [
 """Nothing can be wrong with a look at these two."""
 
 
-@pytest.mark.turns(6)
 @pytest.mark.parametrize(("path", "method", "mode"), CASES)
 def test_every_answer_is_one_that_the_description_allows(
     service: tuple[Service, Any], path: str, method: str, mode: Any

@@ -10,6 +10,7 @@ from tests.support.browsing import PHONE, ask, fill_gate, go, needs_browser, sig
 from tests.support.serving import MANY, Service, listening, serving, visits
 
 pytestmark = needs_browser
+
 KEPT = "sessionStorage.length + document.cookie.length"
 CONTRAST = """() => {
   const parse = (color) => (color.match(/[\\d.]+/g) ?? []).map(Number);
@@ -113,19 +114,6 @@ def test_a_revoked_token_ends_the_session(page: Any, service: tuple[Service, str
     service[0].tokens.revoke("passing by")
     page.get_by_role("alert").get_by_text("expired or was revoked").wait_for()
     assert page.evaluate(KEPT) == 0
-
-
-def test_light_and_dark_follow_the_system_until_the_switch_is_used(browser: Any, service: tuple[Service, str]) -> None:
-    with tab(browser, service[1], color_scheme="dark") as page:
-        ground = "Math.max(...getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number))"
-        assert page.evaluate(ground) < 60
-        assert page.evaluate("localStorage.length") == 0
-        page.get_by_role("button", name="light and dark").click()
-        assert page.evaluate(ground) > 200
-        page.reload()
-        assert page.evaluate(ground) > 200
-        page.get_by_role("button", name="light and dark").click()
-        assert page.evaluate(ground) < 60
 
 
 def test_everything_can_be_reached_with_the_keyboard_in_the_order_it_is_read(

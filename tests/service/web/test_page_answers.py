@@ -5,20 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 import shlex
-import time
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import pytest
-from tests.support.browsing import browsing, call, go, many_answers, needs_browser, sign_in, tab
+from tests.support.browsing import browsing, call, go, needs_browser, sign_in, tab
 from tests.support.serving import MANY, NOBODY, Service, listening, serving, visits
 
 pytestmark = needs_browser
+
 ODD = "page = 'it''s \"odd\", $HOME' OR country = 'DE'"
 
 
@@ -49,58 +46,6 @@ def show(page: Any, gate: str) -> None:
     go(page, "#/me")
     go(page, f"#/gates/{gate}")
     page.locator("#answers tr").first.wait_for()
-
-
-def test_times_are_local_with_utc_on_hover(page: Any, service: tuple[Service, str], few: str) -> None:
-    show(page, few)
-    stamp = datetime.fromisoformat(service[0].send("GET", f"/v1/gates/{few}/answers").json()[-1]["at"])
-    shown = page.locator("#answers time").first
-    local = stamp.astimezone(ZoneInfo("Europe/Berlin"))
-    assert f"{local:%H:%M:%S}" in shown.text_content()
-    assert f"{local.day} {local:%b} {local.year}" in shown.text_content().replace("Sept", "Sep")
-    assert shown.get_attribute("title") == f"{stamp:%Y-%m-%d %H:%M:%S} UTC"
-
-
-def test_the_plot_has_labelled_axes_and_no_colour_of_alarm(page: Any, few: str) -> None:
-    show(page, few)
-    texts = {*page.locator("#plot text").all_text_contents()}
-    assert {"time it was asked", "answer", "ABOVE", "BELOW", "lost"} <= texts
-    assert (page.locator("#plot circle.above").count(), page.locator("#plot circle.below").count()) == (2, 1)
-    assert "2 ABOVE, 1 BELOW, 0 lost" in page.locator("#plot-caption").text_content()
-    for color in page.evaluate(
-        "['#answers td.above', '#plot circle.above'].map(s => getComputedStyle(document.querySelector(s)))"
-        ".flatMap((style, i) => i ? [style.fill] : [style.color])"
-    ):
-        red, green, blue = (int(part) for part in re.findall(r"\d+", color)[:3])
-        assert red <= green, color
-        assert red <= blue, color
-
-
-def test_five_thousand_answers_are_paged_and_stay_usable(page: Any, service: tuple[Service, str]) -> None:
-    gate = service[0].open_gate(name="long")
-    service[0].ask(gate, NOBODY)
-    many_answers(service[0].keeper.ledger.database, gate, 5000)
-    began = time.monotonic()
-    show(page, gate)
-    page.get_by_text("4,901 to 5,000 of 5,000").first.wait_for()
-    assert page.locator("#answers tr").count() == 100
-    assert page.get_by_role("button", name="Newer").is_disabled()
-    page.get_by_role("button", name="Older").click()
-    page.get_by_text("4,801 to 4,900 of 5,000").first.wait_for()
-    assert page.locator("#answers td.code").first.text_content() == "country = 'X4900'"
-    assert time.monotonic() - began < 10, "it took seconds on a busy machine"
-    page.wait_for_timeout(1200)  # what comes in by itself does not turn the page back
-    assert page.get_by_text("4,801 to 4,900 of 5,000").first.is_visible()
-    page.get_by_role("button", name="Older").click()
-    page.get_by_text("4,701 to 4,800 of 5,000").first.wait_for()
-    page.get_by_role("button", name="Newer").click()
-    page.get_by_text("4,801 to 4,900 of 5,000").first.wait_for()
-    page.get_by_role("button", name="Newest").click()
-    page.get_by_text("4,901 to 5,000 of 5,000").first.wait_for()
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Download CSV").click()
-    rows = list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text("utf-8-sig"))))
-    assert [row["number"] for row in rows] == [str(number) for number in range(1, 5001)]
 
 
 def test_the_answers_download_as_csv(page: Any, service: tuple[Service, str], few: str) -> None:
@@ -139,20 +84,6 @@ def test_a_row_is_copied_as_curl_and_as_python_without_the_token(
     page.get_by_role("button", name="Copied").wait_for()
     assert page.evaluate("navigator.clipboard.readText()") == python
     page.get_by_role("button", name="Done").click()
-
-
-def test_the_python_recipe_asks_what_the_row_asked(
-    page: Any,
-    service: tuple[Service, str],
-    few: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setenv("SPARSEGATE_TOKEN", service[0].analyst)
-    code = call(page, "recipes.js", "inPython", service[1], few, "country = 'DE\n\\'")
-    exec(compile(code, "recipe", "exec"), {})
-    assert capsys.readouterr().out == "BELOW None\n"
-    assert service[0].send("GET", f"/v1/gates/{few}/answers").json()[-1]["where"] == "country = 'DE\n\\'"
 
 
 def test_asking_again_from_a_row_is_a_new_question_and_says_that_it_costs(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.browsing import ask, call, go, needs_browser, sign_in, tab
+from tests.support.browsing import ask, go, needs_browser, sign_in, tab
 from tests.support.serving import MANY, NOBODY, Service, listening, serving, visits
 
 pytestmark = needs_browser
@@ -57,16 +57,6 @@ def test_what_an_answer_means_and_costs_is_said_in_words(page: Any, service: tup
     assert page.locator("#latest").get_attribute("role") == "status"
 
 
-def test_columns_have_types_and_are_clicked_into_the_condition(page: Any) -> None:
-    columns = page.locator("#columns button")
-    assert columns.all_text_contents() == ["country text", "page text", "seconds text"]
-    columns.first.click()
-    page.keyboard.type("= 'DE' AND")
-    columns.nth(1).click()
-    page.keyboard.type("= '/pay'")
-    assert page.get_by_label("Count where").input_value() == "country = 'DE' AND page = '/pay'"
-
-
 def test_examples_are_made_from_the_schema_and_every_one_can_be_asked(page: Any, service: tuple[Service, str]) -> None:
     examples = page.locator("#examples button").all_inner_texts()
     assert len(examples) >= 3
@@ -76,22 +66,6 @@ def test_examples_are_made_from_the_schema_and_every_one_can_be_asked(page: Any,
     page.locator("#examples button").first.click()
     page.keyboard.type("DE")  # the made-up value is selected, and typed over
     assert page.get_by_label("Count where").input_value() == "country = 'DE'"
-
-
-KINDS = [
-    {"name": name, "kind": kind}
-    for name, kind in (("ward", "text"), ("age", "integer"), ("seen", "date"), ("in", "boolean"), ('a "b"', "real"))
-]
-
-
-def test_examples_and_completions_of_other_schemas(page: Any) -> None:
-    assert call(page, "condition.js", "examples", KINDS)[:3] == [
-        "ward = 'value'",
-        "age >= 10",
-        "seen >= DATE '2030-01-31'",
-    ]
-    names = [call(page, "condition.js", "nameOf", column) for column in KINDS]
-    assert names == ["ward", "age", "seen", '"in"', '"a ""b"""']
 
 
 def test_a_column_completes_itself_with_the_keyboard(page: Any) -> None:
@@ -172,34 +146,6 @@ def test_a_lost_answer_is_asked_for_again_under_the_same_key_and_paid_once(
     assert service[0].send("GET", f"/v1/gates/{page.gate}").json()["asked"] == 1
     ask(page, MANY)  # a new question has a new key
     assert len({*keys}) == 2
-
-
-def test_a_server_that_hangs_is_noticed_and_a_question_in_its_hands_is_paid_once(
-    page: Any, service: tuple[Service, str]
-) -> None:
-    page.get_by_text("connected", exact=True).wait_for()
-    began, kept = time.monotonic(), []
-    page.route("**/v1/**", lambda route: kept.append(route))  # taken, and never answered
-    page.get_by_role("alert").get_by_text("has not answered since").wait_for()
-    assert time.monotonic() - began < 2.5
-    page.wait_for_timeout(2500)
-    looks = [route for route in kept if route.request.url.endswith(page.gate)]
-    assert len(looks) <= 1, "what is not answered is not asked again and again"
-    page.get_by_label("Count where").fill(MANY)
-    page.keyboard.press("Enter")
-    again = page.get_by_role("button", name="Ask again (same key)")
-    again.wait_for()
-    (ask,) = (route for route in kept if route.request.url.endswith("/ask"))
-    page.unroute("**/v1/**")
-    again.click()
-    page.locator("#latest").get_by_text("It cost one ABOVE: 2 of 3 left.").wait_for()
-    asked = service[0].send("POST", f"/v1/gates/{page.gate}/ask", {"where": MANY}, token="analyst", key=key_of(ask))
-    assert asked.json()["number"] == 1
-    assert service[0].send("GET", f"/v1/gates/{page.gate}").json()["asked"] == 1
-
-
-def key_of(route: Any) -> str:
-    return str(route.request.headers["idempotency-key"])
 
 
 def test_a_dead_server_is_noticed_within_two_seconds_and_so_is_its_return(browser: Any, tmp_path: Path) -> None:

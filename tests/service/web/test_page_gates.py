@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from tests.support.browsing import ask, browsing, fill_gate, go, needs_browser, sign_in, tab
-from tests.support.pretend_service import copy_gate
 from tests.support.serving import MANY, NOBODY, Service, listening, serving, visits
 
 pytestmark = needs_browser
@@ -124,43 +122,3 @@ def test_an_owner_opens_a_gate_asks_and_closes_it_with_the_keyboard_alone(
     page.get_by_text("Closed: it was closed by hand.").wait_for()
     assert re.search(r"ε [≈\d. ]+ of 100 spent, [≈\d. ]+ given back", page.locator("#standing").text_content())
     assert page.get_by_role("button", name="Ask", exact=True).is_hidden()
-
-
-def test_a_gate_that_is_through_says_so(page: Any, service: tuple[Service, str]) -> None:
-    go(page, f"#/gates/{service[0].open_gate(cutoff=1)}")
-    assert "It cost one ABOVE: 0 of 1 left." in ask(page, MANY)
-    page.get_by_text("Closed: all 1 of its positive answers are given or lost.").wait_for()
-    assert "ABOVE" in page.locator("#latest").text_content()
-
-
-def test_open_and_closed_gates_are_told_apart_and_found_by_words(page: Any, service: tuple[Service, str]) -> None:
-    names = {name: service[0].open_gate(name=name) for name in ("Dialysis in the north", "Dialysis in the south")}
-    service[0].send("DELETE", f"/v1/gates/{names['Dialysis in the south']}")
-    go(page, "#/me")
-    go(page, "#/gates")
-    listed = page.locator("#gate-list .name")
-    page.get_by_label("Search").fill("dialysis THE")
-    listed.first.wait_for()
-    assert listed.all_text_contents() == ["Dialysis in the north"]
-    for choice, names_shown in (("closed", ["Dialysis in the south"]), ("all", [*names][::-1])):
-        page.locator("#filter").select_option(choice)
-        page.get_by_text(re.compile(rf"^{len(names_shown)} gates?$")).wait_for()
-        assert listed.all_text_contents() == names_shown
-    page.get_by_label("Search").fill(names["Dialysis in the north"])
-    page.get_by_text(re.compile("^1 gate$")).wait_for()
-
-
-def test_three_hundred_gates_stay_usable(page: Any, service: tuple[Service, str]) -> None:
-    copy_gate(service[0].keeper.ledger.database, service[0].open_gate(), 300)
-    go(page, "#/me")
-    began = time.monotonic()
-    go(page, "#/gates")
-    page.get_by_text(re.compile(r"^3\d\d gates, the newest 100 shown$")).wait_for()
-    assert page.locator("#gate-list li").count() == 100
-    page.get_by_label("Search").fill("number 77.")
-    page.get_by_text(re.compile("^3 gates$")).wait_for()
-    assert page.locator("#gate-list .name").last.text_content() == "Number 77."
-    assert time.monotonic() - began < 10, "it took seconds on a busy machine"
-    page.get_by_label("Search").fill("")
-    page.get_by_role("button", name="Show more").click()
-    assert page.locator("#gate-list li").count() == 200
