@@ -38,7 +38,6 @@ CROSS_MODULE = {
     "tests/service/data/test_secrecy.py",
     "tests/service/test_crashes.py",
     "tests/service/test_timing.py",
-    "tests/service/web/test_load.py",
     "tests/service/web/test_page.py",
     "tests/service/web/test_page_answers.py",
     "tests/service/web/test_page_asking.py",
