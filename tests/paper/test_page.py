@@ -11,7 +11,7 @@ from tests.support.browsing import PHONE, browsing, needs_browser, tab
 
 from sparsegate.paper import run
 from sparsegate.paper.charts import DARK, LIGHT, LINE_STYLES, BarChart, ChartBar
-from sparsegate.paper.page import FigurePanel, PageFigure, PageSection, TableCell, render_page, table, table_cell
+from sparsegate.paper.page import FigurePanel, PageFigure, TableCell, render_page, table, table_cell
 from sparsegate.paper.report import Reproduction
 
 METHODS = ["svt-dpbook", "svt-s-1:1", "em", "svt-retr-1d", "svt-retr-3d"]
@@ -54,12 +54,12 @@ def test_the_first_cell_is_the_head_of_its_row_and_foreign_text_is_escaped() -> 
 
 
 def test_a_page_has_its_sections_with_links_to_them_and_leaves_out_empty_ones() -> None:
-    bodies = {"one": "<p>x</p>", "none": "", "two": "<p>y</p>"}
-    sections = [PageSection(key, f"<{key}>", f"<{key}>", body) for key, body in bodies.items()]
-    page = render_page(title="a & b", lead="<p>Lead</p>", sections=sections)
+    parts = dict.fromkeys(("headlines", "threshold", "stand_ins", "peer_runs", "peer_work", "epsilon"), "$x")
+    parts |= dict.fromkeys(("maps", "true", "errors", "peers", "seconds", "uses", "numbers", "run"), "<p>y</p>")
+    page = render_page("comparison_sections.html", title="a & b", parts=parts | {"peers": ""})
     assert "<title>a &amp; b</title>" in page
-    assert page.index('<a href="#two">&lt;two&gt;</a>') < page.index('<section id="one">') < page.index('id="two"')
-    assert "none" not in page.partition("<body>")[2].partition("<script>")[0]
+    assert page.index('<a href="#errors">Errors</a>') < page.index('<section id="maps"') < page.index('id="errors"')
+    assert "peers" not in page.partition("<body>")[2].partition("<script>")[0]
 
 
 @pytest.fixture(scope="module")

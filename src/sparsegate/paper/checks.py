@@ -174,28 +174,28 @@ def higher(row: Row, other: Row, metric: str = "ser", margin: float = MARGIN) ->
 
 def largest(comparisons: Iterable[Comparison]) -> Comparison:
     """The largest difference, those that are sure first."""
-    return max(comparisons, key=lambda one: (one.sure, one.quantity.value))
+    return max(comparisons, key=lambda gap: (gap.sure, gap.quantity.value))
 
 
 def most(comparisons: Iterable[Comparison]) -> Comparison:
     """The largest difference, sure or not."""
-    return max(comparisons, key=lambda one: one.quantity.value)
+    return max(comparisons, key=lambda gap: gap.quantity.value)
 
 
 def _none(comparisons: Iterable[Comparison]) -> Decision:
     """Whether none of them holds."""
-    return all_of(opposite(one.decision) for one in comparisons)
+    return all_of(opposite(gap.decision) for gap in comparisons)
 
 
 def _any(comparisons: Iterable[Comparison]) -> Decision:
     """Whether some of them holds."""
-    return any_of(one.decision for one in comparisons)
+    return any_of(gap.decision for gap in comparisons)
 
 
 def sides(behind: Sequence[Comparison], ahead: Sequence[Comparison]) -> str:
     """In how many cases one method is higher or lower than another."""
-    lower, failed = sum(one.sure for one in ahead), sum(one.sure for one in behind)
-    wide = sum(one.decision.support is Support.UNDECIDED for one in behind)
+    lower, failed = sum(gap.sure for gap in ahead), sum(gap.sure for gap in behind)
+    wide = sum(gap.decision.support is Support.UNDECIDED for gap in behind)
     parts = [f"lower in {lower}", f"higher in {failed}", *([f"undecided in {wide}"] if wide else [])]
     worst = f", most {largest(behind)}" if failed or wide else ""
     return f"{', '.join(parts)} of {len(behind)} cases{worst}"
@@ -246,7 +246,7 @@ def first_ahead(findings: Findings, better: str, worse: str, *, largest_first: b
         cases = rows[::-1] if largest_first else rows
         ahead, behind = [_ahead(a, b) for a, b in cases], [_ahead(b, a) for a, b in cases]
         won, lost = (
-            _spans(findings.counts, [row.count for (row, _), one in zip(cases, side, strict=True) if one.holds])
+            _spans(findings.counts, [row.count for (row, _), lead in zip(cases, side, strict=True) if lead.holds])
             for side in (ahead, behind)
         )
         decision = any_of(all_of([lead, *map(opposite, behind[:i])]) for i, lead in enumerate(ahead))
@@ -256,7 +256,7 @@ def first_ahead(findings: Findings, better: str, worse: str, *, largest_first: b
 def _ahead(row: Row, other: Row) -> Decision:
     """Whether one row has a lower SER or FNR than another, and neither of them higher."""
     lower, upper = ([higher(*rows, metric) for metric in ("ser", "fnr")] for rows in ((other, row), (row, other)))
-    return all_of([_any(lower), *(opposite(one.decision) for one in upper)])
+    return all_of([_any(lower), *(opposite(gap.decision) for gap in upper)])
 
 
 def _spans(counts: Sequence[int], chosen: Iterable[int]) -> str:
@@ -304,8 +304,9 @@ def clearly_better(findings: Findings, better: str, worse: str) -> Iterator[Deci
     """``better`` is never worse than the other, and in most cases of each dataset better by a clear margin."""
     for dataset, rows in _beside(findings, better, worse):
         behind, ahead = [higher(a, b) for a, b in rows], [higher(b, a, margin=CLEARLY) for a, b in rows]
-        decision = all_of([most_of(one.decision for one in ahead), *(opposite(one.decision) for one in behind)])
-        clear, least = sum(one.sure for one in ahead), min(ahead, key=lambda one: one.quantity.value)
+        clearly = most_of(gap.decision for gap in ahead)
+        decision = all_of([clearly, *(opposite(gap.decision) for gap in behind)])
+        clear, least = sum(gap.sure for gap in ahead), min(ahead, key=lambda gap: gap.quantity.value)
         yield dataset, decision, f"clearly in {clear} of {len(rows)} cases; lead {least} to {most(ahead)}"
 
 
@@ -314,7 +315,7 @@ def the_same(findings: Findings, method: str, other: str) -> Iterator[Decided]:
     """Two methods that differ nowhere by more than the margin, in either direction."""
     for dataset, rows in _beside(findings, method, other):
         differences = [higher(*side) for a, b in rows for side in ((a, b), (b, a))]
-        failed = sum(one.sure for one in differences)
+        failed = sum(gap.sure for gap in differences)
         shown = f"differ in {failed} of {len(rows)} cases; most {largest(differences)}"
         yield dataset, _none(differences), shown
 
@@ -334,12 +335,12 @@ def best_raise(findings: Findings) -> Judgement:
         (
             dataset,
             all_of(map(_any, lost.values())),
-            "most behind another: " + ", ".join(f"{key} {largest(found)}" for key, found in lost.items()),
+            "most behind another: " + ", ".join(f"{key} {largest(lags)}" for key, lags in lost.items()),
         )
         for dataset, lost in beaten.items()
     )
     # The statement is about all datasets: a raise that is best everywhere on one of them may be beaten on another.
-    whole = all_of(_any(one for lost in beaten.values() for one in lost[key]) for key in raises)
+    whole = all_of(_any(gap for lost in beaten.values() for gap in lost[key]) for key in raises)
     return judged(findings, decided, needs="two raises", combine=lambda _: whole)
 
 
@@ -397,7 +398,7 @@ def pronounced(findings: Findings, worse: str, *better: Sequence[str]) -> Judgem
             ]
             if all(groups):
                 leads = (max(group, key=lambda pair: pair[0].quantity.value) for group in groups)
-                decision = all_of(_any(one for one, _ in group) for group in groups)
+                decision = all_of(_any(gap for gap, _ in group) for group in groups)
                 yield dataset, decision, ", ".join(f"{key} by {lead}" for lead, key in leads)
 
     needs = f"{worse} and {', '.join(key for group in better for key in group)}"
@@ -413,7 +414,7 @@ def five_deviations(findings: Findings) -> Iterator[Decided]:
     poorly = {"bms-pos": findings.counts, "kosarak": small, "aol": small}
     for dataset in findings.datasets:
         good, poor = (_lags(findings, dataset, spans.get(dataset, ())) for spans in (well, poorly))
-        decisions = [opposite(one.decision) for one in good]
+        decisions = [opposite(gap.decision) for gap in good]
         decisions += [_any(poor)] if poor else []
         if decisions:
             yield dataset, all_of(decisions), ", ".join(str(most(group)) for group in (good, poor) if group)
@@ -567,12 +568,12 @@ def less_accurate(findings: Findings) -> Judgement:
                 for original, original_mean in [rows[CLAIMED, epsilon]]
             ]
             if losses:
-                loss, original, row = max(losses, key=lambda found: found[0].value)
+                loss, original, row = max(losses, key=lambda each: each[0].value)
                 numbers = (
                     f"{row.mean:.3f} against {original.mean:.3f}, {loss.value:+.3f} ± {loss.error:.3f} at "
                     f"ε = {original.epsilon:g}, where the original costs {epsilon_text(original.true_epsilon)}"
                 )
-                yield use, any_of(above(found, PRONOUNCED) for found, _, _ in losses), numbers
+                yield use, any_of(above(each, PRONOUNCED) for each, _, _ in losses), numbers
 
     judgement = judged(
         findings, decided(), needs="the uses, which `sparsegate reproduce` measures", head="share missed: "

@@ -685,7 +685,7 @@ MOST_NAMED = 3
 
 def headlines(results: ComparisonResults) -> dict[str, str]:
     """Of each league, who wins how many cells alone; how many are ties, or undecided; and whom nobody has checked."""
-    told = {}
+    sentences = {}
     for league in LEAGUES:
         cells = [cell.standing for cell in results.league(league.key)]
         if not cells:
@@ -699,8 +699,8 @@ def headlines(results: ComparisonResults) -> dict[str, str]:
             f"{ties} {'tie' if ties == 1 else 'ties'}",
             f"{sum(not places.decided for places in cells)} undecided",
         ]
-        told[league.title] = f"of {len(cells)} cells " + "; ".join(parts)
+        sentences[league.title] = f"of {len(cells)} cells " + "; ".join(parts)
     if results.unchecked:
         names = ", ".join(results.titles[key] for key in results.unchecked)
-        told["taken at their word"] = f"{names}; whether that is private was not checked, see sg.audit"
-    return told
+        sentences["taken at their word"] = f"{names}; whether that is private was not checked, see sg.audit"
+    return sentences

@@ -41,7 +41,6 @@ from sparsegate.paper.findings import UseRow
 from sparsegate.paper.page import (
     FigurePanel,
     PageFigure,
-    PageSection,
     TableCell,
     definitions,
     element,
@@ -50,7 +49,7 @@ from sparsegate.paper.page import (
     table,
     table_cell,
 )
-from sparsegate.paper.report import use_section
+from sparsegate.paper.report import use_body
 from sparsegate.paper.results import THRESHOLD, replace_text
 
 if TYPE_CHECKING:
@@ -138,7 +137,7 @@ def winner_maps(results: ComparisonResults, league: League) -> dict[str, MapChar
     named, drawn = letters(_method_keys(results)), method_styles(_method_keys(results))
 
     def tile(places: CellPlaces, where: str) -> MapCell:
-        told = {
+        parts = {
             f"{where}: lowest error": [f"{places.best:.3f}"],
             "; wins:" if len(places.winners) == 1 else "; tie:": [results.titles[key] for key in places.winners],
             "; undecided:": [results.titles[key] for key in places.undecided],
@@ -146,7 +145,7 @@ def winner_maps(results: ComparisonResults, league: League) -> dict[str, MapChar
         return MapCell(
             text=cell_text(places, named),
             note=f"{places.best:.2f}",
-            says="".join(f"{what} {', '.join(names)}" for what, names in told.items() if names),
+            says="".join(f"{what} {', '.join(names)}" for what, names in parts.items() if names),
             style=drawn[places.winners[0]] if len(places.winners) == 1 else None,  # those that tie have no colour
             sure=places.decided,
         )
@@ -208,41 +207,34 @@ BEST_VIEWS = (("FNR", BEST, "fnr", "count"), ("SER", BEST, "ser", "count"), ("FN
 """The views of a figure: a name, methods, an error, and what it is drawn against."""
 
 
+FLAWED = (
+    "What a flawed row does at the ε that its authors claim, and what is left of it at the ε that it really costs: "
+    "Alg. 4 costs (1+3c)ε/4 here. Alg. 3, 5 and 6 have no ε at all; the last two never stop, and are stopped after c."
+)
+
+
 def render_comparison(results: ComparisonResults, about: Mapping[str, Any], uses: Sequence[UseRow] = ()) -> str:
     """The page as HTML, with the uses of the paper's Introduction if they were measured."""
     page = _ComparisonPage(results)
     stand_ins = [entry["title"] for entry in about["datasets"] if entry.get("stand_in")]
-    note = f" Stand-ins, no data: {', '.join(stand_ins)}." if stand_ins else ""
-    told = [element("p", escape(f"{title}: {text}."), class_="lead") for title, text in headlines(results).items()]
-    run = {**about["parameters"], "made": about["created"], **about["versions"]}
-    flawed = page.figure("true-epsilon", "The flawed rows", _FLAWED, TRUE_VIEWS)
-    best = page.figure("errors", "The best of each kind", "Mean, and two standard errors.", BEST_VIEWS)
-    return render_page(
-        title="The leaderboard of private selection",
-        lead="".join(told) + element("p", escape(f"Threshold: {THRESHOLD}.{note}"), class_="soft"),
-        sections=[
-            PageSection("maps", "Winners", "Who wins where", page.maps()),
-            PageSection("true", "True ε", "At equal true ε", flawed),
-            PageSection("errors", "Errors", "Errors of the best", best),
-            PageSection("peers", "Peers", "Other libraries", page.peers()),
-            PageSection("seconds", "Seconds", "Seconds of one selection", page.seconds()),
-            use_section(uses),
-            PageSection("numbers", "Numbers", "Numbers", page.numbers()),
-            PageSection("run", "Run", "What was run", definitions(run) + element("p", file_links(_MANIFEST))),
-        ],
-    )
-
-
-_MANIFEST = {"manifest.json": "manifest.json"}
-_FLAWED = (
-    "What a flawed row does at the ε that its authors claim, and what is left of it at the ε that it really costs: "
-    "Alg. 4 costs (1+3c)ε/4 here. Alg. 3, 5 and 6 have no ε at all; the last two never stop, and are stopped after c."
-)
-_PEERS = (
-    f"They see every score of every item, and take up to minutes for a run: they get {PEER_RUNS} runs where items "
-    f"times c are at most {PEER_WORK:,}, and no part in the maps. diffprivlib's has the law of EM; OpenDP's draws the "
-    "noise of one-shot anew for each of the c places, and takes no seed."
-)
+    sentences = [element("p", escape(f"{title}: {text}."), class_="lead") for title, text in headlines(results).items()]
+    parts = {
+        "headlines": "".join(sentences),
+        "threshold": escape(THRESHOLD),
+        "stand_ins": escape(f" Stand-ins, no data: {', '.join(stand_ins)}.") if stand_ins else "",
+        "maps": page.maps(),
+        "true": page.figure("true-epsilon", "The flawed rows", FLAWED, TRUE_VIEWS),
+        "errors": page.figure("errors", "The best of each kind", "Mean, and two standard errors.", BEST_VIEWS),
+        "peer_runs": PEER_RUNS,
+        "peer_work": f"{PEER_WORK:,}",
+        "peers": page.peers(),
+        "epsilon": f"{page.epsilon:g}",
+        "seconds": page.seconds(),
+        "uses": use_body(uses),
+        "numbers": page.numbers(),
+        "run": definitions({**about["parameters"], "made": about["created"], **about["versions"]}),
+    }
+    return render_page("comparison_sections.html", title="The leaderboard of private selection", parts=parts)
 
 
 class _ComparisonPage:
@@ -252,7 +244,7 @@ class _ComparisonPage:
         self._results, self._titles, self._rows = results, results.titles, list(results)
         self._datasets = list(dict.fromkeys(results["dataset"]))
         epsilons, counts = (sorted(set(results[name])) for name in ("epsilon", "count"))
-        self._epsilon, self._count = epsilons[len(epsilons) // 2], counts[len(counts) // 2]
+        self.epsilon, self._count = epsilons[len(epsilons) // 2], counts[len(counts) // 2]
 
     def maps(self) -> str:
         """A map for each dataset; leagues are the views."""
@@ -290,7 +282,7 @@ class _ComparisonPage:
         for dataset in self._datasets:
             charts = {}
             for view, methods, rate, against in views:
-                fixed = f"ε = {self._epsilon:g}" if against == "count" else f"c = {self._count}"
+                fixed = f"ε = {self.epsilon:g}" if against == "count" else f"c = {self._count}"
                 chart = self._chart(dataset, methods, rate, against)
                 if chart.lines:
                     charts[f"{view}, {fixed}"] = chart
@@ -301,7 +293,7 @@ class _ComparisonPage:
 
     def _chart(self, dataset: str, methods: Sequence[str], rate: str, against: str) -> LineChart:
         by_count = against == "count"
-        fixed, value = ("epsilon", self._epsilon) if by_count else ("count", self._count)
+        fixed, value = ("epsilon", self.epsilon) if by_count else ("count", self._count)
         rows = [row for row in self._rows if row["dataset"] == dataset and row[fixed] == value]
         points: dict[str, list[ChartPoint]] = {}
         for row in sorted((row for row in rows if row["method"] in methods), key=lambda row: float(row[against])):
@@ -335,11 +327,11 @@ class _ComparisonPage:
         ]
         heads = ["Dataset", "Library", "ε|g", "c|d", "FNR|", "Nearest", "FNR of ours|", "seconds|.3f"]
         shown = table([*heads, "seconds of ours|.3f"], lines, tall=True, names=2)
-        return element("p", _PEERS) + shown if lines else ""
+        return shown if lines else ""
 
     def seconds(self) -> str:
         """One selection among the scores of all items."""
-        timed = [row for row in self._rows if row["seconds"] is not None and row["epsilon"] == self._epsilon]
+        timed = [row for row in self._rows if row["seconds"] is not None and row["epsilon"] == self.epsilon]
         counts = sorted({row["count"] for row in timed})
         lines: dict[tuple[str, str], dict[int, float]] = {}
         for row in timed:
@@ -349,8 +341,7 @@ class _ComparisonPage:
             [self._titles[dataset], self._titles[method], *(line.get(count) for count in counts)]
             for (dataset, method), line in lines.items()
         ]
-        about = f"Of ours <code>select_top</code>, with exact noise, once at ε = {self._epsilon:g}."
-        return element("p", about) + table(heads, cells, names=2, tall=True) if lines else ""
+        return table(heads, cells, names=2, tall=True) if lines else ""
 
     def numbers(self) -> str:
         """All rows of the middle epsilon; the files have all."""
@@ -363,11 +354,9 @@ class _ComparisonPage:
                 row["runs"],
             )
             for row in self._rows
-            if row["epsilon"] == self._epsilon
+            if row["epsilon"] == self.epsilon
         ]
-        files = file_links({kind: f"results.{kind}" for kind in ("csv", "parquet", "json")})
-        about = element("p", f"At ε = {self._epsilon:g}, with standard errors; all of them: {files}")
-        return about + table(heads, lines, identity="rows", tall=True, names=2)
+        return table(heads, lines, identity="rows", tall=True, names=2)
 
 
 def _rate(row: Row, rate: str) -> TableCell:

@@ -292,24 +292,25 @@ def _voted(decisions: Iterable[Decision], *, enough: Callable[[int], int]) -> De
     """
     members = list(decisions)
     needed = enough(len(members))
-    sure = sum(one.support is Support.SUPPORTED for one in members)
-    open_still = [one for one in members if one.support is Support.UNDECIDED]
-    cells = tuple(dict.fromkeys(cell for one in members for cell in one.cells))
+    sure = sum(member.support is Support.SUPPORTED for member in members)
+    open_still = [member for member in members if member.support is Support.UNDECIDED]
+    cells = tuple(dict.fromkeys(cell for member in members for cell in member.cells))
     if sure >= needed:
         return Decision.sure(True, cells)
     if sure + len(open_still) < needed:
         return Decision.sure(False, cells)
-    leans = sum(one.leans for one in members) >= needed
+    leans = sum(member.leans for member in members) >= needed
     lacking = needed - sure if leans else sure + len(open_still) - needed + 1
-    inclined = sorted((one for one in open_still if one.leans is leans), key=lambda one: max(one.wanting.values()))
-    wanting = most_wanting(one.wanting for one in inclined[:lacking])
+    inclined = [member for member in open_still if member.leans is leans]
+    inclined.sort(key=lambda member: max(member.wanting.values()))
+    wanting = most_wanting(member.wanting for member in inclined[:lacking])
     return Decision(support=Support.UNDECIDED, cells=cells, leans=leans, wanting=wanting)
 
 
-def most_wanting(found: Iterable[Mapping[CellKey, float]]) -> dict[CellKey, float]:
+def most_wanting(parts: Iterable[Mapping[CellKey, float]]) -> dict[CellKey, float]:
     """What any of them wants, and as much as the one that wants most."""
     together: dict[CellKey, float] = {}
-    for wanting in found:
+    for wanting in parts:
         for cell, times in wanting.items():
             together[cell] = max(times, together.get(cell, 0.0))
     return together

@@ -111,8 +111,8 @@ def tally_sentence(counts: Mapping[str, Counter[Support]]) -> str:
     """
     statements, printed, own = (counts[kind] for kind in KINDS)
     comparable, compared = (
-        sum(found[support] for support in (Support.SUPPORTED, Support.NOT_SUPPORTED, Support.UNDECIDED))
-        for found in (printed, own)
+        sum(supports[support] for support in (Support.SUPPORTED, Support.NOT_SUPPORTED, Support.UNDECIDED))
+        for supports in (printed, own)
     )
     others = [
         f", {statements[support]} {'not' if support is Support.NOT_SUPPORTED else support.value}"

@@ -7,12 +7,13 @@ sort by their value and headings stay in sight; on a phone each row is a card.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib.resources import files
 from string import Template
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 MOST_VIEWS = 6
 """A figure has at most this many views to choose from."""
@@ -207,18 +208,13 @@ class PageFigure:
         )
 
 
-class PageSection(NamedTuple):
-    """A part of a page: ``body`` is HTML; a link with the text ``link`` leads to the name ``key``."""
-
-    key: str
-    link: str
-    title: str
-    body: str
-
-
-def render_page(*, title: str, lead: str, sections: Iterable[PageSection]) -> str:
-    """A whole page; ``lead`` is HTML and stands before the links to the sections. Those without a body are left out."""
-    shown = [section for section in sections if section.body]
+def render_page(name: str, *, title: str, parts: Mapping[str, object]) -> str:
+    """A whole page: the sections of a file, with ``parts`` in their places; one whose own part is "" is left out."""
+    body = _text(name)
+    for key in (key for key, part in parts.items() if part == ""):
+        body = re.sub(rf'<section id="{key}".*?</section>\n*', "", body, flags=re.DOTALL)
+    shown = re.findall('<section id="(.*?)" data-link="(.*?)"', body)
+    links = "".join(element("a", text, href=f"#{key}") for key, text in shown)
     # What the radio buttons of a figure show and hide is in rules, so that no script is needed.
     views = "".join(
         f".view-{view}:checked ~ .panels .show-{view} {{ display: block; }}\n"
@@ -229,11 +225,7 @@ def render_page(*, title: str, lead: str, sections: Iterable[PageSection]) -> st
         title=escape(title),
         style=_text("report_page.css") + views,
         script=_text("report_page.js"),
-        lead=element("h1", escape(title)) + lead,
-        links="".join(element("a", escape(one.link), href=f"#{one.key}") for one in shown),
-        sections="\n\n".join(
-            element("section", element("h2", escape(one.title)), "\n", one.body, id=one.key) for one in shown
-        ),
+        body=Template(body).substitute(parts, title=escape(title), links=links),
     )
 
 

@@ -70,13 +70,13 @@ class Ladder:
 
     def rungs(self, items: Integers) -> Integers:
         """The rung of each item, where items are numbered from 0 at the top."""
-        found: Integers = np.searchsorted(self.starts, items, side="right") - 1
-        return found
+        rungs: Integers = np.searchsorted(self.starts, items, side="right") - 1
+        return rungs
 
     def rungs_of(self, scores: Floats) -> Integers:
         """The rung of each score; all must be there."""
-        found: Integers = self.values.size - 1 - np.searchsorted(self.values[::-1], scores)
-        return found
+        rungs: Integers = self.values.size - 1 - np.searchsorted(self.values[::-1], scores)
+        return rungs
 
     def score(self, rank: int) -> float:
         """The rank-th highest score; rank 1 is the highest."""
@@ -143,19 +143,19 @@ class Errors(Printed):
 
     def summary(self) -> dict[str, float]:
         """Mean and standard deviation (of a sample; NaN for a single run) of everything: ser_mean, ser_std, ..."""
-        found = {}
+        summary = {}
         for field in fields(self):
             rates: Floats = getattr(self, field.name)
-            found[f"{field.name}_mean"] = float(rates.mean())
-            found[f"{field.name}_std"] = float(rates.std(ddof=1)) if rates.size > 1 else float("nan")
-        return found
+            summary[f"{field.name}_mean"] = float(rates.mean())
+            summary[f"{field.name}_std"] = float(rates.std(ddof=1)) if rates.size > 1 else float("nan")
+        return summary
 
     def sheet(self) -> Sheet:
         """A row for each rate: its mean, and its standard deviation over the runs."""
-        found, names = self.summary(), [field.name for field in fields(self)]
+        summary, names = self.summary(), [field.name for field in fields(self)]
         columns: dict[str, list[Any]] = {
             "rate": names,
-            **{what: [found[f"{name}_{what}"] for name in names] for what in ("mean", "std")},
+            **{what: [summary[f"{name}_{what}"] for name in names] for what in ("mean", "std")},
         }
         return Sheet(title=f"errors of {self.ser.size:,} runs", columns=columns, numbers=frozenset({"mean", "std"}))
 

@@ -52,11 +52,9 @@ from sparsegate.paper.methods import DEFAULT_METHODS, METHODS
 from sparsegate.paper.page import (
     FigurePanel,
     PageFigure,
-    PageSection,
     TableCell,
     definitions,
     element,
-    file_links,
     render_page,
     table,
 )
@@ -231,34 +229,18 @@ class ClaimGrid:
         return max(shown, key=lambda name: shown[name]) if shown else None
 
 
-def readings_body(verdicts: ReadingVerdicts, claims: Mapping[str, str]) -> str:
+def reading_table(verdicts: ReadingVerdicts, claims: Mapping[str, str]) -> str:
     """Statements and readings as a table, those that depend on the reading first; ``claims`` are the words of each."""
     disputed = verdicts.disputed
     ours = next(iter(verdicts.by_reading))
     rows = []
     for key in sorted(verdicts.statements, key=lambda key: key not in disputed):
-        claim = element("a", escape(claims.get(key, key)), href=f"#claim-{key}")
-        rows.append([_markup(claim, kind="long")])
+        rows.append([_markup(element("a", escape(claims.get(key, key)), href=f"#claim-{key}"), kind="long")])
         for name, judged in verdicts.by_reading.items():
             kind = "" if name == ours or key not in verdicts.changes(name) else "changed"
             rows[-1].append(_markup(mark(judged[key].support, judged[key].numbers), kind=kind))
-    questions = (
-        element("dt", element("code", escape(switch.name))) + element("dd", escape(switch.question))
-        for switch in SWITCHES.values()
-    )
-    links = file_links({"CSV": "readings.csv", "Parquet": "readings.parquet"})
-    about = (
-        "Nothing in the paper decides between these. Our own reading has the first column; each of the others has the "
-        "settings in its heading, and only the cases that these change were run again. "
-        f"<code>--reading passes=100</code> makes one that of the whole report. {links}"
-    )
     heads = ["Claim", *(name.replace(",", ", ") for name in verdicts.by_reading)]
-    return (
-        element("p", escape(verdicts.sheet().title), class_="lead")
-        + element("p", about, class_="soft")
-        + element("dl", *questions)
-        + table(heads, rows, identity="readings-table", tall=True)
-    )
+    return table(heads, rows, identity="readings-table", tall=True)
 
 
 CHANGES = ("svt-dpbook-monotonic", "svt-alg1", "svt-dpbook-once")
@@ -324,8 +306,8 @@ USES_NOTE = (
 )
 
 
-def use_section(uses: Sequence[UseRow]) -> PageSection:
-    """The uses of the Introduction: a panel for each, a view for each epsilon, bars, and all numbers."""
+def use_body(uses: Sequence[UseRow]) -> str:
+    """The uses of the Introduction: a panel for each, a view for each epsilon, bars, and all numbers; "" without."""
     panels = []
     for use, data in dict.fromkeys((row.use, row.data) for row in uses):
         charts = {}
@@ -352,8 +334,7 @@ def use_section(uses: Sequence[UseRow]) -> PageSection:
         for row in uses
     ]
     heads = ["Use", "Mechanism", "Way", "Claimed ε|.3g", "True ε|.3g", "Missed|.3f", "± error|.3f", "Runs|d"]
-    body = figure.html() + table(heads, rows, identity="uses-table", names=2, tall=True) if uses else ""
-    return PageSection("uses", "Uses", "What the technique is used for", body)
+    return figure.html() + table(heads, rows, identity="uses-table", names=2, tall=True) if uses else ""
 
 
 def value_table(checked: Sequence[Checked]) -> str:
@@ -519,88 +500,44 @@ class Reproduction:
 
     def html(self) -> str:
         """The page."""
-        findings = self.findings
+        findings, readings = self.findings, self.readings
         names = [str(entry["title"]).split(" (")[0] for entry in findings.datasets.values() if entry["stand_in"]]
-        stand_ins = (
-            f" <strong>Stand-ins:</strong> for {escape(', '.join(names))} a law of a few numbers takes the place of "
-            "the data; <code>--data kosarak=FILE</code> uses the real data."
-            if names
-            else ""
-        )
-        lead = element(
-            "p", element("strong", escape(f"{tally_sentence(tally(self.checked))}.")), class_="lead"
-        ) + element(
-            "p",
-            "Section 6 of Lyu, Su and Li, <cite>Understanding the Sparse Vector Technique for Differential "
-            "Privacy</cite> (PVLDB 10(6), 2017): how well do its variants, and the exponential mechanism (EM), find "
-            f"the c items with the highest scores?{stand_ins} <strong>Not private:</strong> as in the paper, every "
-            "threshold is an oracle.",
-            class_="soft",
-        )
-        others = [figure.html() for name, figure in self.figures.items() if name != "ablation"]
         claims = {verdict.statement.key: verdict.statement.claim for verdict in self.checked}
-        readings = readings_body(self.readings, claims) if self.readings else ""
-        says = "What the paper says, and what the results say"
-        return render_page(
-            title=TITLE,
-            lead=lead,
-            sections=[
-                PageSection("claims", "Claims", says, self._grid.html() + _CLAIMS),
-                PageSection("ablation", "Ablation", "Why SVT-DPBook loses", self._ablation_body()),
-                PageSection("readings", "Readings", "How the paper can be read", readings),
-                PageSection("figures", "Figures", "Figures", "\n".join(others)),
-                use_section(findings.uses),
-                PageSection("values", "Values", "Printed numbers and self-checks", _VALUES + value_table(self.checked)),
-                PageSection("datasets", "Datasets", "Datasets", dataset_table(findings)),
-                PageSection("methods", "Methods", "Methods", _METHODS + method_table(findings)),
-                PageSection("numbers", "Numbers", "Numbers", _NUMBERS + number_table(findings, self._grid)),
-                PageSection("run", "What was run", "What was run", run_list(findings)),
-            ],
-        )
+        shares = removed_shares(findings)
+        parts = {
+            "tally": escape(tally_sentence(tally(self.checked))),
+            "stand_ins": _STAND_INS.format(escape(", ".join(names))) if names else "",
+            "claims": self._grid.html(),
+            "false_verdict": f"{FALSE_VERDICT:g}",
+            "ablation": self._ablation(shares),
+            "ablation_sentence": escape(ablation_sentence(shares)),
+            "readings": reading_table(readings, claims) if readings else "",
+            "readings_title": escape(readings.sheet().title) if readings else "",
+            "questions": definitions({switch.name: switch.question for switch in SWITCHES.values()}),
+            "figures": "\n".join(figure.html() for name, figure in self.figures.items() if name != "ablation"),
+            "uses": use_body(findings.uses),
+            "values": value_table(self.checked),
+            "datasets": dataset_table(findings),
+            "methods": method_table(findings),
+            "numbers": number_table(findings, self._grid),
+            "run": run_list(findings),
+        }
+        return render_page("report_sections.html", title=TITLE, parts=parts)
 
-    def _ablation_body(self) -> str:
-        """Why SVT-DPBook loses: one part of it changed at a time; "" where that was not run."""
+    def _ablation(self, shares: dict[str, dict[str, Quantity]]) -> str:
+        """One part of SVT-DPBook changed at a time, and what that removes; "" where that was not run."""
         if (figure := self.figures.get("ablation")) is None:
             return ""
-        shares = removed_shares(self.findings)
-        charts = {panel.dataset: share_chart(shares, panel.dataset, panel.title) for panel in figure.panels}
-        panels = tuple(
-            replace(
-                panel, charts={REMOVED: chart, **panel.charts} if (chart := charts[panel.dataset]) else panel.charts
-            )
-            for panel in figure.panels
-        )
-        return element("p", escape(ablation_sentence(shares)), class_="lead") + replace(figure, panels=panels).html()
+        panels = []
+        for panel in figure.panels:
+            chart = share_chart(shares, panel.dataset, panel.title)
+            panels.append(replace(panel, charts={REMOVED: chart, **panel.charts}) if chart else panel)
+        return replace(figure, panels=tuple(panels)).html()
 
 
-_CLAIMS = element(
-    "p",
-    "✗ not supported, ? undecided, ✓ supported. A claim opens to its rule and all numbers; a mark leads to its figure, "
-    '"rows" to its numbers. A verdict is one only where a whole interval is on one side of the margin in its rule, the '
-    f"rest is undecided; the chance that any verdict here is wrong by chance is at most {FALSE_VERDICT:g}. SER is the "
-    "score error rate, FNR the false negative rate.",
-    class_="soft",
-)
-_VALUES = element(
-    "p",
-    'SER at ε = 0.1. A value of the real data says nothing about a stand-in: the verdict is then "not comparable", or '
-    '"circular" where the stand-in was fitted to that value. The simulated values of Kosarak are of its first 100,000 '
-    "records, scaled (<code>--scale-to-records</code>).",
-)
-_METHODS = element(
-    "p",
-    '1 D is one standard deviation of the query noise. "optimal" splits ε as 1:c^(2/3), as queries are monotonic.',
-)
-_NUMBERS = element(
-    "p",
-    "Click a heading to sort. ± error is the standard error of the mean, deviation the standard deviation of the runs. "
-    + file_links({"CSV": "results.csv", "Parquet": "results.parquet"}),
-) + element(
-    "input",
-    id="filter",
-    type="search",
-    placeholder="Filter: zipf em|svt-dpbook 100",
-    aria_label="Filter the numbers",
+_STAND_INS = (
+    " <strong>Stand-ins:</strong> for {} a law of a few numbers takes the place of the data; "
+    "<code>--data kosarak=FILE</code> uses the real data."
 )
 
 

@@ -163,10 +163,10 @@ class ResultFolder:
     def load(self, key: str) -> Record | None:
         """The numbers of a finished case, or None."""
         try:
-            found = json.loads(self._file(key).read_text(encoding="utf-8"))
+            record = json.loads(self._file(key).read_text(encoding="utf-8"))
         except (FileNotFoundError, ValueError):
             return None
-        return found if isinstance(found, dict) else None
+        return record if isinstance(record, dict) else None
 
     def save(self, key: str, record: Record) -> None:
         """Keep the numbers of a case."""

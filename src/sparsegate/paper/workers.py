@@ -232,8 +232,8 @@ DIED = (
     "jobs and go on, or jobs=1 to see where"
 )
 
-_Given = TypeVar("_Given")
-_Found = TypeVar("_Found")
+_Task = TypeVar("_Task")
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -344,27 +344,27 @@ class WorkerPool:
         return SharedValue(path=path)
 
     def each(
-        self, work: Callable[[_Given], _Found], given: Sequence[_Given]
-    ) -> Generator[tuple[_Given, _Found], None, None]:
+        self, work: Callable[[_Task], _Result], tasks: Sequence[_Task]
+    ) -> Generator[tuple[_Task, _Result], None, None]:
         """What the work gives for each, in the order of finishing. Several processes need a function of a module."""
         if self.jobs == 1:
-            for one in given:
-                yield one, work(one)
+            for task in tasks:
+                yield task, work(task)
             return
         end_second_start()
-        with_main = needs_main(given)
+        with_main = needs_main(tasks)
         if self._processes is None:
             # Spawned, not forked: PyArrow has threads, and a fork copies only one of them. And before Ctrl-C is made to
             # wait: Python's tracker of resources starts with it, and lets signals through again.
             spawned = multiprocessing.get_context("spawn")
             self._processes = ProcessPoolExecutor(self.jobs, mp_context=spawned, initializer=_keep_freed_memory)
         with _uninterrupted(), nullcontext() if with_main else main_kept_from_workers():
-            futures = {self._processes.submit(work, one): one for one in given}
+            futures = {self._processes.submit(work, task): task for task in tasks}
         try:
             for future in as_completed(list(futures)):
                 yield futures.pop(future), future.result()
         except BrokenProcessPool:
-            if with_main and len(futures) + 1 >= len(given):  # none has done anything
+            if with_main and len(futures) + 1 >= len(tasks):  # none has done anything
                 raise SparsegateError(GUARD) from None
             raise SparsegateError(DIED) from None
         finally:
@@ -402,7 +402,7 @@ def compute_all(
     # The dearest first: one that comes last would leave the other processes with nothing to do.
     missing = sorted(
         ((case, ladders[case.dataset]) for case in keys if case not in records),
-        key=lambda given: given[0].expected.seconds,
+        key=lambda task: task[0].expected.seconds,
         reverse=True,
     )
     pool.plan.expect(what, [case.expected for case, _ in missing], jobs=pool.jobs)
@@ -418,8 +418,8 @@ def compute_all(
     return records
 
 
-def _compute(given: tuple[ExperimentCase, SharedValue]) -> Record:
-    case, ladder = given
+def _compute(task: tuple[ExperimentCase, SharedValue]) -> Record:
+    case, ladder = task
     return case.compute(ladder.get())
 
 
@@ -444,7 +444,7 @@ def _uninterrupted() -> Iterator[None]:
         yield  # Ctrl-C reaches the main thread alone
         return
     waiting: list[tuple[int, FrameType | None]] = []
-    handler = signal.signal(signal.SIGINT, lambda *given: waiting.append(given))
+    handler = signal.signal(signal.SIGINT, lambda *caught: waiting.append(caught))
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
