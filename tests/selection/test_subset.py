@@ -17,13 +17,12 @@ from tests.support.goodness import FALSE_ALARM, Law, law_p
 from tests.support.scripted import Scripted
 from tests.support.selection_laws import subsets
 
-from sparsegate.noise import Seeded, Source
+from sparsegate.noise import Seeded
 from sparsegate.noise.expansions import interval_arithmetic
-from sparsegate.selection import select as selection_methods
 from sparsegate.selection import subset
 from sparsegate.selection import subset as tiles
 from sparsegate.selection.scores import Scores
-from sparsegate.selection.select import Request
+from sparsegate.selection.select import METHODS, Request
 from sparsegate.selection.subset import (
     ERROR,
     LOOSE,
@@ -52,17 +51,10 @@ def observed(scores: Scores, rate: Fraction, count: int, seed: int, runs: int = 
 
 def rate_of(epsilon: float, monotonic: bool) -> Fraction:
     """The rate that the row of the table draws at, for a sensitivity of one."""
-    seen: list[Fraction] = []
-
-    def recorded(source: Source, scores: Scores, *, rate: Fraction, count: int) -> NDArray[np.int64]:
-        seen.append(rate)
-        return np.arange(count)
-
     request = Request(count=1, epsilon=epsilon, sensitivity=1, monotonic=monotonic, method="subset")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(selection_methods, "subset_groups", recorded)
-        request.prepare(Scores.each([1, 2])).draw(Seeded(1))
-    return seen[0]
+    rate = METHODS["subset"].rate
+    assert rate is not None
+    return rate(request)
 
 
 def largest_loss(rate: float, count: int, monotonic: bool) -> float:

@@ -66,16 +66,15 @@ from typing import Any, NamedTuple
 from sparsegate.budget import Budget, Number, exact_count, exact_delta, exact_epsilon
 from sparsegate.gates.bounds import tight_loss
 from sparsegate.gates.calibration import Calibration
+from sparsegate.gates.planning import golden_minimum
 from sparsegate.gates.variants import VARIANTS, Closes, Compared, Noise, Released, Scales, Variant
 from sparsegate.noise.expansions import interval_arithmetic, scaled_floor
 from sparsegate.noise.laplace import MAX_SCALE, MIN_SCALE
 
-_BOUNDED_RANGE_BITS = 128  # of the bound
-_BOUNDED_RANGE_DIGITS = (
-    40  # binary digits of the result: short numbers are fast, and rounding down gives away 1e-12 of it
-)
+_ROUND_BITS = 128  # of the bound of one round
+_ROUND_DIGITS = 40  # binary digits of the result: short numbers are fast, and rounding down gives away 1e-12 of it
 _FAR = 10**100  # the order is searched as if epsilon and ln(1/delta) were within 1e-100 and this
-_WIDE, _BOUNDED_RANGE_STEPS = 40.0, 90  # how far around the classical order ln(alpha - 1) is searched, and how finely
+_WIDE, _FINE = 40.0, 90  # how far around the classical order ln(alpha - 1) is searched, and in how many steps
 
 
 def round_epsilon(*, epsilon: Number, delta: Number, count: int) -> Fraction:
@@ -105,18 +104,18 @@ def _bounded_range(epsilon: Fraction, delta: Fraction, count: int) -> Fraction:
     """sqrt(8 rho / count) for the largest rho found, rounded down; 0 where alpha asks for more than epsilon alone."""
     public = (float(min(epsilon, Fraction(_FAR))), log_inverse(delta))
     order = 1 + Fraction(math.exp(_best_order(*(max(number, 1 / _FAR) for number in public))))
-    with interval_arithmetic(_BOUNDED_RANGE_BITS) as iv:
+    with interval_arithmetic(_ROUND_BITS) as iv:
         alpha = iv.mpf(order.numerator) / iv.mpf(order.denominator)
         asked = conversion(iv, alpha, iv.log(iv.mpf(delta.denominator) / iv.mpf(delta.numerator)))
         square = 8 * (iv.mpf(epsilon.numerator) / iv.mpf(epsilon.denominator) - asked) / (alpha * count)
-        low = scaled_floor(square._mpi_[0], 2 * _BOUNDED_RANGE_BITS)
+        low = scaled_floor(square._mpi_[0], 2 * _ROUND_BITS)
     root = math.isqrt(max(low, 0))
-    spare = max(root.bit_length() - _BOUNDED_RANGE_DIGITS, 0)
-    return Fraction(root >> spare << spare, 1 << _BOUNDED_RANGE_BITS)
+    spare = max(root.bit_length() - _ROUND_DIGITS, 0)
+    return Fraction(root >> spare << spare, 1 << _ROUND_BITS)
 
 
 def _best_order(epsilon: float, log_inverse: float) -> float:
-    """ln(alpha - 1) for about the largest rho: a ternary search around the order of the classical conversion."""
+    """ln(alpha - 1) for about the largest rho: a search around the order of the classical conversion."""
 
     def rho(x: float) -> float:
         above = math.exp(x)
@@ -125,11 +124,7 @@ def _best_order(epsilon: float, log_inverse: float) -> float:
 
     root = math.sqrt(log_inverse)
     middle = math.log(root * (math.sqrt(epsilon + log_inverse) + root) / epsilon)
-    low, high = middle - _WIDE, middle + _WIDE
-    for _ in range(_BOUNDED_RANGE_STEPS):
-        one, other = low + (high - low) / 3, high - (high - low) / 3
-        low, high = (one, high) if rho(one) < rho(other) else (low, other)
-    return (low + high) / 2
+    return golden_minimum(lambda x: -rho(x), middle - _WIDE, middle + _WIDE, steps=_FINE)
 
 
 def log_inverse(delta: Fraction) -> float:
@@ -145,8 +140,7 @@ _DIGITS = 32  # binary digits of a scale: short numbers are fast, and rounding u
 _ORDERS = (math.log(1e-3), math.log(1e7))  # ln(alpha - 1) is searched here
 _SCALES = (math.log(2.0**-20), math.log(2.0**48))  # ln of a scale in lattice steps
 _RAISED = (1e-6, math.log(1e4))  # ln of how far t lies above the least that leaves nothing for the comparisons
-_STEPS, _HALVINGS = 28, 40
-_GOLDEN = (math.sqrt(5) - 1) / 2
+_HALVINGS = 40
 _CONFIDENCE = 0.95  # of the margin by which a pure and an approximate gate are compared
 
 
@@ -238,7 +232,7 @@ def approximate_epsilon(*, scales: Scales, sensitivity: int, cutoff: int, monoto
         alpha = 1 + math.exp(x)
         return float(_divergence(fp, alpha, guess, cells=1) + conversion(fp, alpha, asked))
 
-    order = 1 + Fraction(math.exp(_least(in_floats, *_ORDERS)))
+    order = 1 + Fraction(math.exp(golden_minimum(in_floats, *_ORDERS)))
     with interval_arithmetic(_bits(order - 1, *scales[:2])) as iv:
         alpha = _exact(iv, order)
         divergence = _divergence(iv, alpha, _gate(iv, scales, sensitivity, cutoff, monotonic))
@@ -287,10 +281,10 @@ def _search(epsilon: float, asked: float, sensitivity: int, shift: int, cutoff: 
             b = math.exp(_meets(lambda b: _log_kappa(fp, alpha, math.exp(b), shift, cells=1), left, *_SCALES))
             return t * t + b * b, t, b
 
-        return with_threshold(_least(lambda y: with_threshold(y)[0], *_RAISED))
+        return with_threshold(golden_minimum(lambda y: with_threshold(y)[0], *_RAISED))
 
     first = _meets(lambda x: conversion(fp, 1 + math.exp(x), asked), epsilon, *_ORDERS)
-    variance, threshold, query = with_order(_least(lambda x: with_order(x)[0], first, _ORDERS[1]))
+    variance, threshold, query = with_order(golden_minimum(lambda x: with_order(x)[0], first, _ORDERS[1]))
     return (threshold, query) if math.isfinite(variance) else None
 
 
@@ -389,19 +383,3 @@ def _rounded_up(interval: Any) -> float:
         return math.inf
     near = float(Fraction(scaled_floor(end._mpi_[1], bits) + 1, 1 << bits))
     return math.nextafter(near, math.inf)
-
-
-def _least(of: Callable[[float], float], low: float, high: float) -> float:
-    """About where a function of one valley is least: golden sections."""
-    one, other = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    at_one, at_other = of(one), of(other)
-    for _ in range(_STEPS):
-        if at_one <= at_other:
-            high, other, at_other = other, one, at_one
-            one = high - _GOLDEN * (high - low)
-            at_one = of(one)
-        else:
-            low, one, at_one = one, other, at_other
-            other = low + _GOLDEN * (high - low)
-            at_other = of(other)
-    return (low + high) / 2

@@ -165,10 +165,23 @@ class _Question:
         grid = np.geomspace(left / (1e3 * self.cutoff), self.epsilon, _GRID)
         at = int(np.argmin([self.variance(float(r)) for r in grid]))
         low, high = float(grid[max(at - 1, 0)]), float(grid[min(at + 1, _GRID - 1)])
-        for _ in range(80):
-            left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-            low, high = (low, right) if self.variance(left) <= self.variance(right) else (left, high)
-        return low
+        return golden_minimum(self.variance, low, high, steps=80)
+
+
+def golden_minimum(of: Callable[[float], float], low: float, high: float, *, steps: int = 28) -> float:
+    """About where a function of one valley is least: golden sections."""
+    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    at_left, at_right = of(left), of(right)
+    for _ in range(steps):
+        if at_left <= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - _GOLDEN * (high - low)
+            at_left = of(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + _GOLDEN * (high - low)
+            at_right = of(right)
+    return (low + high) / 2
 
 
 def _exact(

@@ -16,8 +16,6 @@ Of Alg. 4, not private at its epsilon, whatever c. Machine-checked: `algorithm_4
 Of Alg. 5, not private. Machine-checked: `algorithm_5_is_not_private` (proofs/no_query_noise.v).
 Of Alg. 6 and GPTT, not private. Machine-checked: `algorithm_6_is_not_private`, `gptt_is_not_private`
 (proofs/no_cutoff.v).
-
-What one algorithm is, as data: the columns of the paper's table of differences, and of the rows since.
 """
 
 from __future__ import annotations
@@ -267,14 +265,8 @@ _KINDS = {
 """What the fields of a row must be: one that is mistyped would be run as another row, and believed to be this one."""
 
 
-__all__ = ["VARIANTS", "Closes", "Compared", "Noise", "Released", "Scale", "Scales", "Variant", "variant"]
-
-_ONE, _C, _TWO_C, _NONE = (
-    Scale(factor=1),
-    Scale(factor=1, per_cutoff=True),
-    Scale(factor=2, per_cutoff=True),
-    Scale(factor=0),
-)
+_ONE, _C, _TWO_C = Scale(factor=1), Scale(factor=1, per_cutoff=True), Scale(factor=2, per_cutoff=True)
+_NONE = Scale(factor=0)
 
 _LSL = "Lyu, Su, Li: Understanding the Sparse Vector Technique for Differential Privacy, PVLDB 10(6), 2017"
 _DING = (
@@ -289,6 +281,10 @@ _HR = (
     "Hardt, Rothblum: A multiplicative weights mechanism, FOCS 2010; "
     "Roth, Roughgarden: Interactive privacy via the median mechanism, STOC 2010"
 )
+_RELEASED = (
+    "it releases the noisy answer that passed the test, which reveals where the noisy threshold cannot be, so every "
+    "BELOW costs"
+)
 
 _ROWS = (
     Variant(
@@ -296,7 +292,6 @@ _ROWS = (
         algorithm="Alg. 7",
         title="Standard SVT",
         citation=_LSL,
-        allocation="optimal",
         threshold_noise=_ONE,
         query_noise=_TWO_C,
         query_noise_monotonic=_C,
@@ -313,7 +308,6 @@ _ROWS = (
         allocation="1:1",
         threshold_noise=_ONE,
         query_noise=_TWO_C,
-        query_noise_monotonic=_TWO_C,
         claimed="ε",
         truth="ε; monotonic 3ε/4",
         private=True,
@@ -327,7 +321,6 @@ _ROWS = (
         threshold_noise=_C,
         redraws_threshold=True,
         query_noise=_TWO_C,
-        query_noise_monotonic=_TWO_C,
         claimed="ε",
         truth="ε; monotonic 3ε/4",
         private=True,
@@ -340,25 +333,20 @@ _ROWS = (
         allocation="1:1",
         threshold_noise=_ONE,
         query_noise=_C,
-        query_noise_monotonic=_C,
         released=Released.NOISY_ANSWER,
         claimed="ε",
         truth="∞: (m+k)ε/(2c) for m BELOW and k ABOVE; its indicators alone 3ε/2",
         private=False,
-        flaw=(
-            "it releases the noisy answer that passed the test, which reveals where the noisy threshold "
-            "cannot be, so every BELOW costs"
-        ),
+        flaw=_RELEASED,
     ),
     Variant(
         key="lee-clifton-2014",
         algorithm="Alg. 4",
         title="Lee, Clifton 2014",
-        citation=("Lee, Clifton: Top-k frequent itemsets via differentially private FP-trees, KDD 2014"),
+        citation="Lee, Clifton: Top-k frequent itemsets via differentially private FP-trees, KDD 2014",
         allocation="1:3",
         threshold_noise=_ONE,
         query_noise=_ONE,
-        query_noise_monotonic=_ONE,
         claimed="ε",
         truth="(1+6c)ε/4; monotonic (1+3c)ε/4",
         private=False,
@@ -377,7 +365,6 @@ _ROWS = (
         allocation="1:1",
         threshold_noise=_ONE,
         query_noise=_NONE,
-        query_noise_monotonic=_NONE,
         closes=Closes.NEVER,
         claimed="ε",
         truth="∞ after two queries",
@@ -398,7 +385,6 @@ _ROWS = (
         allocation="1:1",
         threshold_noise=_ONE,
         query_noise=_ONE,
-        query_noise_monotonic=_ONE,
         closes=Closes.NEVER,
         claimed="ε",
         truth="∞: nε/2 after n queries",
@@ -409,11 +395,10 @@ _ROWS = (
         key="gptt",
         algorithm="GPTT",
         title="Generalized private threshold testing",
-        citation=("Chen, Machanavajjhala: On the privacy properties of variants on the sparse vector technique, 2015"),
+        citation="Chen, Machanavajjhala: On the privacy properties of variants on the sparse vector technique, 2015",
         allocation="1:1",
         threshold_noise=_ONE,
         query_noise=_ONE,
-        query_noise_monotonic=_ONE,
         closes=Closes.NEVER,
         claimed="not private",
         truth="∞: nε₂ after an even number n of queries",
@@ -428,16 +413,12 @@ _ROWS = (
         allocation="1:1",
         threshold_noise=_ONE,
         query_noise=_TWO_C,
-        query_noise_monotonic=_TWO_C,
         compared=Compared.ERROR_NOISE_INSIDE,
         released=Released.NOISY_ANSWER,
         claimed="ε",
         truth="∞: (m+k)ε/(4c) for m BELOW and k ABOVE",
         private=False,
-        flaw=(
-            "it releases the noisy answer that passed the test, which reveals where the noisy threshold "
-            "cannot be, so every BELOW costs"
-        ),
+        flaw=_RELEASED,
     ),
     Variant(
         key="hardt-rothblum-2010-indicator",
@@ -447,7 +428,6 @@ _ROWS = (
         allocation="1:1",
         threshold_noise=_ONE,
         query_noise=_TWO_C,
-        query_noise_monotonic=_TWO_C,
         compared=Compared.ERROR_NOISE_INSIDE,
         claimed="not private (Lyu, Su, Li)",
         truth="ε",
@@ -461,7 +441,6 @@ _ROWS = (
         allocation="1:1",
         threshold_noise=_ONE,
         query_noise=_TWO_C,
-        query_noise_monotonic=_TWO_C,
         compared=Compared.ERROR_NOISE_OUTSIDE,
         claimed="ε",
         truth="ε",
@@ -472,7 +451,6 @@ _ROWS = (
         algorithm="Ding+ 19",
         title="Ding, Wang, Zhang, Kifer 2019: standard SVT with the gap",
         citation=_DING,
-        allocation="optimal",
         threshold_noise=_ONE,
         query_noise=_TWO_C,
         query_noise_monotonic=_C,
@@ -487,7 +465,6 @@ _ROWS = (
         algorithm="Liu+ 24",
         title="Liu, Wang, Liu, Li, Chen 2024: exponential noise",
         citation=_LIU,
-        allocation="optimal",
         threshold_noise=_ONE,
         query_noise=_TWO_C,
         query_noise_monotonic=_C,
@@ -501,7 +478,6 @@ _ROWS = (
         algorithm="both",
         title="exponential noise, with the gap: the gate of this library",
         citation=f"{_LIU}; {_DING}",
-        allocation="optimal",
         threshold_noise=_ONE,
         query_noise=_TWO_C,
         query_noise_monotonic=_C,
@@ -517,7 +493,6 @@ _ROWS = (
         algorithm="new",
         title="standard SVT that closes when both answers were given c times",
         citation=f"the tight loss of {_LSL}, which does not tell the two answers apart",
-        allocation="optimal",
         threshold_noise=_ONE,
         query_noise=_TWO_C,
         query_noise_monotonic=_C,

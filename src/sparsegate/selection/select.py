@@ -1,34 +1,26 @@
-"""Private top-c selection: one request, which any method of ``selection.select`` can meet.
+"""Private top-c selection: one request, which any of the ``METHODS`` can meet.
 
 Every method selects ``count`` items with high scores and is (epsilon, delta)-differentially private for the whole
 selection; delta is 0 for all but one of them. They differ in what they ask for and in what they give: an order or a
-set, counts or none. The sparse vector technique needs a public threshold, and in the paper's experiments selects no
-better however that is chosen.
+set, counts or none. A method is its file, with its theorem, and one row of ``METHODS``, from which help, the HTTP model
+and the messages of errors are read. The sparse vector technique needs a public threshold, and in the paper's
+experiments selects no better however that is chosen.
 
-The ways to select, as a table: a method is its file, with its theorem, and one row here.
-
-Help, the HTTP model and the messages of errors are read from the rows.
-
-Which method ``method="auto"`` takes: a rule that looks at public numbers and at nothing else.
-
-Three ways to need less noise than the c / epsilon of ordinary peeling, each measured by the share of it that is left:
+*Which method "auto" takes* is a rule that looks at public numbers and at nothing else, because which method ran is
+published. Three ways to need less noise than the c / epsilon of ordinary peeling, each measured by the share of it that
+is left (s = 1 for monotonic scores and 2 otherwise):
 
     noisy-scores    min(s c, m) / (s c)    where one person touches at most m scores
     gumbel          (epsilon / c) / e      with a delta; e is what a round may spend, see ``gates.approximate``
     subset          1                      where the order of the selected is not asked for
 
-(s = 1 for monotonic scores and 2 otherwise.) The smaller share of the first two is taken where it is at most
-WORTHWHILE. Elsewhere the result is a set, by "subset", or in order, by "one-shot". The rule must not look at the
-scores: which method ran is published.
-
-The limits have the least mean regret of the false negative rate, or 0.001 more, on all data sets at hand, whichever of
-them is left out. The number d of candidates is public as well, but is not used. To tell c scores of about q from
-many candidates with nothing, "subset" needs epsilon q > 2 log C(d, c), about 2 c log(e d/c), and "one-shot" half of it:
-between the two "subset" can miss all, and from there on it is often far better. Where q lies is private. A rule that
-takes "one-shot" where c < 2 log(d/c) gains .022 on the stand-in for AOL, which has a flat head, and loses up to .014 on
-each other data set. ``python -m benchmarks choice`` measures what the rule gives away.
-
-What a private selection gives, and what one can do with it.
+The smaller share of the first two is taken where it is at most WORTHWHILE. Elsewhere the result is a set, by "subset",
+or in order, by "one-shot". The limits have the least mean regret of the false negative rate, or 0.001 more, on all data
+sets at hand, whichever of them is left out. The number d of candidates is public as well, but is not used. To tell c
+scores of about q from many candidates with nothing, "subset" needs epsilon q > 2 log C(d, c), about 2 c log(e d/c), and
+"one-shot" half of it: between the two "subset" can miss all, and from there on it is often far better. Where q lies is
+private. A rule that takes "one-shot" where c < 2 log(d/c) gains .022 on the stand-in for AOL, which has a flat head,
+and loses up to .014 on each other data set. ``python -m benchmarks choice`` measures what the rule gives away.
 """
 
 from __future__ import annotations
@@ -40,7 +32,7 @@ from dataclasses import dataclass, fields
 from datetime import date, datetime, time
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
@@ -124,6 +116,8 @@ class SelectionMethod:
     options: frozenset[str] = frozenset()
     why_not: str
     ordered: bool = True
+    rate: Callable[[Request], Fraction] | None = None
+    """The factor of a score in its log-weight, where it has one."""
     prepare: Callable[[Request, Scores], Ready]
     promise: Callable[[Request, int], Promise] | None = None
 
@@ -147,36 +141,30 @@ def _subset_rate(request: Request) -> Fraction:
     return _rate(request, request.epsilon, 2)
 
 
-def _exponential(request: Request, scores: Scores) -> Ready:
-    return _weighed(request, scores, _even_rate(request), exponential_groups)
+def _weighing(
+    rate: Callable[[Request], Fraction],
+    draw: Callable[..., NDArray[np.int64]],
+    case: Callable[..., Promise],
+    *,
+    says: str,
+    why_not: str = "weighs scores directly, without delta, threshold, passes, split or lattice",
+    options: frozenset[str] = frozenset(),
+    ordered: bool = True,
+) -> SelectionMethod:
+    """A method that reads nothing of the request but its rate and its count."""
 
+    def prepare(request: Request, scores: Scores) -> Ready:
+        factor, delta = rate(request), Fraction(request.delta)
+        if delta and factor == _even_rate(request):
+            delta = Fraction(0)  # it is as good without
+        groups = partial(draw, scores=scores, rate=factor, count=request.count)
+        return Ready(epsilon=Fraction(request.epsilon), draw=lambda source: Drawn(groups(source)), delta=delta)
 
-def _gumbel(request: Request, scores: Scores) -> Ready:
-    rate = _gumbel_rate(request)
-    delta = Fraction(0) if rate == _even_rate(request) else Fraction(request.delta)
-    return _weighed(request, scores, rate, exponential_groups, delta)
+    def promise(request: Request, total: int) -> Promise:
+        return case(rate=rate(request), count=request.count, total=total)
 
-
-def _subset(request: Request, scores: Scores) -> Ready:
-    return _weighed(request, scores, _subset_rate(request), subset_groups)
-
-
-def _one_shot(request: Request, scores: Scores) -> Ready:
-    return _weighed(request, scores, _even_rate(request), one_shot_groups)
-
-
-def _weighed(
-    request: Request,
-    scores: Scores,
-    rate: Fraction,
-    groups: Callable[..., NDArray[np.int64]],
-    delta: Fraction = Fraction(0),
-) -> Ready:
-    """A method that reads nothing of the request but the rate and the count."""
-    return Ready(
-        epsilon=Fraction(request.epsilon),
-        draw=lambda source: Drawn(groups(source, scores, rate=rate, count=request.count)),
-        delta=delta,
+    return SelectionMethod(
+        says=says, why_not=why_not, options=options, ordered=ordered, rate=rate, prepare=prepare, promise=promise
     )
 
 
@@ -218,10 +206,6 @@ def _noisy_case(request: Request, total: int) -> Promise:
     return noisy_case(scale=_noisy_scale(request, lattice), count=request.count, total=total)
 
 
-def _case(case: Callable[..., Promise], rate: Callable[[Request], Fraction]) -> Callable[[Request, int], Promise]:
-    return lambda request, total: case(rate=rate(request), count=request.count, total=total)
-
-
 def _traversal(request: Request, scores: Scores, default_raise: int, passes: int) -> Ready:
     setting = Setting(
         row=VARIANTS["standard"],
@@ -251,31 +235,28 @@ def _traversal(request: Request, scores: Scores, default_raise: int, passes: int
 
 METHODS: Mapping[str, SelectionMethod] = MappingProxyType(
     {
-        "exponential": SelectionMethod(
-            says="the exponential mechanism, peeled",
-            why_not="weighs scores directly, without delta, threshold, passes, split or lattice",
-            prepare=_exponential,
-            promise=_case(peeled_case, _even_rate),
-        ),
-        "subset": SelectionMethod(
+        "exponential": _weighing(_even_rate, exponential_groups, peeled_case, says="the exponential mechanism, peeled"),
+        "subset": _weighing(
+            _subset_rate,
+            subset_groups,
+            subset_case,
             says="the exponential mechanism over sets: noise that does not grow with the count, no order",
-            why_not="weighs scores directly, without delta, threshold, passes, split or lattice",
             ordered=False,
-            prepare=_subset,
-            promise=_case(subset_case, _subset_rate),
         ),
-        "gumbel": SelectionMethod(
+        "gumbel": _weighing(
+            _gumbel_rate,
+            exponential_groups,
+            peeled_case,
             says="the exponential mechanism with a delta: far less noise for many items",
-            options=frozenset({"delta"}),
             why_not="weighs scores directly, without threshold, passes, split or lattice",
-            prepare=_gumbel,
-            promise=_case(peeled_case, _gumbel_rate),
+            options=frozenset({"delta"}),
         ),
-        "one-shot": SelectionMethod(
+        "one-shot": _weighing(
+            _even_rate,
+            one_shot_groups,
+            one_shot_case,
             says="exponential noise once, the largest in order",
             why_not="adds noise to scores, without delta, threshold, passes, split or lattice",
-            prepare=_one_shot,
-            promise=_case(one_shot_case, _even_rate),
         ),
         "noisy-scores": SelectionMethod(
             says="Laplace noise on every score, little where a person touches few; counts come free there",
