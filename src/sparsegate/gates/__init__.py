@@ -1,1 +1,6 @@
-"""The sparse vector technique: `variants.py` has the rows, `gate.py` a gate's life, `sparse_vector.py` its face."""
+"""The sparse vector technique: gates that say which answers are above a threshold.
+
+Start with ``variants`` (the published algorithms, a row of data each) and ``gate`` (the life of a gate);
+``sparse_vector`` has the public gate. ``bounds`` has the tight loss of every row, with its proof, and ``calibration``
+makes a row ready to run.
+"""

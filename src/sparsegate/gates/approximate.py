@@ -27,9 +27,8 @@ The conversion to (epsilon, delta) is that of Canonne, Kamath, Steinke (2020, Pr
 (its gap, a fresh answer) are more than a coin: nothing here is for them. Exponential noise gains nothing: its
 coins reach g = 1, where ln h / (alpha - 1) is the pure loss.
 
-Peeling with a small delta: what each of c rounds may spend where all of them together spend (epsilon, delta).
-
-A round is e-*bounded-range* if, for neighbours D and D', the log of Pr_D[i] / Pr_D'[i] lies in one interval of length
+**Peeling with a small delta**: what each of c rounds may spend where all of them together spend (epsilon, delta). A
+round is e-*bounded-range* if, for neighbours D and D', the log of Pr_D[i] / Pr_D'[i] lies in one interval of length
 e for all outcomes i (Durfee, Rogers 2019). The exponential mechanism with weights exp(e q / (s Delta)) is: the log of
 the weight of i moves by at most e one way (monotonic, s = 1) or e/2 either way (s = 2), and the normaliser moves all
 outcomes alike.

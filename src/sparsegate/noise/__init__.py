@@ -1,8 +1,11 @@
-"""Random bits and exact samplers. This room knows nothing of the mechanisms that use it."""
+"""Random bits and exact samplers. This room knows nothing of the mechanisms that use it.
+
+Start with ``sources`` (where bits come from) and ``laplace`` (how noise is drawn from them); ``clocks`` put noisy
+scores in order.
+"""
 
 from sparsegate.noise.coins import bernoulli, binomial, uniform_below, uniform_set, uniform_subset
 from sparsegate.noise.laplace import (
-    MAX_SCALE,
     discrete_laplace,
     exact_scale,
     fill_discrete_laplace,
@@ -13,7 +16,6 @@ from sparsegate.noise.reservoir import Fill, Reservoir
 from sparsegate.noise.sources import Secure, Seeded, Source
 
 __all__ = [
-    "MAX_SCALE",
     "Fill",
     "Reservoir",
     "Secure",

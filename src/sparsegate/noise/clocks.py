@@ -15,9 +15,8 @@ Three views of one clock, from coarse to exact:
 The floating-point bounds rest on one assumption: numpy's and the C library's log and log1p err by at most
 16 units in the last place. (Usual errors are below one; a test compares them with mpmath.)
 
-Noise that is read off a clock: a falling function of the time A at which a clock rings.
-
-A ring at time A, where P[A > t] = exp(-t), is also a uniform number V = 1 - exp(-A), the probability of a larger noise.
+**Noise that is read off a clock** is a falling function of the time A at which it rings. A ring at time A, where
+P[A > t] = exp(-t), is also a uniform number V = 1 - exp(-A), the probability of a larger noise.
 So the largest of n equal noises is read off the earliest of n clocks, the next one off the next ring, and one race of
 clocks serves every kind of noise (``selection.race``):
 
@@ -35,7 +34,7 @@ density asks. Then
 Z is continuous and falling in V, and moves by at most 1.6 max(b, 1) |d log V|, or |d log(1 - V)| beyond: so Z in units
 of max(b, 1) is known about as well as the logarithm of a clock is.
 
-Three views of each, as of the clocks themselves (``noise.clocks``): ``coarse`` for all items at once, ``floats`` with
+Three views of each, as of the clocks themselves: ``coarse`` for all items at once, ``floats`` with
 an error for each, and ``interval`` for any number of digits.
 """
 
@@ -49,7 +48,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsegate.noise import clocks
 from sparsegate.noise.expansions import interval_arithmetic, scaled_floor
 from sparsegate.noise.sources import Source
 
@@ -148,7 +146,7 @@ class ClockNoise(Protocol):
     def coarse(self, words: NDArray[np.uint64], sizes: NDArray[np.int64] | None, out: Floats) -> None:
         """Write the noise of the first ring of each group: at most 2**-27 below the truth and 2**-30 above.
 
-        For words that ``clocks.extreme`` marks it may be far below. ``sizes`` None means one item in each group.
+        For words that ``extreme`` marks it may be far below. ``sizes`` None means one item in each group.
         """
 
     def floats(self, times: Floats, relative: Floats) -> tuple[Floats, Floats]:
@@ -162,14 +160,14 @@ class Gumbel:
     """-log A."""
 
     def coarse(self, words: NDArray[np.uint64], sizes: NDArray[np.int64] | None, out: Floats) -> None:
-        clocks.coarse_logs(words, out)
+        coarse_logs(words, out)
         if sizes is not None:
             out -= np.log(sizes)
         np.negative(out, out=out)
 
     def floats(self, times: Floats, relative: Floats) -> tuple[Floats, Floats]:
         noise = -np.log(times)
-        return noise, 1.01 * relative + clocks.ROUNDING * (1 + np.abs(noise))
+        return noise, 1.01 * relative + ROUNDING * (1 + np.abs(noise))
 
     def interval(self, iv: Any, time: Any) -> Any:
         return -iv.log(time)
@@ -185,7 +183,7 @@ class OneSided:
 
     def floats(self, times: Floats, relative: Floats) -> tuple[Floats, Floats]:
         noise = -np.log(-np.expm1(-times))
-        return noise, 1.01 * relative + clocks.ROUNDING * (1 + np.abs(noise))
+        return noise, 1.01 * relative + ROUNDING * (1 + np.abs(noise))
 
     def interval(self, iv: Any, time: Any) -> Any:
         return -iv.log(1 - iv.exp(-time))
@@ -226,9 +224,7 @@ class Staircase:
         _turn(noise, below)
         noise /= self._unit
         # Beyond the middle log(1 - V) = -A itself, whose error is A times the relative one.
-        return noise, 1.6 * (1.01 * relative + clocks.ROUNDING) * np.maximum(times, 1) + clocks.ROUNDING * (
-            1 + np.abs(noise)
-        )
+        return noise, 1.6 * (1.01 * relative + ROUNDING) * np.maximum(times, 1) + ROUNDING * (1 + np.abs(noise))
 
     def interval(self, iv: Any, time: Any) -> Any:
         survival = iv.exp(-time)

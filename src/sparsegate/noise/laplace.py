@@ -1,21 +1,25 @@
-"""Exact discrete Laplace noise: P[X = k] proportional to exp(-|k|/scale) over the integers.
+"""Exact geometric and discrete Laplace noise: a single draw by coins, a batch by one logarithm for each draw.
 
-X is zero with probability centre(1/scale) = (1-q)/(1+q); otherwise its sign is a fair coin and |X| - 1 is geometric
-with ratio q = exp(-1/scale). A single draw, and a batch of a scale above 2**22, tosses all three; other batches take
-|X| from one logarithm (``noise.laplace``). All are exact, so adding X to an integer count of sensitivity D gives
-(D/scale)-differential privacy with nothing left over for floating point to leak (Ghosh, Roughgarden, Sundararajan 2009;
-Mironov 2012 shows what real-valued noise in floating point gives away).
+With q = exp(-1/b), b the scale, P[G >= k] = q**k for k = 0, 1, 2, ..., and P[X = k] is proportional to q**|k| over the
+integers. Both are exact, so adding X to an integer count of sensitivity D gives (D/b)-differential privacy with nothing
+left over for floating point to leak (Ghosh, Roughgarden, Sundararajan 2009; Mironov 2012 shows what real-valued noise
+in floating point gives away).
 
-Exact whole parts of exponential variables: one logarithm in floats decides, and says where it does not.
+**A single draw** tosses coins. The binary digits of G are *independent*, and digit j is one with probability
+q**(2**j) / (1 + q**(2**j)) = logistic(2**j / b): the law factors because q**G = prod_j q**(2**j * digit_j). So the
+low J digits are J independent coin tosses, and what is left, floor(G / 2**J), is again geometric with ratio q**(2**J),
+tossed in unary, since J is chosen so that it is almost always zero. No value is ever rejected. X is zero with
+probability centre(1/b) = (1-q)/(1+q); otherwise its sign is a fair coin and |X| - 1 is geometric.
 
-Let E = -log U, U uniform on (0, 1), so that P[E >= x] = exp(-x). With q = exp(-1/b):
+**A batch** takes whole parts of exponential variables: E = -log U, U uniform on (0, 1), so that P[E >= x] = exp(-x).
 
-    floor(b E)      is geometric: P[G >= k] = P[U <= q**k] = q**k, k = 0, 1, 2, ...
+    floor(b E)      is geometric: P[G >= k] = P[U <= q**k] = q**k
     floor(b E + a)  with a = b log(2 / (1 + q)) and a fair sign is discrete Laplace of scale b:
                     P[|X| >= k] = P[U <= 2 q**k / (1 + q)] = 2 q**k / (1 + q), k = 1, 2, ...
 
-A random 64-bit word gives the sign and the first 63 binary digits of U. In floats y = b E + a - 1/2 comes out wrong by
-at most ``_DOUBT`` min(1, b), whatever the digits still to come (the proof is below). Where y is further than that from
+(Of a scale above ``MOST`` as many low digits are tossed as make the rest small enough for that; X is then tossed from
+its three parts.) A random 64-bit word gives the sign and the first 63 binary digits of U. In floats y = b E + a - 1/2
+comes out wrong by at most ``_DOUBT`` min(1, b), whatever the digits still to come. Where y is further than that from
 the middle between two integers, the nearest integer is the floor. Elsewhere more digits of the same U are drawn, and
 the floor is taken in interval arithmetic once both ends of the interval agree on it: the law is exact.
 
@@ -37,16 +41,6 @@ for how the float errors vary with k. For k = 0 it is as likely, of discrete Lap
 less, which is 0.975 at scale 20. Words |w| < 2**t are always slow: those of |X| > (63 - t) log(2) b, one word in
 2**(63 - t), which is 2**38 at scale 20, 2**23 at scale 2**20 and never less than 2**21. A slow word tells no more than
 that: it is an extreme one with odds of at most 1 to 8, and at scale 20 of 1 to 2**20.
-
-Exact geometric variables: many at once from one logarithm each, a single one from its binary digits.
-
-Let P[G >= k] = q**k for k = 0, 1, 2, ... with q = exp(-1/scale). The binary digits of G are *independent*, and
-digit j is one with probability q**(2**j) / (1 + q**(2**j)) = logistic(2**j / scale): the law factors because q**G =
-prod_j q**(2**j * digit_j). So the low J digits are J independent coin tosses, and what is left, floor(G / 2**J), is
-again geometric with ratio q**(2**J). No value is ever rejected.
-
-A single draw tosses it in unary, since J is chosen so that it is almost always zero. A batch takes it from
-``noise.laplace``, with J = 0 where the scale is small enough for that, else with as many low digits as make it so.
 """
 
 from __future__ import annotations

@@ -1,1 +1,4 @@
-"""Private selection of the c largest of many scores: `select.py` has the request, the methods and the result."""
+"""Private top-c selection. Start with ``select``: the request, the table of methods, and what is returned.
+
+Each method has a file with its theorem; ``scores`` groups equal scores, ``race`` decides who is first, exactly.
+"""

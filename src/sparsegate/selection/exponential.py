@@ -1,4 +1,4 @@
-"""The exponential mechanism, peeled count times, drawn exactly as a race of exponential clocks.
+"""The exponential mechanism, peeled count times, and one-shot selection: both are races of exponential clocks.
 
 Peeling. Each round selects item i among those left with probability proportional to exp(a s_i), where
 
@@ -32,12 +32,10 @@ item is one group for arrays and mappings. A histogram has as many groups as dis
 times a selection from one learns about that.) The race that follows is between c groups and the few that came within
 the float error of winning; what it takes depends on the keys of those, so on what is released and on noise.
 
-One-shot selection: exponential noise on every score, once, and the c largest in their order.
-
-Item i of score q_i gets the noisy score q_i + x_i, x_i exponential of scale b = s c Delta / epsilon (s = 1 for
-monotonic scores, 2 in general), and the c largest noisy scores are selected, largest first. For c = 1 this is
-permute-and-flip (McKenna, Sheldon 2020; Ding et al. 2021 showed that they are the same), which never does worse than
-the exponential mechanism.
+**One-shot selection** puts exponential noise on every score, once, and takes the c largest in their order. Item i of
+score q_i gets the noisy score q_i + x_i, x_i exponential of scale b = s c Delta / epsilon (s = 1 for monotonic scores,
+2 in general), and the c largest noisy scores are selected, largest first. For c = 1 this is permute-and-flip (McKenna,
+Sheldon 2020; Ding et al. 2021 showed that they are the same), which never does worse than the exponential mechanism.
 
 *Theorem.* The c items in their order are epsilon-differentially private.
 

@@ -11,12 +11,11 @@ rings. The key of a ring is x plus noise that is read off A_k, -log A_k unless a
 Lanes wind in rounds, all of them at once and each round as many clocks as all rounds before it. The keys of all rings
 are enclosed in floats, within the error bounds of ``sparsegate.noise.clocks``. A lane drops out when its last ring is
 certainly not among the first ``count``: those that follow come later still. What is left is put in order by
-``selection.race``, with more digits where floats do not decide: they are drawn from the source, and remembered.
+``largest_first``, with more digits where floats do not decide: they are drawn from the source, and remembered.
 
-The order of keys that are known as intervals: in floats first, with more digits only where two of them overlap.
-
-A mechanism that adds noise to scores must order real numbers that it knows to a finite precision. ``largest_first``
-takes for each key two floats between which it certainly lies, and a function that encloses one key again in units of
+**The order of keys** that are known as intervals: in floats first, with more digits only where two of them overlap. A
+mechanism that adds noise to scores must order real numbers that it knows to a finite precision. ``largest_first`` takes
+for each key two floats between which it certainly lies, and a function that encloses one key again in units of
 2**-bits, for any number of bits; the function draws the digits of noise that it still needs, and remembers them. Keys
 whose enclosures are disjoint are in order. A run of keys that overlap or touch is enclosed again with 64 bits, then
 128, 256 and so on, until the enclosures are disjoint. So no rounding decides, whatever the precision of the floats;
@@ -24,13 +23,12 @@ where two keys are equal with probability zero, that ends.
 
 The work is one sort of floats. With errors of 2**-45 and a hundred thousand keys hardly a pair goes further.
 
-The count-th largest of private numbers, found in time that their values do not change.
-
-A partition or a sort takes a path that depends on the numbers: among 200,000 equal scores a single one that differs
-made ``np.partition`` five times slower. So the number is found digit by digit instead, sixteen bits at a time from
-the top, and a digit bit by bit: "is the count-th largest at least this?" is answered by comparing *every* number with
-the guess and counting. Which passes are made, over how many numbers, depends on how many there are and on the number
-of digits alone; inside a pass there are comparisons and sums, without a branch or an address that depends on the data.
+**The count-th largest** of private numbers is found by ``largest`` in time that their values do not change. A partition
+or a sort takes a path that depends on the numbers: among 200,000 equal scores a single one that differs made
+``np.partition`` five times slower. So the number is found digit by digit instead, sixteen bits at a time from the top,
+and a digit bit by bit: "is the count-th largest at least this?" is answered by comparing *every* number with the guess
+and counting. Which passes are made, over how many numbers, depends on how many there are and on the number of digits
+alone; inside a pass there are comparisons and sums, without a branch or an address that depends on the data.
 
 Digits are those of a code that keeps the order. Of whole numbers the sign bit is flipped; of floats too, and all other
 bits where the sign is set.

@@ -22,7 +22,7 @@ other set is in the class (a, b), a <= c < b, of its first missing and its last 
 its last; the other c - a are any of a+1..b-1. All C(b-a-1, c-a) sets of a class weigh exp(-a (s_a - s_b)).
 Machine-checked: `classes_partition`, `class_count`, `class_loss`, `top_loss`, `subset_by_class`
 (proofs/subset_classes.v).
-``selection.subset`` bounds classes in tiles: a tile is drawn in proportion to its bound, a class uniformly in the tile,
+Classes are bounded in tiles: a tile is drawn in proportion to its bound, a class uniformly in the tile,
 and accepted with the ratio of its weight to the bound; then the members uniformly.
 
 Levels. Only the scores above s_c are sorted. The others are counted in levels of width WIDTH / a below s_c, in one
@@ -38,18 +38,16 @@ that does not decide, with more digits and intervals. No float decides.
 Time. The passes over all items are the same for all scores; the sort of those above s_c, the number of tiles and the
 number of tries are not. So the time depends on the scores, a little: see docs/how-to/choose.md.
 
-Logarithms of binomial coefficients: in floats with a proven error, and enclosed to any precision.
-
-Both use Stirling's series, log m! = m log m - m + log(2 pi m) / 2 + s(m), s(m) = 1/(12 m) - 1/(360 m**3) + ..., whose
+**Logarithms of binomial coefficients** are taken in floats with a proven error, and enclosed to any precision. Both use
+Stirling's series, log m! = m log m - m + log(2 pi m) / 2 + s(m), s(m) = 1/(12 m) - 1/(360 m**3) + ..., whose
 error is below the first term left out, with its sign (for every real m > 0).
 
-Classes of sets, (a, b) with a <= c < b, tiled so that a tile bounds the weights of its classes closely.
-
-Class (a, b) holds C(b-a-1, c-a) sets that all weigh exp(-f(a) - g(b)), f falling and g rising. So in a tile of classes,
-a from a0 to a1 and b from b0 to b1, no class weighs more than C(b1-a0-1, c-a0) exp(-f(a1) - g(b0)), nor less than
-C(b0-a1-1, c-a1) exp(-f(a0) - g(b1)). There are far too many classes to look at each. Tiling starts from one tile and
-halves those that say least, until all upper bounds together are at most (1 + LOOSE) times all lower ones. What is left
-is mostly a few hundred tiles around the classes that matter.
+**Tiles** of classes (a, b), a <= c < b, bound the weights of their classes closely. Class (a, b) holds C(b-a-1, c-a)
+sets that all weigh exp(-f(a) - g(b)), f falling and g rising. So in a tile of classes, a from a0 to a1 and b from b0 to
+b1, no class weighs more than C(b1-a0-1, c-a0) exp(-f(a1) - g(b0)), nor less than C(b0-a1-1, c-a1) exp(-f(a0) - g(b1)).
+There are far too many classes to look at each. Tiling starts from one tile and halves those that say least, until all
+upper bounds together are at most (1 + LOOSE) times all lower ones. What is left is mostly a few hundred tiles around
+the classes that matter.
 
 The upper bounds hold whatever floats round: a draw in proportion to them, accepted with the ratio of weight to bound,
 is exact. The lower bounds, and with them where tiling stops, only decide how often a draw is accepted.
