@@ -18,7 +18,7 @@ import pytest
 from tests.support.display import valid
 
 from sparsegate.cli import alert
-from sparsegate.cli.alert import GrowingFile, MetricsFile, RowReader, StandardInput
+from sparsegate.cli.alert import GrowingFile, RowReader, StandardInput, write_metrics
 from sparsegate.ledger.ledger import Ledger
 
 MANY = 400
@@ -306,9 +306,5 @@ def test_standard_input_says_when_more_waits_than_one_look_takes(monkeypatch) ->
 
 
 def test_numbers_that_cannot_be_written_stop_nothing(tmp_path: Path, capsys) -> None:
-    folder = tmp_path / "numbers"
-    folder.mkdir()
-    metrics = MetricsFile(str(folder / "x.prom"))
-    folder.rmdir()
-    metrics.write("errors", {"closed": 0.0})
+    write_metrics(tmp_path / "none" / "x.prom", "errors", {"closed": 0.0})
     assert capsys.readouterr().err == "sparsegate: the metrics cannot be written: No such file or directory\n"

@@ -28,19 +28,7 @@ import numpy as np
 import typer
 
 from sparsegate.budget import LONGEST_LINE
-from sparsegate.cli.options import (
-    NOT_RECORDED,
-    Dataset,
-    JsonLines,
-    LedgerBudget,
-    LedgerDelta,
-    LedgerFile,
-    NoRefund,
-    Separator,
-    Spending,
-    Where,
-    recorded,
-)
+from sparsegate.cli import options as opt
 from sparsegate.cli.printing import counted, print_json, ready_to_print, to_standard_output
 from sparsegate.display.plain import exact_text
 from sparsegate.errors import LedgerError, ParameterError, TableError
@@ -65,7 +53,7 @@ def alert(
     user: Annotated[str, typer.Option(metavar="COLUMN", help="Whose rows belong together.")],
     time: Annotated[str, typer.Option(metavar="COLUMN", help="When a row happened: ISO 8601, or seconds; UTC.")],
     width: Annotated[str, typer.Option("--window", metavar="DURATION", help="How long one is: 30s, 5m, 1h, 1d.")],
-    where: Where = None,
+    where: opt.Where = None,
     fires: Annotated[
         str, typer.Option(metavar="above|below", help="above: the threshold or more. below: or less.")
     ] = "above",
@@ -83,14 +71,14 @@ def alert(
     ] = False,
     name: Annotated[str, typer.Option(metavar="NAME", help="On the ledger and in the metrics.")] = "alert",
     state: Annotated[str | None, typer.Option(metavar="FILE", help="A secret file, to go on after a restart.")] = None,
-    ledger: LedgerFile = None,
-    budget: LedgerBudget = None,
-    budget_delta: LedgerDelta = None,
-    dataset: Dataset = None,
-    no_refund: NoRefund = False,
-    separator: Separator = None,
-    metrics: Annotated[str | None, typer.Option(metavar="FILE", help="Numbers for Prometheus.")] = None,
-    as_json: JsonLines = False,
+    ledger: opt.LedgerFile = None,
+    budget: opt.LedgerBudget = None,
+    budget_delta: opt.LedgerDelta = None,
+    dataset: opt.Dataset = None,
+    no_refund: opt.NoRefund = False,
+    separator: opt.Separator = None,
+    metrics: Annotated[Path | None, typer.Option(metavar="FILE", help="Numbers for Prometheus.")] = None,
+    as_json: opt.JsonLines = False,
 ) -> None:
     """When do the people in a window of a stream pass a threshold? Pays for windows that fire, --cutoff of them.
 
@@ -98,7 +86,7 @@ def alert(
     fires, pipe its output: see docs/how-to/alerts.md.
     """
     again = "the answers above are paid for"
-    spending = Spending(ledger=ledger, budget=budget, budget_delta=budget_delta, dataset=dataset, again=again)
+    spending = opt.Spending(ledger=ledger, budget=budget, budget_delta=budget_delta, dataset=dataset, again=again)
     now = _now()
     windows = _windows(width, start, until, lateness, state=state, now=now)
     over = windows.count is not None and windows.closed_by(now) == windows.count
@@ -111,11 +99,12 @@ def alert(
     if file == "-" and state is not None and windows_per_user is not None:
         rule = "must not be given for standard input with --windows-per-user: who has counted is known from all rows"
         raise ParameterError("state", rule, state, "follow a file")
+    if metrics is not None and (metrics.is_dir() or not metrics.absolute().parent.is_dir()):
+        raise ParameterError("metrics", "must be a file in a folder that is there", str(metrics))
     rows = RowReader(user=user, time=time, where=where, separator=separator, json_lines=_is_json(file))
     with Stopping() as stop, ExitStack() as stack:
         source = StandardInput() if file == "-" else GrowingFile(file, rows, restarts=windows_per_user is None)
         stack.callback(source.close)
-        numbers = None if metrics is None else MetricsFile(metrics)
         ready_to_print()
         rows.check(source.first(stop.wanted))
         marked = None  # where rows are counted again after a restart they must be those that were counted before
@@ -130,10 +119,10 @@ def alert(
         about = "".join(mark if mark.isprintable() else " " for mark in about)[:LONGEST_LINE]
         options: dict[str, Any] = {"ledger": account, "state": state, "refund": not no_refund, "name": name}
         with Alert(**public, windows=windows, fires=fires, about=about, **options) as watched:  # type: ignore[arg-type]
-            report = AlertReport(watched, as_json=as_json, name=name, numbers=numbers)
+            report = AlertReport(watched, as_json=as_json, name=name, metrics=metrics)
             record = {"threshold": threshold, "fires": fires, "cutoff": cutoff, "epsilon": exact_text(plan.epsilon)}
             record |= {"method": plan.method, "margin": plan.margin, "windows": windows.settings(), "name": name}
-            place = NOT_RECORDED if account is None else recorded(watched.entry or 0, account.dataset)
+            place = opt.NOT_RECORDED if account is None else opt.recorded(watched.entry or 0, account.dataset)
             report.start({**record, "sentence": plan.statement, "recorded": place})
             try:
                 _answer_all(watched, rows, source, report, stop, to_end=over, marked=marked)
@@ -254,10 +243,14 @@ class Stopping:
 
 
 class AlertReport:
-    """Prints each answer, and writes the numbers for whoever looks at them."""
+    """Prints each answer, and writes numbers for Prometheus to a file.
 
-    def __init__(self, alert: Alert, *, as_json: bool, name: str, numbers: MetricsFile | None) -> None:
-        self._alert, self._json, self._name, self._numbers = alert, as_json, name, numbers
+    They are what was released, and public numbers. They change when an answer has been given, so that looking at them
+    tells nothing new.
+    """
+
+    def __init__(self, alert: Alert, *, as_json: bool, name: str, metrics: Path | None) -> None:
+        self._alert, self._json, self._name, self._metrics = alert, as_json, name, metrics
 
     def start(self, record: Mapping[str, Any]) -> None:
         self._print({"record": dict(record)}, f"{record['sentence']}\n{record['recorded']}")
@@ -282,48 +275,25 @@ class AlertReport:
                 print_json(part, schema="alert", indent=None)
             else:
                 typer.echo(text)
-        if self._numbers is not None:
-            self._numbers.write(self._name, self._alert.facts())
+        if self._metrics is not None:
+            write_metrics(self._metrics, self._name, self._alert.facts())
 
 
-_MEANINGS: Final = {
-    "windows_answered": ("counter", "Windows that were answered."),
-    "windows_fired": ("counter", "Windows that fired."),
-    "epsilon_reserved": ("gauge", "What is charged while the alert may answer."),
-    "epsilon_spent": ("gauge", "What the answers so far have cost."),
-    "closed": ("gauge", "1 where the alert answers no more."),
-    "threshold": ("gauge", "The public threshold."),
-    "margin": ("gauge", "How far from the threshold a count must be to be answered rightly with 95 %."),
-}
-
-
-class MetricsFile:
-    """The numbers of an alert in the text format of Prometheus, in a file that is replaced as a whole.
-
-    They are what was released, and public numbers. They change when an answer has been given, so that looking at them
-    tells nothing new.
-    """
-
-    def __init__(self, path: str) -> None:
-        self._path = Path(path)
-        if not path or self._path.is_dir() or not self._path.absolute().parent.is_dir():
-            raise ParameterError("metrics", "must be a file in a folder that is there", path)
-
-    def write(self, name: str, facts: Mapping[str, float]) -> None:
-        """Write the numbers down; a full disk does not stop the alert."""
-        escaped = name.replace("\\", r"\\").replace('"', r"\"")
-        lines = []
-        for fact, value in facts.items():
-            kind, meaning = _MEANINGS[fact]
-            full = f"sparsegate_alert_{fact}" + "_total" * (kind == "counter")
-            lines += [f"# HELP {full} {meaning}", f"# TYPE {full} {kind}", f'{full}{{alert="{escaped}"}} {value!r}']
-        draft = self._path.with_name(f".{self._path.name}.{os.getpid()}.new")
-        try:
-            draft.write_text("\n".join(lines) + "\n", encoding="utf-8")
-            draft.replace(self._path)
-        except OSError as error:
-            with suppress(OSError):  # the terminal may be gone, too
-                typer.echo(f"sparsegate: the metrics cannot be written: {error.strerror}", err=True)
+def write_metrics(path: Path, name: str, facts: Mapping[str, float]) -> None:
+    """Replace a file of numbers in the text format of Prometheus; a full disk does not stop the alert."""
+    escaped = name.replace("\\", r"\\").replace('"', r"\"")
+    lines = []
+    for fact, value in facts.items():
+        kind = "counter" if fact.startswith("windows_") else "gauge"
+        full = f"sparsegate_alert_{fact}" + "_total" * (kind == "counter")
+        lines += [f"# TYPE {full} {kind}", f'{full}{{alert="{escaped}"}} {value!r}']
+    draft = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        draft.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        draft.replace(path)
+    except OSError as error:
+        with suppress(OSError):  # the terminal may be gone, too
+            typer.echo(f"sparsegate: the metrics cannot be written: {error.strerror}", err=True)
 
 
 class RowReader:

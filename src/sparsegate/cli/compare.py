@@ -8,23 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from sparsegate.cli.evaluation_options import (
-    ALL_DATASETS,
-    Counts,
-    Data,
-    Datasets,
-    Epsilons,
-    FirstRuns,
-    Jobs,
-    Out,
-    Records,
-    ScaleToRecords,
-    Seed,
-    joined,
-    listed,
-    long_run,
-    shared_grid,
-)
+from sparsegate.cli import evaluation_options as opt
 from sparsegate.cli.options import AsJson, read_function
 from sparsegate.cli.printing import grid, print_json, print_plain, to_standard_output
 from sparsegate.paper.comparison import (
@@ -42,12 +26,12 @@ from sparsegate.paper.comparison import compare as compare_methods
 from sparsegate.paper.comparison_page import legend, winner_maps
 from sparsegate.paper.methods import installed
 
-_COUNTS, _EPSILONS = joined(DEFAULT_COUNTS), joined(DEFAULT_EPSILONS)
+_COUNTS, _EPSILONS = opt.joined(DEFAULT_COUNTS), opt.joined(DEFAULT_EPSILONS)
 
 
 def compare(
-    counts: Counts = _COUNTS,
-    epsilon: Epsilons = _EPSILONS,
+    counts: opt.Counts = _COUNTS,
+    epsilon: opt.Epsilons = _EPSILONS,
     methods: Annotated[
         str | None,
         typer.Option(metavar="LIST", show_default="all", help="Methods, by key: see `sparsegate methods`."),
@@ -65,25 +49,25 @@ def compare(
         typer.Option("--uses", help="Measure itemsets, features and attribute pairs, too."),
     ] = False,
     no_peers: Annotated[bool, typer.Option("--no-peers", help="Leave out OpenDP and diffprivlib.")] = False,
-    datasets: Datasets = ALL_DATASETS,
-    data: Data = None,
-    records: Records = None,
-    scale_to_records: ScaleToRecords = False,
+    datasets: opt.Datasets = opt.ALL_DATASETS,
+    data: opt.Data = None,
+    records: opt.Records = None,
+    scale_to_records: opt.ScaleToRecords = False,
     by: Annotated[
         str, typer.Option(metavar="WORD", help=f"The error that decides: {' or '.join(MEASURES)}.")
     ] = MEASURES[0],
-    runs: FirstRuns = DEFAULT_RUNS,
+    runs: opt.FirstRuns = DEFAULT_RUNS,
     most_runs: Annotated[int, typer.Option(help="Runs of a cell at most, until it is known who wins.")] = MOST_RUNS,
-    jobs: Jobs = None,
-    seed: Seed = 0,
-    out: Out = Path("comparison"),
+    jobs: opt.Jobs = None,
+    seed: opt.Seed = 0,
+    out: opt.Out = Path("comparison"),
     as_json: AsJson = False,
 ) -> None:
     """Compare ways to select the c highest scores (oracle thresholds: not private): who wins where.
 
     Ctrl-C keeps what is finished; the same command goes on from there.
     """
-    options = shared_grid(
+    options = opt.shared_grid(
         datasets=datasets,
         data=data,
         records=records,
@@ -94,13 +78,13 @@ def compare(
         most_runs=most_runs,
         seed=seed,
         out=out,
-        methods=COMPARED if methods is None else listed(methods, "methods", str),
+        methods=COMPARED if methods is None else opt.listed(methods, "methods", str),
         mine=[name if name in installed() else read_function(name, "mine") for name in mine or []],
         peers=not no_peers,
         uses=uses,
         by=by,
     )
-    with long_run(jobs, out) as how:
+    with opt.long_run(jobs, out) as how:
         results = compare_methods(**options, **how)
     page = out / "report.html"
     with to_standard_output(f"all of it is in {page}"):

@@ -7,33 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from sparsegate.cli.options import (
-    AsCsv,
-    AsJson,
-    Dataset,
-    Domain,
-    Encoding,
-    Files,
-    InputFormat,
-    LedgerBudget,
-    LedgerDelta,
-    LedgerFile,
-    Output,
-    Plot,
-    Separator,
-    Spending,
-    Sql,
-    Table,
-    User,
-    Where,
-    read_domain,
-    read_output,
-)
+from sparsegate.cli import options as opt
 from sparsegate.cli.printing import publish
 
 
 def itemsets(
-    files: Files,
+    files: opt.Files,
     count: Annotated[int, typer.Option("--count", "-c", help="How many sets to select.")],
     epsilon: Annotated[float, typer.Option(help="The privacy loss of the selection, all levels together.")],
     size: Annotated[int, typer.Option(help="The most items of a set.")] = 3,
@@ -41,9 +20,9 @@ def itemsets(
     item: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="What sets are made of; not needed for baskets.")
     ] = None,
-    user: User = None,
-    domain: Domain = None,
-    where: Where = None,
+    user: opt.User = None,
+    domain: opt.Domain = None,
+    where: opt.Where = None,
     delta: Annotated[float, typer.Option(help="For --domain observed: such as 1e-6.")] = 0.0,
     answers_epsilon: Annotated[float, typer.Option(help="Spend this much more on the sets' noisy counts.")] = 0.0,
     method: Annotated[
@@ -53,25 +32,25 @@ def itemsets(
     selection: Annotated[
         str, typer.Option(metavar="WORD", help="How a level selects: subset, one-shot or exponential.")
     ] = "auto",
-    table: Table = None,
-    sql: Sql = None,
-    input_format: InputFormat = None,
-    separator: Separator = None,
-    encoding: Encoding = None,
-    ledger: LedgerFile = None,
-    budget: LedgerBudget = None,
-    budget_delta: LedgerDelta = None,
-    dataset: Dataset = None,
-    output: Output = None,
-    as_json: AsJson = False,
-    as_csv: AsCsv = False,
-    plot: Plot = None,
+    table: opt.Table = None,
+    sql: opt.Sql = None,
+    input_format: opt.InputFormat = None,
+    separator: opt.Separator = None,
+    encoding: opt.Encoding = None,
+    ledger: opt.LedgerFile = None,
+    budget: opt.LedgerBudget = None,
+    budget_delta: opt.LedgerDelta = None,
+    dataset: opt.Dataset = None,
+    output: opt.Output = None,
+    as_json: opt.AsJson = False,
+    as_csv: opt.AsCsv = False,
+    plot: opt.Plot = None,
 ) -> None:
     """The --count sets of up to --size items that most people have, without exposing a person."""
     from sparsegate.tables.files import TextForm
     from sparsegate.uses.itemsets import ItemsetQuestion, SetQuestion, frequent_itemsets
 
-    form = read_output(output, as_json=as_json, as_csv=as_csv)
+    form = opt.read_output(output, as_json=as_json, as_csv=as_csv)
     written: dict[str, Any] = {"format": input_format, "separator": separator, "encoding": encoding}
     TextForm(**written)
     sets: dict[str, Any] = {"count": count, "size": size, "smallest": smallest, "method": method, "pool": pool}
@@ -83,13 +62,13 @@ def itemsets(
         "answers_epsilon": answers_epsilon,
         "delta": delta,
         "selection": selection,
-        "domain": read_domain(domain),
+        "domain": opt.read_domain(domain),
     }
     asked = ItemsetQuestion(sets=SetQuestion(**sets), **public)
     make = partial(frequent_itemsets, files, table=table, sql=sql, **written, **sets, **public)
     publish(
         lambda spending: make(ledger=spending),
-        Spending(ledger=ledger, budget=budget, budget_delta=budget_delta, dataset=dataset),
+        opt.Spending(ledger=ledger, budget=budget, budget_delta=budget_delta, dataset=dataset),
         cost=(asked.spent + asked.answers, delta),
         form=form,
         plot=plot,

@@ -10,23 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from sparsegate import paper
-from sparsegate.cli.evaluation_options import (
-    ALL_DATASETS,
-    Counts,
-    Data,
-    Datasets,
-    Epsilons,
-    FirstRuns,
-    Jobs,
-    Out,
-    Records,
-    ScaleToRecords,
-    Seed,
-    joined,
-    listed,
-    long_run,
-    shared_grid,
-)
+from sparsegate.cli import evaluation_options as opt
 from sparsegate.cli.options import AsJson
 from sparsegate.cli.printing import print_json, to_standard_output
 from sparsegate.paper.experiments import DEFAULT_COUNTS, DEFAULT_EPSILONS, MOST_RUNS
@@ -36,19 +20,19 @@ from sparsegate.paper.readings import SWITCHES
 from sparsegate.paper.report import Reproduction
 from sparsegate.paper.statements import ReadingVerdicts
 
-_COUNTS, _EPSILONS, _METHODS = joined(DEFAULT_COUNTS), joined(DEFAULT_EPSILONS), joined(DEFAULT_METHODS)
+_COUNTS, _EPSILONS, _METHODS = opt.joined(DEFAULT_COUNTS), opt.joined(DEFAULT_EPSILONS), opt.joined(DEFAULT_METHODS)
 
 
 def reproduce(
-    runs: FirstRuns = 100,
+    runs: opt.FirstRuns = 100,
     most_runs: Annotated[int, typer.Option(help="Runs of a cell at most, where a verdict needs more.")] = MOST_RUNS,
-    counts: Counts = _COUNTS,
-    epsilon: Epsilons = _EPSILONS,
+    counts: opt.Counts = _COUNTS,
+    epsilon: opt.Epsilons = _EPSILONS,
     methods: Annotated[str, typer.Option(metavar="LIST", help="Methods, by key: see `sparsegate methods`.")] = _METHODS,
-    datasets: Datasets = ALL_DATASETS,
-    data: Data = None,
-    records: Records = None,
-    scale_to_records: ScaleToRecords = False,
+    datasets: opt.Datasets = opt.ALL_DATASETS,
+    data: opt.Data = None,
+    records: opt.Records = None,
+    scale_to_records: opt.ScaleToRecords = False,
     paper_only: Annotated[
         bool,
         typer.Option(
@@ -64,9 +48,9 @@ def reproduce(
             help=f"How to read the paper where it is open: {', '.join(SWITCHES)}; may be repeated.",
         ),
     ] = None,
-    jobs: Jobs = None,
-    seed: Seed = 0,
-    out: Out = Path("reproduction"),
+    jobs: opt.Jobs = None,
+    seed: opt.Seed = 0,
+    out: opt.Out = Path("reproduction"),
     as_json: AsJson = False,
 ) -> None:
     """Run the paper's evaluation (oracle thresholds: not private) and write results and report.
@@ -74,7 +58,7 @@ def reproduce(
     Ctrl-C keeps what is finished; the same command goes on from there. Exit code 1 if a self-check is not met.
     """
     begun = time.monotonic()
-    options = shared_grid(
+    options = opt.shared_grid(
         datasets=datasets,
         data=data,
         records=records,
@@ -84,11 +68,11 @@ def reproduce(
         runs=runs,
         most_runs=most_runs,
         seed=seed,
-        methods=listed(methods, "methods", str),
+        methods=opt.listed(methods, "methods", str),
         further=not paper_only,
         reading=reading or [],
     )
-    with long_run(jobs, out) as how:
+    with opt.long_run(jobs, out) as how:
         made = paper.reproduce(out, **options, **how)
     names = {"results": "results.csv", "parquet": "results.parquet", "manifest": "manifest.json"}
     files = {**{name: out / file for name, file in names.items()}, "report": made.report}

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from typer.core import TyperCommand
 
-from sparsegate.cli.options import Dataset, Encoding, InputFormat, NoRefund, Separator, Sql, Table, Unit, User
+from sparsegate.cli import options as opt
 from sparsegate.cli.printing import counted
 from sparsegate.cli.token import TokenFile, shown_once
 from sparsegate.errors import ParameterError
@@ -101,8 +101,8 @@ def serve(
             help="Parquet, CSV, JSON, .dat, a database; postgresql://...",
         ),
     ],
-    user: User = None,
-    unit: Unit = None,
+    user: opt.User = None,
+    unit: opt.Unit = None,
     columns: Annotated[
         str | None, typer.Option(metavar="A,B,...", help="What may be asked about; all but --user unless given.")
     ] = None,
@@ -141,7 +141,7 @@ def serve(
     budget_delta: Annotated[
         float | None, typer.Option(help=f"The ledger's delta in all; {NEW_DELTA:g} for a new ledger unless given.")
     ] = None,
-    dataset: Dataset = None,
+    dataset: opt.Dataset = None,
     key: Annotated[
         str | None, typer.Option(metavar="FILE", help="What gates are sealed with; LEDGER.key unless given.")
     ] = None,
@@ -149,7 +149,7 @@ def serve(
     close_gates: Annotated[
         bool, typer.Option("--close-gates", help="Close open gates that other data or another key opened, for good.")
     ] = False,
-    no_refund: NoRefund = False,
+    no_refund: opt.NoRefund = False,
     size_epsilon: Annotated[
         float, typer.Option(help="What it costs to show the sizes of the data, once for each dataset.")
     ] = 0.05,
@@ -191,11 +191,11 @@ def serve(
     metrics_port: Annotated[
         int | None, typer.Option(metavar="PORT", help="/metrics without a token there, for this machine alone.")
     ] = None,
-    table: Table = None,
-    sql: Sql = None,
-    input_format: InputFormat = None,
-    separator: Separator = None,
-    encoding: Encoding = None,
+    table: opt.Table = None,
+    sql: opt.Sql = None,
+    input_format: opt.InputFormat = None,
+    separator: opt.Separator = None,
+    encoding: opt.Encoding = None,
     log_format: Annotated[str, typer.Option(metavar="text|json", help="How lines of the log are written.")] = "text",
     token_file: TokenFile = None,
 ) -> None:

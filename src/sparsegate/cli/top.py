@@ -9,30 +9,7 @@ from typing import Annotated, Final
 
 import typer
 
-from sparsegate.cli.options import (
-    AsCsv,
-    AsJson,
-    Dataset,
-    Domain,
-    Encoding,
-    FilesOrNone,
-    InputFormat,
-    LedgerBudget,
-    LedgerDelta,
-    LedgerFile,
-    Output,
-    Plot,
-    Separator,
-    Spending,
-    Sql,
-    Table,
-    Unit,
-    User,
-    Where,
-    read_domain,
-    read_number,
-    read_output,
-)
+from sparsegate.cli import options as opt
 from sparsegate.cli.printing import (
     draw,
     drawable,
@@ -55,17 +32,17 @@ CLIP = ("must be two numbers, low and high", "give for instance --clip 0,100")
 
 
 def top(
-    files: FilesOrNone = None,
+    files: opt.FilesOrNone = None,
     count: Annotated[int | None, typer.Option("--count", "-c", help="How many items to select.")] = None,
     above: Annotated[
         int | None,
         typer.Option(metavar="N", help="Instead of --count: all that about N people have; with --domain observed."),
     ] = None,
     item: Annotated[str | None, typer.Option(metavar="COLUMN", help="What to rank; not needed for baskets.")] = None,
-    user: User = None,
-    unit: Unit = None,
-    domain: Domain = None,
-    where: Where = None,
+    user: opt.User = None,
+    unit: opt.Unit = None,
+    domain: opt.Domain = None,
+    where: opt.Where = None,
     ordered: Annotated[
         bool, typer.Option("--ordered", help="Ask for an order, best first, and not for a set.")
     ] = False,
@@ -114,19 +91,19 @@ def top(
     people: Annotated[
         int | None, typer.Option(metavar="N", help="How many people there are, PUBLIC: refuse the hopeless.")
     ] = None,
-    ledger: LedgerFile = None,
-    budget: LedgerBudget = None,
-    budget_delta: LedgerDelta = None,
-    dataset: Dataset = None,
-    table: Table = None,
-    sql: Sql = None,
-    input_format: InputFormat = None,
-    separator: Separator = None,
-    encoding: Encoding = None,
-    output: Output = None,
-    as_json: AsJson = False,
-    as_csv: AsCsv = False,
-    plot: Plot = None,
+    ledger: opt.LedgerFile = None,
+    budget: opt.LedgerBudget = None,
+    budget_delta: opt.LedgerDelta = None,
+    dataset: opt.Dataset = None,
+    table: opt.Table = None,
+    sql: opt.Sql = None,
+    input_format: opt.InputFormat = None,
+    separator: opt.Separator = None,
+    encoding: opt.Encoding = None,
+    output: opt.Output = None,
+    as_json: opt.AsJson = False,
+    as_csv: opt.AsCsv = False,
+    plot: opt.Plot = None,
 ) -> None:
     """The --count items that most users touched, or all that about --above users did, without exposing a user.
 
@@ -135,7 +112,7 @@ def top(
     from sparsegate.tables.files import TextForm
     from sparsegate.tables.top import names_of, release
 
-    shape = read_output(output, as_json=as_json, as_csv=as_csv)
+    shape = opt.read_output(output, as_json=as_json, as_csv=as_csv)
     if (count is None) == (above is None):
         raise ParameterError("count", "or --above must be given, and not both", next_step="give -c 50, or --above 500")
     _check_preview(files, epsilon, preview=preview, within=within, like=like)
@@ -145,14 +122,14 @@ def top(
         item=column,
         user=person,
         unit=unit,
-        domain=read_domain(domain),
+        domain=opt.read_domain(domain),
         count=count,
         above=above,
         epsilon=1 if epsilon is None else epsilon,
         delta=delta,
         method=method,
         ordered=ordered,
-        threshold=None if threshold is None else read_number(threshold, "threshold"),
+        threshold=None if threshold is None else opt.read_number(threshold, "threshold"),
         answers_epsilon=answers_epsilon,
         max_items_per_user=max_items_per_user,
         dbar=dbar,
@@ -160,7 +137,7 @@ def top(
         people=people,
         value=value,
         clip=None if clip is None else _clip(clip),
-        granularity=None if granularity is None else read_number(granularity, "granularity"),
+        granularity=None if granularity is None else opt.read_number(granularity, "granularity"),
         per=per,
         groups=None if groups is None else _groups(groups),
         groups_per_user=groups_per_user,
@@ -175,7 +152,7 @@ def top(
         lambda spending: release(
             files, question, named=item is not None, table=table, sql=sql, form=form, ledger=spending
         ),
-        Spending(ledger=ledger, budget=budget, budget_delta=budget_delta, dataset=dataset),
+        opt.Spending(ledger=ledger, budget=budget, budget_delta=budget_delta, dataset=dataset),
         cost=(question.total, question.total_delta),
         form=shape,
         plot=plot,
@@ -209,7 +186,7 @@ def _clip(text: str) -> tuple[int | float, int | float]:
     ends = text.split(",")
     if len(ends) != 2:
         raise ParameterError("clip", CLIP[0], text, CLIP[1])
-    return read_number(ends[0], "clip", *CLIP), read_number(ends[1], "clip", *CLIP)
+    return opt.read_number(ends[0], "clip", *CLIP), opt.read_number(ends[1], "clip", *CLIP)
 
 
 def _groups(text: str) -> str | Path:

@@ -12,23 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sparsegate.budget import Keep, Prepaid, charge
-from sparsegate.cli.options import (
-    Dataset,
-    Encoding,
-    Files,
-    InputFormat,
-    JsonLines,
-    LedgerBudget,
-    LedgerDelta,
-    LedgerFile,
-    NoRefund,
-    Separator,
-    Spending,
-    Sql,
-    Table,
-    Unit,
-    User,
-)
+from sparsegate.cli import options as opt
 from sparsegate.cli.printing import print_json, ready_to_print, to_standard_output
 from sparsegate.errors import ParameterError, SparsegateError, TableError
 from sparsegate.gates.gate import Answer
@@ -49,7 +33,7 @@ Numbered = Sequence[tuple[int, str]]
 
 
 def watch(
-    files: Files,
+    files: opt.Files,
     threshold: Annotated[int, typer.Option("--threshold", "-t", help="A PUBLIC number of users.")],
     cutoff: Annotated[int, typer.Option("--cutoff", "-c", help="Close after this many ABOVE.")],
     epsilon: Annotated[float, typer.Option(help="The privacy loss of all the answers together.")],
@@ -59,19 +43,19 @@ def watch(
     conditions: Annotated[
         str | None, typer.Option(metavar="FILE|-", help="Conditions, one a line; - answers them as they come.")
     ] = None,
-    user: User = None,
-    unit: Unit = None,
-    table: Table = None,
-    sql: Sql = None,
-    input_format: InputFormat = None,
-    separator: Separator = None,
-    encoding: Encoding = None,
-    ledger: LedgerFile = None,
-    budget: LedgerBudget = None,
-    budget_delta: LedgerDelta = None,
-    dataset: Dataset = None,
-    no_refund: NoRefund = False,
-    as_json: JsonLines = False,
+    user: opt.User = None,
+    unit: opt.Unit = None,
+    table: opt.Table = None,
+    sql: opt.Sql = None,
+    input_format: opt.InputFormat = None,
+    separator: opt.Separator = None,
+    encoding: opt.Encoding = None,
+    ledger: opt.LedgerFile = None,
+    budget: opt.LedgerBudget = None,
+    budget_delta: opt.LedgerDelta = None,
+    dataset: opt.Dataset = None,
+    no_refund: opt.NoRefund = False,
+    as_json: opt.JsonLines = False,
 ) -> None:
     """Which conditions hold for more users than a threshold? Pays for the first --cutoff that do, and then closes.
 
@@ -91,7 +75,7 @@ def watch(
     if conditions == "-" and "-" in files:
         raise ParameterError("conditions", "must not be standard input where the data is", "-", "list them in a file")
     form = TextForm(format=input_format, separator=separator, encoding=encoding)
-    spending = Spending(ledger=ledger, budget=budget, budget_delta=budget_delta, dataset=dataset, again=KEPT)
+    spending = opt.Spending(ledger=ledger, budget=budget, budget_delta=budget_delta, dataset=dataset, again=KEPT)
     public: dict[str, Any] = {"threshold": threshold, "cutoff": cutoff, "epsilon": epsilon}
     public |= {"sensitivity": 1, "monotonic": True}
     gate_calibration(**public).lattice.steps(threshold, "threshold")

@@ -30,6 +30,7 @@ from sparsegate.ledger.ledger import Ledger
 from sparsegate.ledger.schema import GATES, LEDGER
 from sparsegate.service.gate_store import WITH_LAST, stored
 from sparsegate.service.gates import noise_context
+from sparsegate.service.schema import make_tables
 from sparsegate.service.sealed_noise import SealingKey
 
 _UNITS: Final = ("user", "row")
@@ -59,6 +60,7 @@ def key_of(ledger: Ledger, path: Path) -> SealingKey:
 
 def rotate_key(ledger: Ledger, path: Path) -> int:
     """Put a new key in the place of the one in a file; how many gates are sealed with it. All gates stay open."""
+    make_tables(ledger.database)
     old, (new, waiting) = key_of(ledger, path), SealingKey.create_beside(path)
     try:
         with ledger.database.writing() as connection:
