@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 
@@ -53,6 +55,26 @@ def refused(command):
         return err.removeprefix("sparsegate: ").rstrip("\n")
 
     return run
+
+
+@pytest.fixture
+def printed_to(command, monkeypatch):
+    """Run a command whose standard output is this file, and return exit code and stderr."""
+
+    def run(file: TextIO, *arguments: object) -> tuple[object, str]:
+        with file, monkeypatch.context() as patched:
+            patched.setattr("sys.stdout", file)
+            code, _, err = command(*arguments)
+        return code, err
+
+    return run
+
+
+def closed_pipe() -> TextIO:
+    """A pipe that nobody reads any more."""
+    read, write = os.pipe()
+    os.close(read)
+    return os.fdopen(write, "w")
 
 
 @pytest.fixture

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import PROGRAM, Command
+from tests.cli.conftest import PROGRAM, Command, closed_pipe
 
 from sparsegate import Ledger, cli
 from sparsegate.cli.console import refusal
@@ -72,29 +71,14 @@ print(vars(sparsegate)["SparseVector"] is SparseVector, sparsegate.noise.__name_
     assert done.stdout.splitlines() == ["sparsegate sparsegate.cli", "True sparsegate.noise"]
 
 
-@pytest.fixture
-def into_full(command: Command, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[object, str]]:
-    """Run the command line with standard output on a full disk, and return the exit code and standard error."""
-
-    def run(*arguments: object) -> tuple[object, str]:
-        with FULL.open("w") as full, monkeypatch.context() as patched:
-            patched.setattr("sys.stdout", full)
-            code, _, err = command(*arguments)
-        return code, err
-
-    return run
-
-
 @full_device
 @pytest.mark.parametrize("words", ["--help", "--version", "variants --json", "variants --format csv", "methods"])
-def test_a_full_disk_is_one_line(into_full: Callable[..., tuple[object, str]], words: str) -> None:
-    assert into_full(*words.split()) == (2, f"{NO_ROOM}give it a file or a terminal that takes it\n")
+def test_a_full_disk_is_one_line(printed_to, words: str) -> None:
+    assert printed_to(FULL.open("w"), *words.split()) == (2, f"{NO_ROOM}give it a file or a terminal that takes it\n")
 
 
 @full_device
-def test_what_is_done_and_cannot_be_told_is_done(
-    into_full: Callable[..., tuple[object, str]], command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_done_and_cannot_be_told_is_done(printed_to, command: Command, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     told = {
         "ledger create x.ledger --dataset visits --budget 2": "the ledger is made",
@@ -107,7 +91,7 @@ def test_what_is_done_and_cannot_be_told_is_done(
         "token revoke olga --ledger x.ledger": "olga is revoked",
     }
     for words, said in told.items():
-        code, err = into_full(*words.split())
+        code, err = printed_to(FULL.open("w"), *words.split())
         assert (code, err.splitlines()[-1]) == (2, f"{NO_ROOM}{said}")
     assert Ledger("x.ledger").statement().budget.epsilon == 3
     assert Path("copy.ledger").exists()
@@ -125,11 +109,10 @@ def test_the_buffer_of_a_process_is_told_too() -> None:
     assert (done.returncode, done.stderr) == (2, f"{NO_ROOM}give it a file or a terminal that takes it\n")
 
 
-def test_whoever_reads_and_leaves_is_told_nothing() -> None:
-    read, write = os.pipe()
-    os.close(read)
-    done = subprocess.run([*PROGRAM, "variants"], stdout=write, stderr=subprocess.PIPE, text=True, check=False)
-    os.close(write)
+def test_whoever_reads_and_leaves_is_told_nothing(printed_to) -> None:
+    assert printed_to(closed_pipe(), "variants") == (1, "")
+    with closed_pipe() as write:
+        done = subprocess.run([*PROGRAM, "variants"], stdout=write, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, "")
 
 
