@@ -5,8 +5,7 @@ what was given. (A noise *scale* is different: it is whatever the mechanism uses
 exact value.)
 
 Epsilons of what is released one after the other add, whatever the later ones were chosen by, and what is computed from
-a release costs nothing more. Machine-checked: `within_compose`, `within_post` (proofs/privacy.v). Deltas add likewise.
-Machine-checked: `within_delta_compose`, `within_delta_post` (proofs/approximate.v).
+a release costs nothing more. Deltas add likewise. Machine-checked: proofs/README.md.
 """
 
 from __future__ import annotations

@@ -33,8 +33,6 @@ e for all outcomes i (Durfee, Rogers 2019). The exponential mechanism with weigh
 the weight of i moves by at most e one way (monotonic, s = 1) or e/2 either way (s = 2), and the normaliser moves all
 outcomes alike.
 
-Machine-checked: `exponential_bounded_range`, `bounded_range_is_private` (proofs/exponential_mechanism.v).
-
 *Theorem.* c adaptive rounds, each e-bounded-range, are (epsilon, delta)-DP for every alpha > 1 with
 
     (c e**2 / 8) alpha + [ln(1/delta) + (alpha - 1) ln(1 - 1/alpha) - ln alpha] / (alpha - 1) <= epsilon.
@@ -45,11 +43,9 @@ f(alpha) = f''(xi) alpha (alpha - 1) / 2 for some xi, and the Renyi divergence f
 alpha e**2/8: the round is (e**2/8)-zCDP (Dong, Durfee, Rogers 2020; Cesar, Rogers 2021). Divergences of adaptive
 rounds add, and the rest is the conversion of Canonne, Kamath, Steinke (2020, Prop. 12).
 
-For every rational alpha, and by differences in place of derivatives. Machine-checked: `bounded_range_moment`,
-`bounded_range_rounds_are_private` (proofs/bounded_range.v). Machine-checked: `moments_multiply`, `moment_is_private`
-(proofs/renyi.v).
-
 Permute-and-flip, which is q + exponential noise, is *not* bounded-range: nothing here is for it.
+
+Machine-checked (for every rational alpha, by differences in place of derivatives): proofs/README.md.
 """
 
 from __future__ import annotations
@@ -83,8 +79,7 @@ def round_epsilon(*, epsilon: Number, delta: Number, count: int) -> Fraction:
     down: the bound is evaluated in interval arithmetic at one rational alpha, and holds for each alpha, so that only
     the choice of alpha is a matter of floats.
 
-    For c draws of the exponential mechanism without replacement, at this e each. Machine-checked:
-    `peeling_by_bounded_range`, `grouped_peeling_by_bounded_range` (proofs/peeling_range.v).
+    For c draws of the exponential mechanism without replacement, at this e each. Machine-checked: proofs/README.md.
 
     >>> [round(float(round_epsilon(epsilon=1, delta=1e-6, count=c)), 4) for c in (1, 10, 50, 100, 300)]
     [1.0, 0.1396, 0.0624, 0.0441, 0.0255]

@@ -48,17 +48,8 @@ exponential noise, with a gap, with answers, with the noise inside |e - q + nu| 
 rho (there may be any number of positives) a two-sided gate has no bound. All rounds of a row that redraws rho move in
 one direction where the queries are monotonic.
 
-Machine-checked: `gate_product`, `gate_sums_to_one`, `gate_alignment`, `gate_alignment_coins` (proofs/gate.v). For
-Laplace noise without gap and numbers, Machine-checked: `laplace_gate_sums_to_one`, `rising_transcript`,
-`falling_transcript` (proofs/laplace_gate.v); with numbers and without gap, Machine-checked:
-`numeric_laplace_gate_sums_to_one`, `numeric_general_transcript`, `numeric_rising_transcript`,
-`numeric_falling_transcript` (proofs/numeric_gate.v). For exponential noise without them, Machine-checked:
-`exponential_gate_sums_to_one`, `exponential_gate_transcript` (proofs/exponential_gate.v); with a gap, Machine-checked:
-`exponential_gap_gate_sums_to_one`, `exponential_gap_transcript` (proofs/exponential_gap.v). For Laplace noise with a
-gap, Machine-checked: `laplace_gap_gate_sums_to_one`, `laplace_gap_transcript` (proofs/laplace_gap.v). With a gap and
-numbers, of either noise, L(m,k) without numbers + k a3 (which is more than the above where queries are monotonic):
-Machine-checked: `numbered_gap_gate_sums_to_one`, `numbered_gap_transcript` (proofs/numbered_gap.v). Of the two-sided
-gate, Machine-checked: `two_sided_transcript`, `two_sided_gate_sums_to_one` (proofs/two_sided_gate.v).
+Machine-checked: proofs/README.md; with a gap and numbers, L(m,k) without numbers + k a3, which is more than the above
+where queries are monotonic.
 """
 
 from __future__ import annotations
@@ -254,8 +245,7 @@ def outcome_loss(
     >>> outcome_loss(9, 2, Scales(Fraction(2), Fraction(8), None), monotonic=False)
     Fraction(1, 1)
 
-    That no loss of the standard row is larger: Machine-checked: `general_transcript`, `monotonic_transcript`
-    (proofs/laplace_gate.v).
+    Machine-checked: proofs/README.md.
     """
     rates = Rates.of(scales, row)
     return max(round_loss(below, above, rates, direction).loss for direction in _directions(row, monotonic))
@@ -270,8 +260,7 @@ def transcript_loss(row: Variant, scales: Scales, rounds: Sequence[tuple[int, in
     """The supremum of the loss of one transcript: ``rounds`` are its (BELOW, ABOVE), under a rho of their own each.
 
     Rounds are independent, so their losses add; with monotonic queries all of them move in one direction.
-    That they add, each round with the shift of its rho that is best for it: Machine-checked: `redrawn_alignment`
-    (proofs/redrawn_gate.v).
+    Machine-checked: proofs/README.md.
 
     >>> transcript_loss(VARIANTS["standard"], Scales(Fraction(2), Fraction(8), None), [(9, 2)], monotonic=False)
     Fraction(1, 1)
@@ -322,12 +311,7 @@ def tight_epsilon(
 def tight_loss(row: Variant, scales: Scales, *, cutoff: int, monotonic: bool, queries: int | None) -> Loss:
     """The supremum of the loss over all outcomes of a row with the given scales.
 
-    That a row like the standard one, without numeric answers, loses no less with a cutoff c and any number of
-    questions: Machine-checked: `general_loss_is_tight`, `monotonic_loss_is_tight`, `standard_loss_is_tight`
-    (proofs/tight_loss.v).
-    That no outcome of the standard row, closed after its cutoff or n queries, loses more: Machine-checked:
-    `planned_gate_is_private`, `planned_numeric_gate_is_private` (proofs/planned_gate.v). Nor of the rows with gaps and
-    without numeric answers: Machine-checked: `planned_gap_gate_is_private` (proofs/planned_gap.v).
+    Machine-checked: proofs/README.md.
     """
     if row.compared is Compared.ERROR_NOISE_OUTSIDE and row.released is Released.NOISY_ANSWER:
         rule = "must not be the noisy answer where |e - q| + nu is compared: that is another number"

@@ -147,16 +147,8 @@ class Meter:
     """What a gate has cost, answer by answer; ``charge`` is what gets back the rest, None where nothing goes back.
 
     The cost is L(m,k) of ``bounds`` for the transcript so far, with the gate's own noise: exactly, and at most the
-    budget. ``ledger.account`` proves that the rest may go back when the gate is closed. For gates with gaps, of
-    one-sided or of Laplace noise, side by side under one budget, Machine-checked: `metered_gates_are_private`,
-    `metered_gates_sum_to_one` (proofs/metered_gates.v). Without gaps, two-sided ones too, Machine-checked:
-    `metered_rows_are_private`, `metered_rows_sum_to_one` (proofs/metered_rows.v); and where the ledger's machine
-    decides, Machine-checked: `metered_by_the_ledger`, `ledger_rows_are_private`, `ledger_rows_sum_to_one`
-    (proofs/ledger_rows.v); with gaps, Machine-checked: `gaps_metered_by_the_ledger`, `ledger_gap_rows_are_private`,
-    `ledger_gap_rows_sum_to_one` (proofs/ledger_gap_rows.v).
-
-    Machine-checked: `metered_losses_grow`, `metered_losses_are_reserved` (proofs/ledger_losses.v).
-    Machine-checked: `gap_losses_grow`, `gap_losses_are_reserved` (proofs/ledger_gap_losses.v).
+    budget. ``ledger.account`` proves that the rest may go back when the gate is closed. Machine-checked:
+    proofs/README.md.
     """
 
     __slots__ = ("_calibration", "_charges", "_ends")

@@ -34,8 +34,7 @@ def laplace(
     Pr[result_i = k] is proportional to q**abs(k - count_i), independently. A move by x_i changes it by a factor of at
     most e**(epsilon x_i/Delta), and the x_i add up to Delta. [] So for a histogram in which a person is in one cell
     Delta is 1; in at most m cells, m; where a person may move each of d entries by one, d. How many entries there are
-    must be public. Machine-checked: `laplace_answer_is_private`, `laplace_answers_are_private`
-    (proofs/laplace_mechanism.v).
+    must be public. Machine-checked: proofs/README.md.
 
     ``count`` is the number, or the array of them. Whole numbers with an int sensitivity give whole numbers. Floats are
     rounded down to a lattice of step at most Delta/1024 (for d entries Delta/(1024 d), see ``lattice``) first; the type

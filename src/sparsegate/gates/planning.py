@@ -4,12 +4,12 @@ With at most n questions the supremum of L(m,k) over m + k <= n, k <= c can lie 
 worth having:
 
 - general queries: up to n = (1 + (2c)**(2/3))**(3/2), no threshold noise at all and nu of scale n Delta/eps beats
-  every SVT. That it is eps-DP: Machine-checked: `plain_gate_is_private`, `plain_gate_sums_to_one`
-  (proofs/planned_gate.v);
+  every SVT;
 - monotonic queries: up to more than 2c questions a mix of little threshold noise and less query noise beats both Alg. 7
   and plain noise (at n = c = 10 and eps = 1 a variance of 90, against 359 and 200);
-- with monotonic queries and numeric answers the smallest of the three shares is free. Machine-checked:
-  `monotonic_numeric_gate_is_private` (proofs/numeric_gate.v).
+- with monotonic queries and numeric answers the smallest of the three shares is free.
+
+Machine-checked: proofs/README.md.
 
 Exponential noise of the same scales has half the variance, and no such slack: from n = c + 1 on, one BELOW among the
 c positives reaches the whole bound, so its scales are those of no limit; up to n = c they are those of a cutoff of n

@@ -210,11 +210,7 @@ def gate(
     So a flawed row, a row of your own that costs more than its epsilon, and a ``Seeded`` source are refused without
     the waiver; and with it a ledger is refused where the loss is more than would be written down.
 
-    The analyst may toss coins. Of the standard row, Machine-checked: `coined_gate_is_private`,
-    `coined_monotonic_gate_is_private` (proofs/standard_gate.v). With gaps, numbers, exponential noise, or two-sided,
-    Machine-checked: `coins_keep_whole_laws`, `coined_numeric_gate_is_private`,
-    `coined_monotonic_numeric_gate_is_private`, `coined_exponential_gap_is_private`, `coined_laplace_gap_is_private`,
-    `coined_numbered_gap_is_private`, `coined_two_sided_gate_is_private` (proofs/coined_gates.v).
+    The analyst may toss coins. Machine-checked: proofs/README.md.
 
     The parameters are those of ``SparseVector``. A row that compares errors takes ``ask(q, estimate=e)``; ``queries``
     closes the gate after this many questions, which bounds the loss of a row that never stops by itself.

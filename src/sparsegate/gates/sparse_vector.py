@@ -44,17 +44,10 @@ class SparseVector(Gate):
     estimate is the blend of the two. Thresholds are public. An estimate is that of a selected answer:
     ``gates.gate`` says what that means near the threshold.
 
-    For Laplace noise without gaps, Machine-checked: `standard_gate_sums_to_one`, `standard_gate_is_private`,
-    `monotonic_gate_is_private` (proofs/standard_gate.v); and with an answers share, Machine-checked:
-    `numeric_gate_sums_to_one`, `numeric_gate_is_private` (proofs/numeric_gate.v). For exponential noise,
-    Machine-checked: `exponential_gate_is_private` (proofs/exponential_gate.v), and with its gaps, Machine-checked:
-    `exponential_gap_is_free` (proofs/exponential_gap.v). Laplace noise with gaps, Machine-checked:
-    `laplace_gap_is_free` (proofs/laplace_gap.v). Gaps and an answers share, of either noise,
-    Machine-checked: `numbered_gap_is_private` (proofs/numbered_gap.v).
+    Machine-checked: proofs/README.md.
 
-    ``closes="rarer"``: the gate goes on until both answers were given c times, at the same cost, with Laplace noise
-    and without estimates. Whoever expects mostly ABOVE then pays for the BELOWs. Machine-checked:
-    `two_sided_gate_is_private` (proofs/two_sided_gate.v).
+    ``closes="rarer"``: the gate goes on until both answers were given c times, at the same cost, with Laplace noise and
+    without estimates. Whoever expects mostly ABOVE then pays for the BELOWs.
 
     Parameters
     ----------

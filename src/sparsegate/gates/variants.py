@@ -6,16 +6,9 @@ Differential Privacy* (PVLDB 10(6), 2017). Where the paper's listing and its tab
 follows the table (nu ~ Lap(2c Delta/eps2), every rho ~ Lap(c Delta/eps1)), which costs eps1 + eps2 at any split, and
 Alg. 3 the listing (nu ~ Lap(c Delta/eps2)).
 
-Of Alg. 1, eps and, monotonic, 3 eps/4. Machine-checked: `halves_gate_is_private`, `halves_gate_monotonic`
-(proofs/standard_gate.v).
-Of Alg. 2, eps1 + eps2 and, monotonic, eps1 + eps2/2. Machine-checked: `dwork_roth_gate_sums_to_one`,
-`dwork_roth_gate_is_private`, `dwork_roth_gate_monotonic` (proofs/redrawn_gate.v).
-Of Alg. 3, not private. Machine-checked: `algorithm_3_is_not_private` (proofs/released_noise.v).
-Of Alg. 4, not private at its epsilon, whatever c. Machine-checked: `algorithm_4_is_not_private`
-(proofs/noise_not_scaled.v).
-Of Alg. 5, not private. Machine-checked: `algorithm_5_is_not_private` (proofs/no_query_noise.v).
-Of Alg. 6 and GPTT, not private. Machine-checked: `algorithm_6_is_not_private`, `gptt_is_not_private`
-(proofs/no_cutoff.v).
+Of Alg. 1, eps and, monotonic, 3 eps/4. Of Alg. 2, eps1 + eps2 and, monotonic, eps1 + eps2/2. Of Alg. 3, not private. Of
+Alg. 4, not private at its epsilon, whatever c. Of Alg. 5, not private. Of Alg. 6 and GPTT, not private.
+Machine-checked: proofs/README.md.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 A uniform number U is compared with p digit by digit: U < p is decided at the first digit in which they differ, and only
 that many digits of U are ever drawn. No rounding enters: given ideal bits the toss is heads with probability exactly p.
 
-Machine-checked: `word_is_uniform` (proofs/uniform_bits.v).
-Machine-checked: `toss_is_exact`, `toss_is_quick` (proofs/coin_tossing.v).
+Machine-checked: proofs/README.md.
 
 A binomial count compares all n uniform numbers with p at once. At each binary digit of p the lanes still undecided
 split by a fair bit: where p's digit is one, the lanes that drew zero fall below p and count; where it is zero, the

@@ -94,7 +94,7 @@ def tail(x: Fraction, k: int) -> Expansion:
     Not remembered between calls: k is where a secret threshold stands. At k - d, d >= 0, it is at most exp(xd) times
     as large.
 
-    Machine-checked: `laplace_tail_closed`, `laplace_tail_ratio`, `laplace_below_ratio` (proofs/laplace.v).
+    Machine-checked: proofs/README.md.
     """
     return _transcendental(x, lambda iv, e: 1 / (e ** (k - 1) * (e + 1)))
 

@@ -23,8 +23,7 @@ comes out wrong by at most ``_DOUBT`` min(1, b), whatever the digits still to co
 the middle between two integers, the nearest integer is the floor. Elsewhere more digits of the same U are drawn, and
 the floor is taken in interval arithmetic once both ends of the interval agree on it: the law is exact.
 
-Machine-checked: `narrowing_is_exact` (proofs/narrowing.v).
-Machine-checked: `geometric_floor_law`, `laplace_floor_law` (proofs/inversion.v), given the bound and the intervals.
+Machine-checked, given the error bound and the intervals: proofs/README.md.
 
 *Proof of the error bound*, for scales b <= ``MOST`` and words |w| >= 2**t, t = 20 + ceil(log2(max(b, 1))). U lies
 between |w| - 1 and |w| + 1, over 2**63. (1) In place of 2**63 U its logarithm is taken of w rounded to a float: the two
@@ -161,7 +160,7 @@ _TAIL = 45  # exp(-45) < 2**-64: a scalar draw takes the same steps whatever it 
 class Digits(NamedTuple):
     """The coins of a geometric law: one for each low digit, and the ratio of what is left above them.
 
-    Machine-checked: `geometric_digits`, `geometric_digit_bias` (proofs/digits.v).
+    Machine-checked: proofs/README.md.
     """
 
     low: tuple[Expansion, ...]
@@ -215,8 +214,7 @@ def geometric(source: Source, scale: Rational | float, size: int | None = None) 
     >>> geometric(Seeded(1), 20, 5).tolist()
     [58, 13, 39, 45, 29]
 
-    Machine-checked: `geometric_sums_to_one`, `geometric_tail_closed`, `geometric_mass_ratio`, `geometric_tail_ratio`,
-    `geometric_one_way`, `geometric_memoryless` (proofs/geometric.v).
+    Machine-checked: proofs/README.md.
     """
     exact = exact_scale(scale)
     if size is None:
@@ -229,7 +227,7 @@ def geometric(source: Source, scale: Rational | float, size: int | None = None) 
 def geometric_one(source: Source, scale: Fraction) -> int:
     """One draw as a Python integer.
 
-    Machine-checked: `geometric_one_law` (proofs/sampler.v).
+    Machine-checked: proofs/README.md.
     """
     coins = digits(scale)
     value = 0
@@ -244,7 +242,7 @@ def geometric_one(source: Source, scale: Fraction) -> int:
 def fill_geometric(source: Source, scale: Fraction, out: NDArray[np.int64]) -> None:
     """Fill ``out`` with independent draws of a scale that ``exact_scale`` has passed.
 
-    Machine-checked: `geometric_scaled_law` (proofs/sampler.v).
+    Machine-checked: proofs/README.md.
     """
     low = (math.ceil(scale / MOST) - 1).bit_length()
     fill_floors(source, scale / (1 << low), out, centred=False)
@@ -284,8 +282,7 @@ def discrete_laplace(source: Source, scale: Rational | float, size: int | None =
     >>> discrete_laplace(Seeded(1), Fraction(5, 2), 6).tolist()
     [-7, -2, -5, 6, -4, -2]
 
-    Machine-checked: `laplace_sums_to_one`, `laplace_mass_ratio`, `laplace_within` (proofs/laplace.v).
-    Machine-checked: `laplace_one_law` (proofs/sampler.v).
+    Machine-checked: proofs/README.md.
     """
     exact = exact_scale(scale)
     if size is None:
@@ -307,7 +304,7 @@ def _one(source: Source, scale: Fraction) -> int:
 def fill_discrete_laplace(source: Source, scale: Fraction, out: NDArray[np.int64]) -> None:
     """Fill ``out`` with independent draws of a scale that ``exact_scale`` has passed.
 
-    Machine-checked: `laplace_lanes_law` (proofs/sampler.v), for scales above ``MOST``.
+    Machine-checked for scales above ``MOST``: proofs/README.md.
     """
     if scale <= MOST:
         fill_floors(source, scale, out, centred=True)

@@ -9,8 +9,7 @@ changes every score by at most Delta, the c items in their order are epsilon-dif
 person moves all scores up or all down (monotonic), weight and normaliser move the same way and half the noise
 suffices (Lyu, Su, Li 2017, Sec. 5).
 
-Machine-checked: `exponential_sums_to_one`, `exponential_is_private` (proofs/exponential_mechanism.v).
-Machine-checked: `peeling_sums_to_one`, `peeling_selects`, `peeling_is_private` (proofs/peeling.v).
+Machine-checked: proofs/README.md.
 
 Race. Give item i a clock that rings at E_i exp(-a s_i), E_i exponential of mean one. The first ring is item
 i's with probability proportional to exp(a s_i), and clocks have no memory: the first c rings, in their
@@ -49,7 +48,6 @@ t - d_i <= 2 Delta, together 2 c Delta / b = epsilon.
 
 Whole scores are put in the same order by geometric noise, ties at random: the whole part of an exponential variable is
 geometric, and its fraction is independent of that. This form of the theorem is checked by Coq.
-Machine-checked: `one_shot_sums_to_one`, `one_shot_selects`, `one_shot_is_private` (proofs/one_shot.v).
 
 The sign matters: with noise that is subtracted the items left behind pay, and there is no bound to how many they are.
 One score that moves alone costs as much as all, so this noise gains nothing where a person touches few scores; and a

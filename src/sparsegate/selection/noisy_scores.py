@@ -22,9 +22,7 @@ by (q + x, u), as pairs. Let q become q' = q + d for a neighbour, abs(d_i) <= D,
    between 0 and D, so does t; or all lie between -D and 0, and t = 0. Thus abs(t - d_i) <= D, together c D / b =
    epsilon. In general abs(t - d_i) <= 2 D, together 2 c D / b = epsilon.
 
-Machine-checked: `noisy_selection_sums_to_one`, `noisy_release_sums_to_one`, `noisy_scores_come_free`
-(proofs/noisy_scores.v). Machine-checked: `noisy_selection_is_private`, `report_noisy_max_is_private`
-(proofs/noisy_selection.v).
+Machine-checked: proofs/README.md.
 
 Gumbel and exponential noise gain nothing from a small m: one score that moves alone costs them as much as all.
 
@@ -101,7 +99,7 @@ class Estimated:
     product of the means (Chebyshev), so P[i selected and X_i < -t] <= P[i selected] P[X < -t]. The sum over all i is
     c P[X < -t], since c are selected; and X is symmetric.
 
-    Machine-checked: `selected_noise_beyond`, `any_selected_noise_beyond` (proofs/noisy_error_bars.v).
+    Machine-checked: proofs/README.md.
 
     So with (n + c) P[X > t] <= c (1 - confidence) the share of the selected expected within t of the truth is at least
     ``confidence`` (``error_bar``). With (n + c) P[X > t] <= 1 - confidence all of them are, with that probability,

@@ -128,8 +128,8 @@ class Scores:
     def draw_members(self, source: Source, groups: NDArray[np.int64]) -> NDArray[np.int64]:
         """Draw which member of its group each pick is: uniform without replacement, numbered from 0 in each group.
 
-        Groups drawn one after the other by their weight and what is left of them, and then these members, are drawn
-        as single items would be. Machine-checked: `grouped_peeling_is_peeling` (proofs/peeling.v).
+        Groups drawn one after the other by their weight and what is left of them, and then these members, are drawn as
+        single items would be. Machine-checked: proofs/README.md.
         """
         members = np.zeros(groups.size, dtype=np.int64)
         if self.single:

@@ -179,10 +179,7 @@ def _noisy_scale(request: Request, lattice: Lattice) -> Fraction:
 
 
 def _noisy_scores(request: Request, scores: Scores) -> Ready:
-    """Noisy scores are given away where their noise pays for all that a person touches.
-
-    Machine-checked: `noisy_scores_come_free` (proofs/noisy_scores.v).
-    """
+    """Noisy scores are given away where their noise pays for all that a person touches."""
     # Floats, by their type, live on a finer lattice.
     whole = 0 if scores.values.dtype.kind == "i" else 0.0
     lattice = Lattice.fit(sensitivity=request.sensitivity, threshold=whole, granularity=request.granularity)

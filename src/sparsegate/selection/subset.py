@@ -14,23 +14,18 @@ everything.) The constants are the best: for c = 1, d = 2 the odds are exp(2 a (
 2 Delta, or by Delta if monotonic: they move by exp(epsilon), and where one of the two is unlikely, so does its
 probability. What is released is the SET, sorted by label: an order of drawing would tell more.
 
-Machine-checked: `loss_moves`, `subset_sums_to_one`, `subset_selects`, `subset_is_private`, `subset_is_tight`
-(proofs/subset.v).
+Machine-checked: proofs/README.md.
 
 Drawing. Number the items by falling score, s_1 >= ... >= s_d. The top c, {1..c}, weigh exp(a (s_c - s_(c+1))). Every
 other set is in the class (a, b), a <= c < b, of its first missing and its last item: it holds 1..a-1, not a, and b is
-its last; the other c - a are any of a+1..b-1. All C(b-a-1, c-a) sets of a class weigh exp(-a (s_a - s_b)).
-Machine-checked: `classes_partition`, `class_count`, `class_loss`, `top_loss`, `subset_by_class`
-(proofs/subset_classes.v).
-Classes are bounded in tiles: a tile is drawn in proportion to its bound, a class uniformly in the tile,
-and accepted with the ratio of its weight to the bound; then the members uniformly.
+its last; the other c - a are any of a+1..b-1. All C(b-a-1, c-a) sets of a class weigh exp(-a (s_a - s_b)). Classes are
+bounded in tiles: a tile is drawn in proportion to its bound, a class uniformly in the tile, and accepted with the ratio
+of its weight to the bound; then the members uniformly.
 
 Levels. Only the scores above s_c are sorted. The others are counted in levels of width WIDTH / a below s_c, in one
 pass, and s_b is replaced by the top of its level; numbers within a level are in any order. The set that comes out is
-accepted with probability exp(-a (top of the level - lowest score in the set)) > exp(-WIDTH), which makes up for it.
-The last level has no end, but it is so deep that all sets together that reach it weigh exp(-64) at most.
-Machine-checked: `attempt_accepts`, `attempt_sums_to_one`, `attempt_may_end`, `subset_by_tiles`
-(proofs/subset_tiles.v).
+accepted with probability exp(-a (top of the level - lowest score in the set)) > exp(-WIDTH), which makes up for it. The
+last level has no end, but it is so deep that all sets together that reach it weigh exp(-64) at most.
 
 Exactness. Every decision compares a uniform real number with a probability: in floats with a proven error, and where
 that does not decide, with more digits and intervals. No float decides.
@@ -51,7 +46,6 @@ the classes that matter.
 
 The upper bounds hold whatever floats round: a draw in proportion to them, accepted with the ratio of weight to bound,
 is exact. The lower bounds, and with them where tiling stops, only decide how often a draw is accepted.
-Machine-checked: `rejection_law`, `rejection_ends` (proofs/rejection.v).
 """
 
 from __future__ import annotations
