@@ -31,8 +31,7 @@ most exp(epsilon) times that of the neighbour, by (1), and what was left out has
 the delta_i that were charged, at most delta. A gate with delta_i > 0 is, against everybody who asks it, a function of
 one (eps_i, delta_i) release made when it was opened (Lyu 2022, for all interactive mechanisms), and counts as that. []
 
-Part (1) is Machine-checked: `joint_is_product`, `losses_add`, `joint_sums_to_one` (proofs/side_by_side.v),
-Machine-checked: `metered_is_private`, `metered_sums_to_one` (proofs/metered.v).
+Part (1), and that what is spent stays within the budget, is Machine-checked: proofs/README.md.
 
 So this is a privacy filter (Rogers, Roth, Ullman and Vadhan 2016) in which pure losses are counted per transcript. What
 the proof needs, and who sees to it:
@@ -49,9 +48,7 @@ the proof needs, and who sees to it:
 
 A release that is read again is a function of what was released.
 
-Machine-checked: `spent_within_budget`, `released_is_counted` (proofs/ledger.v). The same machine decides what is opened
-and asked, and the histories are private. Machine-checked: `ledger_admits_within_budget`, `ledger_decides_privately`,
-`ledger_decides_a_whole_law` (proofs/ledger_privacy.v).
+The same machine decides what is opened and asked, and the histories are private.
 """
 
 from __future__ import annotations

@@ -22,10 +22,10 @@ b + c - r, because the old ledger counted it. With ``spent_since`` >= c, b + c i
 and the old ledger kept b + c - r within it. What is counted may be more than the budget, as r is not taken off or the
 budget is the old one; then nothing is admitted until it is raised, and b + c - r was within the budget of its time. []
 (For a ``spent_since`` that is left out, if no ledger of these data ever had a larger budget than the backup's.)
-Machine-checked: `spent_within_budget_after_crashes`, `released_is_within_largest_budget` (proofs/ledger_answers.v).
+Machine-checked: proofs/README.md.
 
 Closed gates still show the answers that the backup holds, and give them again to who repeats a request: all of them are
-counted, here or in the ledger that was lost. Machine-checked: `stored_answers_are_counted` (proofs/ledger_replays.v).
+counted, here or in the ledger that was lost.
 
 What else a backup has forgotten: tokens that were revoked since let people in again, and the budget is what it was.
 """

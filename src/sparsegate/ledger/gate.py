@@ -21,7 +21,7 @@ its loss is at most the largest of these. The amount is a function of (m, k, u) 
 when no answer is on its way any more: it is a function of what has left. []
 
 So whatever crashes, and in whatever order processes write, what has left costs at most what the ledger counts.
-Machine-checked: `released_is_counted_after_crashes`, `answers_that_left_are_counted` (proofs/ledger_answers.v).
+Machine-checked: proofs/README.md.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class AnswerCounts:
     def cost(self, loss: Callable[[int, int], Fraction]) -> Fraction:
         """What the gate has cost, where ``loss(below, above)`` is that of so many answers.
 
-        Machine-checked: `loss_bounds_every_transcript` (proofs/ledger_gates.v).
+        Machine-checked: proofs/README.md.
         """
         lost = self.unsettled
         return max(loss(self.below + i, self.above + lost - i) for i in range(lost + 1))

@@ -1,7 +1,7 @@
 """The exact privacy loss of an outcome: ln Pr[A(D) = a] - ln Pr[A(D') = a] for two neighbouring datasets.
 
 A bound that holds for every single outcome holds for every set of outcomes, and the reverse. Machine-checked:
-`within_events` (proofs/privacy.v).
+proofs/README.md.
 
 A search for the largest privacy loss that knows nothing of the bounds: it only climbs.
 

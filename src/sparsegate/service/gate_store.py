@@ -8,8 +8,8 @@ key has one charge, one gate and one answer, whatever becomes of the turns (``tu
 Both commits of an ask write the same rows and the same columns whatever the outcome: ``intend`` adds an ask and counts
 it, ``settle`` writes 0 or 1, and an estimate or none. Whether a gate is through follows from its counters and is never
 written. A gate that gave back is closed for good and takes no outcome any more, in whichever process, until a backup is
-restored: that closes all gates, and no server may be at work meanwhile (``ledger.backup``).
-Machine-checked: `refunded_gate_is_silent_everywhere` (proofs/ledger_answers.v).
+restored: that closes all gates, and no server may be at work meanwhile (``ledger.backup``). Machine-checked:
+proofs/README.md.
 
 An intent, and a charge, is refused while there is no room for what follows it (``Database.room``): a full disk may take
 the one and not the other. Where it fills in between, the ask is lost and counts: how many bytes an outcome takes
@@ -330,7 +330,7 @@ class GateStore:
         A gate that gave back was through with this ask for an ABOVE, and must not open again: the ask stays lost. So
         does one that is ``late`` when the wait for other writers is over: it was told so, and undone.
 
-        Machine-checked: `refunded_gate_is_silent`, `unguarded_settle_undercounts` (proofs/ledger_refunds.v).
+        Machine-checked: proofs/README.md.
         """
         said = None if estimate is None else str(estimate)
 

@@ -332,7 +332,7 @@ def _cost(spec: GateSpec, counts: AnswerCounts) -> Fraction:
 def unused(tally: Tally) -> Fraction:
     """What a gate would give back if it were closed now: no more than its epsilon less its cost.
 
-    Machine-checked: `refund_is_unused` (proofs/ledger_refunds.v).
+    Machine-checked: proofs/README.md.
     """
     return rounded_down(tally.spec.epsilon - cost(tally))
 

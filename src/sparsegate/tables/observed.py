@@ -53,12 +53,7 @@ what is released, under both.
 *Sums.* Where one person raises a score by up to S (``tables.sums``), read all scores, and B, in units of S: weights are
 exp(e h / S), every h_(j) / S rises by 0 to 1, and the proof is the same, word for word. B = h_(dbar+1) + S (1 + t).
 
-Step 1. Machine-checked: `baskets_are_neighbours`, `following_moves`, `sides_are_few`, `sides_are_low`
-(proofs/candidates.v). Step 2. Machine-checked: `race_sums_to_one`, `race_before_bottom`, `race_ratio`,
-`race_near_restricted` (proofs/race.v). Machine-checked: `observed_sums_to_one`, `sides_hardly_appear`
-(proofs/observed_domain.v). What steps 3 and 4 make of it. Machine-checked: `within_delta_except`, `within_delta_near`,
-`near_dominated`, `near_conditioned` (proofs/approximate.v). Step 4. Machine-checked: `round_bounded_range`,
-`common_race_is_private` (proofs/observed_range.v).
+Each step is Machine-checked: proofs/README.md.
 
 Everything that about N people have, where the labels that exist are themselves private: optimal partition selection.
 
@@ -87,9 +82,6 @@ any n. *Proof* of privacy.
 up, and each k(n) rounded down. Rounding p(n) down keeps the second and third inequality of step 1, for p(n-1) as it was
 rounded; and the first holds, too, since e^a rounded down to a multiple of 2**-b is not below 1, nor e^-a rounded up
 above it. The theorem is then about the numbers that are used.
-
-Machine-checked: `kept_labels_sum_to_one`, `partition_selection_is_private`, `partition_selection_is_optimal`,
-`rounded_partition_selection_is_private` (proofs/partition_selection.v).
 
 *The bar.* With h the least number for which pi(h) >= 1/2, s = N - h puts the even chance at N. A bar below h would need
 s < 0: it is refused, with h named. Nothing below s + 1 is ever kept, and nothing from s + f on is ever lost, for f the
@@ -146,7 +138,7 @@ def best_accounting(*, epsilon: Fraction, delta: Fraction, count: int, max_items
 def pure(*, epsilon: Fraction, delta: Fraction, count: int, max_items_per_user: int) -> Accounting:
     """The first accounting of the theorem: an equal share of epsilon for each round.
 
-    Machine-checked: `observed_domain_is_private` (proofs/observed_domain.v).
+    Machine-checked: proofs/README.md.
     """
     rate = epsilon / count
     return Accounting(
@@ -160,8 +152,8 @@ def pure(*, epsilon: Fraction, delta: Fraction, count: int, max_items_per_user: 
 def bounded_range(*, epsilon: Fraction, delta: Fraction, count: int, max_items_per_user: int) -> Accounting:
     """The second accounting of the theorem: half of delta for the rounds, half for who changes sides.
 
-    Where no order alpha gives more, the rate is epsilon / count, whose rounds need no delta.
-    Machine-checked: `observed_domain_by_bounded_range` (proofs/observed_range.v).
+    Where no order alpha gives more, the rate is epsilon / count, whose rounds need no delta. Machine-checked:
+    proofs/README.md.
     """
     rate = round_epsilon(epsilon=epsilon, delta=delta / 2, count=count)
     margin = bottom_margin(rate=rate, delta=delta, max_items_per_user=max_items_per_user, both_sides=epsilon)
@@ -216,7 +208,7 @@ def pick_observed(
     """Draw the selection: the picked groups by score, and the rank of each member by label, without the dummies.
 
     All ``count`` rounds are drawn, and what comes after bottom is dropped: the same law as that of ending there.
-    Machine-checked: `race_is_cut` (proofs/race_cut.v).
+    Machine-checked: proofs/README.md.
     """
     largest, following = candidates(histogram, dbar)
     scores = Scores(

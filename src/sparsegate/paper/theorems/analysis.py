@@ -1,6 +1,6 @@
 """Sections 2, 3.1, 4 and 5: definition and primitives, Lemma 1 and Alg. 1, Alg. 7 and its split, SVT or EM.
 
-Lemma 1 is Machine-checked: `all_below_costs_eps1` (proofs/laplace_gate.v).
+Lemma 1 is Machine-checked: proofs/README.md.
 
 Accuracy (Sec. 5). Of k queries all but the last lie at T - alpha, the last at T + alpha. The smallest alpha for which
 the right answer has probability 1 - beta is found by bisection on exact probabilities, and held against the formula.

@@ -1,10 +1,8 @@
 """Beyond the paper: gates since 2017 and selections. The traps are claims, too: each says what must not be done.
 
 Gates: one-sided noise, free gaps, two-sided closing, and the price of a transcript. A minus sign on either exponential
-noise, and gaps of BELOW (2t of them lose at least 2 t r + ln Pr[rho = 0]), leave no epsilon.
-Machine-checked: `minus_gate_sums_to_one`, `minus_query_noise`, `minus_threshold_noise`,
-`minus_query_noise_is_not_private`, `minus_threshold_noise_is_not_private`, `all_gaps_sums_to_one`,
-`all_gaps_loss_grows`, `all_gaps_is_not_private` (proofs/gate_traps.v).
+noise, and gaps of BELOW (2t of them lose at least 2 t r + ln Pr[rho = 0]), leave no epsilon. Machine-checked:
+proofs/README.md.
 
 Selections that use how many scores one person touches, draw a set, or spend a delta: every probability is computed from
 the definition of the mechanism (``sparsegate.privacy.selections``), for all neighbours among a few places near and far;

@@ -1,17 +1,8 @@
 """Section 3 and App. 9: the table of differences (Fig. 2), what Alg. 2 to 6 and GPTT lose, and other variants.
 
-On integers with discrete noise, as the rows run, for every epsilon, sensitivity and threshold:
-Alg. 3, (m+1) eps/(2c) for m BELOW and a number. Machine-checked: `algorithm_3_sums_to_one`, `algorithm_3_loss_grows`,
-`algorithm_3_is_not_private` (proofs/released_noise.v).
-Alg. 4, (1+6c) eps/4 and no less. Machine-checked: `algorithm_4_sums_to_one`, `algorithm_4_loss`,
-`algorithm_4_explicit_pair`, `algorithm_4_upper_bound`, `algorithm_4_loss_is_tight`, `algorithm_4_is_not_private`
-(proofs/noise_not_scaled.v).
-Alg. 5, zero against positive. Machine-checked: `algorithm_5_sums_to_one`, `algorithm_5_zero_against_positive`,
-`algorithm_5_monotonic`, `algorithm_5_is_not_private` (proofs/no_query_noise.v).
-Alg. 6, n eps/4 and more; GPTT, t eps2 at least. Machine-checked: `algorithm_6_sums_to_one`, `algorithm_6_loss_grows`,
-`algorithm_6_is_not_private`, `gptt_sums_to_one`, `gptt_loss_grows`, `gptt_is_not_private` (proofs/no_cutoff.v).
-Exactly n eps/2, and n eps2, for even n. Machine-checked: `algorithm_6_upper_bound`, `algorithm_6_loss_is_tight`,
-`gptt_upper_bound`, `gptt_loss_is_tight` (proofs/no_cutoff_tight.v).
+On integers with discrete noise, as the rows run, for every epsilon, sensitivity and threshold: Alg. 3, (m+1) eps/(2c)
+for m BELOW and a number. Alg. 4, (1+6c) eps/4 and no less. Alg. 5, zero against positive. Alg. 6, n eps/4 and more;
+GPTT, t eps2 at least. Exactly n eps/2, and n eps2, for even n. Machine-checked: proofs/README.md.
 
 **GPTT** (Sec. 3.3, App. 9.3). Chen and Machanavajjhala (2015) take D = 0^t 1^t, D' = 1^t 0^t, outcome BELOW^t ABOVE^t,
 and compare integrands:
