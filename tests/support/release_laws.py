@@ -58,11 +58,16 @@ def law(release: Prepared) -> dict[Hashable, float]:
         seen.append((scores, request))
         return drawn[-1] if drawn else next(outcomes(scores, request))[0]
 
-    claimed: dict[Hashable, float] = defaultdict(float)
+    transcripts: dict[tuple[Any, ...], float] = defaultdict(float)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Request, "pick", pick)
         release.select(Seeded(1))  # to see the scores
         for outcome, probability in outcomes(*seen[0]):
             drawn.append(outcome)
-            claimed[tuple(release.name(release.select(Seeded(1))[0]))] += probability
+            transcripts[tuple(release.select(Seeded(1))[0])] += probability
+    picked = sorted(set(itertools.chain(*transcripts)))
+    names = dict(zip(picked, release.name(picked), strict=True))
+    claimed: dict[Hashable, float] = defaultdict(float)
+    for picks, probability in transcripts.items():
+        claimed[tuple(names[pick] for pick in picks)] += probability
     return claimed

@@ -79,7 +79,7 @@ def test_counts_that_change_under_our_hands_are_noticed() -> None:
 
 
 @pytest.mark.parametrize(
-    "domain", [["b", "a", "a", None], ("a", "b"), {"a", "b"}, {"a": 1, "b": 2}, "series", "tables"]
+    "domain", [["b", "a", "a", None], ("a", "b"), {"a", "b"}, {"a": 1, "b": 2}, "series", "frames"]
 )
 def test_a_domain_may_be_any_collection_series_or_table(domain: Any) -> None:
     engine = open_engine(table("duckdb", {"page": ["x"]}))

@@ -96,30 +96,9 @@ def test_neighbours_are_within_epsilon_and_delta(
     accounting: str, table: Counts, person: set[str], count: int, more: int, epsilon: float, delta: float
 ) -> None:
     """With as many candidates as rounds, too, where every candidate may come before bottom."""
-    options = {
-        "count": count,
-        "dbar": count + more,
-        "epsilon": epsilon,
-        "delta": delta,
-        "max_items_per_user": len(person),
-    }
-    assert worst_excess(table, person, accounting=accounting, **options) <= delta * (1 + 1e-9)
-
-
-@pytest.mark.parametrize("person", ["d", "e", "ef", "def", "bcdef"])
-@pytest.mark.parametrize("dbar", [3, 4])
-def test_bounded_range_keeps_delta_where_it_is_the_better_accounting(person: str, dbar: int) -> None:
-    """Ties at the end of the list, a person who has the item behind it, and many at once: every one changes sides."""
-    options = {
-        "epsilon": Fraction(1, 20),
-        "delta": Fraction(1, 5),
-        "count": 3,
-        "max_items_per_user": min(dbar, len(person)),
-    }
-    assert best_accounting(**options).name == "bounded-range"
-    for score in (2, 40):
-        tied = dict.fromkeys("abcdef", score) | {"a": score + 1}
-        assert 0 < worst_excess(tied, set(person), accounting="bounded-range", dbar=dbar, **options) <= 0.2
+    options = {"count": count, "dbar": count + more, "epsilon": epsilon, "delta": delta}
+    found = worst_excess(table, person, accounting=accounting, max_items_per_user=len(person), **options)
+    assert found <= delta * (1 + 1e-9)
 
 
 def test_bounded_range_without_bottoms_margin_breaks_it() -> None:
@@ -133,14 +112,10 @@ def test_bounded_range_without_bottoms_margin_breaks_it() -> None:
 BOUNDARY = dict.fromkeys("abcdef", 2)
 
 
-def test_the_guarantee_is_used_up_where_one_item_pushes_another_out() -> None:
+def test_the_guarantee_is_used_up_and_a_bottom_that_is_one_count_lower_breaks_it() -> None:
+    """One item pushes another out."""
     options = {"count": 1, "dbar": 3, "epsilon": 3.0, "delta": 0.01, "max_items_per_user": 1}
-    assert 0.002 < worst_excess(BOUNDARY, {"f"}, **options) <= 0.01
-
-
-def test_a_bottom_that_is_one_count_lower_breaks_it() -> None:
-    options = {"count": 1, "dbar": 3, "epsilon": 3.0, "delta": 0.01, "max_items_per_user": 1}
-    assert worst_excess(BOUNDARY, {"f"}, less=1, **options) > 0.01
+    assert 0.002 < worst_excess(BOUNDARY, {"f"}, **options) <= 0.01 < worst_excess(BOUNDARY, {"f"}, less=1, **options)
 
 
 def test_ties_in_an_order_that_changes_with_the_table_break_it() -> None:
@@ -179,8 +154,8 @@ def test_the_draw_follows_its_law_and_no_other() -> None:
     assert law_p(seen, law(TABLE, count=2, rate=2, dbar=3, margin=2)) < FALSE_ALARM
 
 
-@pytest.mark.parametrize("count", [1, 5, 100, 1000])
-@pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(1), Fraction(50)])
+@pytest.mark.parametrize("count", [1, 100])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(50)])
 @pytest.mark.parametrize("delta", [Fraction(1, 10), Fraction(1, 10**9)])
 def test_the_better_accounting_has_the_lower_bottom_and_no_smaller_rate_than_pure(
     count: int, epsilon: Fraction, delta: Fraction

@@ -218,18 +218,6 @@ def test_one_person_moves_the_true_answer_by_their_weight_however_many_others_th
             assert Fraction(made._truth(weights)) - Fraction(before) == moved
 
 
-def test_what_was_paid_for_once_is_free_afterwards() -> None:
-    made = online()
-    first, second = made.ask({"country": "DE"}), made.ask({"country": "DE"})
-    assert first.paid
-    assert first.checked
-    assert first.estimate == pytest.approx(900, abs=5)
-    assert not second.paid
-    assert second.checked
-    assert second.estimate == pytest.approx(900, abs=40)
-    assert second.margin == pytest.approx(40, abs=1)
-
-
 def test_every_query_is_answered_within_the_tolerance_and_few_are_paid_for() -> None:
     made, truth = online(), np.array([[600, 300], [200, 100], [0, 50]])
     generator, paid = np.random.default_rng(7), 0
@@ -427,19 +415,12 @@ def test_after_the_last_paid_answer_it_is_closed_unless_an_unchecked_answer_will
     assert (made.closed, made.remaining) == (True, 0)
     with pytest.raises(GateClosed, match="all 1 answers are paid for; pass unchecked=True"):
         made.ask({"country": "FR"})
+    with online() as by_hand:
+        assert not by_hand.closed
+    assert (by_hand.closed, by_hand.remaining) == (True, 10)
     answer = made.ask({"country": "FR"}, unchecked=True)
     assert answer == OnlineAnswer(estimate=made.synthetic[1].sum(), paid=False, checked=False, margin=None)
     assert made.ask({"country": "FR"}, unchecked=True) == answer
-
-
-def test_it_can_be_closed_by_hand_or_by_a_block() -> None:
-    with online() as made:
-        assert not made.closed
-    assert made.closed
-    assert made.remaining == 10
-    made.close()
-    with pytest.raises(GateClosed, match="closed by hand"):
-        made.ask({})
 
 
 def test_in_the_child_of_a_fork_it_is_closed() -> None:

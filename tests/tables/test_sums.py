@@ -78,15 +78,14 @@ def test_every_engine_gives_the_sums_of_the_definition(make: Maker, cells: list[
     assert summed(make(columns), Clip.of(clip), users=users) == by_hand(columns, Clip.of(clip), users=users)
 
 
-@pytest.mark.parametrize("engine", ["pandas", "polars-lazy", "pyarrow", "duckdb"])
-def test_the_order_of_the_rows_moves_no_sum(engine: str) -> None:
+def test_the_order_of_the_rows_moves_no_sum() -> None:
     """Floats would: 0.1 + 1e16 - 1e16 is 0 in one order and 0.1 in another, and other people's rows decide which."""
     rows = [("a", 1, cell) for cell in (0.1, 3e3, -3e3, 0.7, 1e16, -1e16, 2.2)]
     found = set()
     for seed in range(3):
         random.Random(seed).shuffle(rows)
         columns = {name: [row[place] for row in rows] for place, name in enumerate(("item", "user", "amount"))}
-        found.add(summed(table(engine, columns), Clip.of((0, 100)))["a"])
+        found.add(summed(table("duckdb", columns), Clip.of((0, 100)))["a"])
     assert found == {30_000}  # 0.1 + 0.7 + 2.2, in steps of 0.0001
 
 
