@@ -20,7 +20,7 @@ from tests.support.postgres_cluster import Cluster
 
 from sparsegate.errors import TableError
 from sparsegate.gates.sparse_vector import SparseVector
-from sparsegate.ledger.account import rounded_down
+from sparsegate.ledger.gate import rounded_down
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.tables.matching import MatchingUsers
 

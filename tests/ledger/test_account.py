@@ -24,7 +24,8 @@ import sparsegate as sg
 from sparsegate.errors import BudgetExceeded, ParameterError
 from sparsegate.ledger import ledger as module
 from sparsegate.ledger.account import Amount, Entry, EntryKind, Statement, exact_amount, exact_text, exact_value
-from sparsegate.ledger.ledger import Ledger, now
+from sparsegate.ledger.database import now
+from sparsegate.ledger.ledger import Ledger
 
 EPSILONS = st.sampled_from([Fraction(1, 10), Fraction(1, 3), Fraction(1, 4), Fraction(1), Fraction(1, 10**30)])
 DELTAS = st.sampled_from([Fraction(0), Fraction(1, 10**6), Fraction(1, 3 * 10**6)])

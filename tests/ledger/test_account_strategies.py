@@ -19,7 +19,7 @@ import sparsegate as sg
 from sparsegate.gates.bounds import Setting
 from sparsegate.gates.calibration import Calibration, calibrate
 from sparsegate.ledger.account import Amount, Entry, EntryKind, Statement
-from sparsegate.ledger.ledger import now
+from sparsegate.ledger.database import now
 from sparsegate.privacy.loss import loss
 
 EPSILON, BUDGET, CUTOFF = Fraction(1), Fraction(4), 1

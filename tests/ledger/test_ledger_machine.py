@@ -12,7 +12,8 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 
 import sparsegate as sg
 from sparsegate.errors import BudgetExceeded
-from sparsegate.ledger.account import EntryKind, rounded_down
+from sparsegate.ledger.account import EntryKind
+from sparsegate.ledger.gate import rounded_down
 from sparsegate.ledger.ledger import Ledger
 
 FAR = 10**6

@@ -20,7 +20,8 @@ from tests.support.threads import at_once
 import sparsegate as sg
 from sparsegate.budget import Prepaid, charge
 from sparsegate.errors import LedgerError, ParameterError
-from sparsegate.ledger.account import EntryKind, rounded_down
+from sparsegate.ledger.account import EntryKind
+from sparsegate.ledger.gate import rounded_down
 from sparsegate.ledger.ledger import Ledger, append
 
 FAR = 10**6

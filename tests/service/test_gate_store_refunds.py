@@ -14,7 +14,8 @@ from tests.support.threads import at_once
 import sparsegate as sg
 from sparsegate.errors import BudgetExceeded, LedgerError
 from sparsegate.gates.variants import Noise
-from sparsegate.ledger.account import EntryKind, rounded_down
+from sparsegate.ledger.account import EntryKind
+from sparsegate.ledger.gate import rounded_down
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.gate_store import GateStore
 from sparsegate.service.gates import GateSpec, Tally, law, unused

@@ -19,8 +19,8 @@ import pytest
 from tests.support.goodness import FALSE_ALARM, chi_square_p, discrete_laplace_mass
 
 import sparsegate as sg
-from sparsegate.ledger.account import rounded_down
 from sparsegate.ledger.backup import back_up, restore
+from sparsegate.ledger.gate import rounded_down
 
 PUBLIC = {"threshold": 5_000, "cutoff": 2, "epsilon": 5}
 LOW, HIGH = 0, 10_000

@@ -182,7 +182,7 @@ def compact(
 
     A retry of such a question is then told that the gate is closed. The file does not shrink: its room is used again.
     """
-    from sparsegate.ledger.ledger import now
+    from sparsegate.ledger.database import now
     from sparsegate.service.gate_store import COLUMNS, GateStore, compact
 
     with sg.Ledger(file) as opened, Path(to).open("a", newline="", encoding="utf-8") as out:

@@ -54,7 +54,6 @@ The same machine decides what is opened and asked, and the histories are private
 from __future__ import annotations
 
 import json
-import math
 import re
 from dataclasses import dataclass
 from datetime import datetime
@@ -71,7 +70,6 @@ from sparsegate.display.tabular import Printed
 from sparsegate.errors import BudgetExceeded, LedgerError, ParameterError
 
 _DIGITS = 400
-_PLACES = 12
 _EXACT = re.compile(rf"\d{{1,{_DIGITS}}}(\.\d{{1,{_DIGITS}}}|/[1-9]\d{{0,{_DIGITS - 1}}})?", re.ASCII)
 
 
@@ -259,15 +257,6 @@ def exact_amount(epsilon: Number, delta: Number, *, epsilon_name: str = "epsilon
                 name, f"must have at most {_DIGITS} digits to be recorded exactly", next_step="round it up"
             )
     return exact
-
-
-def rounded_down(epsilon: Fraction) -> Fraction:
-    """What goes back of an epsilon: twelve decimal places of it, so that sums stay short.
-
-    >>> exact_text(rounded_down(Fraction(2, 3)))
-    '0.666666666666'
-    """
-    return Fraction(math.floor(epsilon * 10**_PLACES), 10**_PLACES)
 
 
 @lru_cache(maxsize=4096)  # a ledger of many entries holds few different amounts

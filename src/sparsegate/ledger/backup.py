@@ -42,8 +42,8 @@ from sqlalchemy import Connection, select, update
 from sparsegate.budget import Number, exact_epsilon
 from sparsegate.errors import LedgerError, ParameterError
 from sparsegate.ledger.account import Amount, EntryKind, Statement
-from sparsegate.ledger.database import Database, SqliteFile, open_database
-from sparsegate.ledger.ledger import Ledger, append, now, read_statement, read_version
+from sparsegate.ledger.database import Database, SqliteFile, now, open_database
+from sparsegate.ledger.ledger import Ledger, append, read_statement, read_version
 from sparsegate.ledger.schema import GATES, LEDGER, migrate
 
 RESTORED: Final = "the ledger was restored from a backup"

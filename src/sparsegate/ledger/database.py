@@ -49,6 +49,7 @@ from abc import ABC, abstractmethod
 from collections import namedtuple
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
@@ -441,6 +442,11 @@ class Database(ABC):
     @abstractmethod
     def _torn(self, error: SQLAlchemyError) -> bool:
         """Whether a commit that failed so may have taken effect all the same."""
+
+
+def now() -> datetime:
+    """The time for the record, to the second: more would tell how long things took."""
+    return datetime.now(UTC).replace(microsecond=0)
 
 
 def open_database(place: str | Path, *, patience: float = 10.0, pooled: bool = False) -> Database:

@@ -26,6 +26,7 @@ Machine-checked: proofs/README.md.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -40,6 +41,16 @@ if TYPE_CHECKING:
     from sparsegate.ledger.ledger import Ledger
 
 BY_HAND: Final = "it was closed by hand"
+_PLACES: Final = 12
+
+
+def rounded_down(epsilon: Fraction) -> Fraction:
+    """What goes back of an epsilon: twelve decimal places of it, so that sums stay short.
+
+    >>> float(rounded_down(Fraction(2, 3)))
+    0.666666666666
+    """
+    return Fraction(math.floor(epsilon * 10**_PLACES), 10**_PLACES)
 
 
 @dataclass(frozen=True, kw_only=True)

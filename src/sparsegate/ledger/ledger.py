@@ -20,7 +20,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -40,10 +40,9 @@ from sparsegate.ledger.account import (
     exact_text,
     exact_value,
     public_line,
-    rounded_down,
 )
-from sparsegate.ledger.database import Database, open_database
-from sparsegate.ledger.gate import AnswerCounts, DurableGate
+from sparsegate.ledger.database import Database, now, open_database
+from sparsegate.ledger.gate import AnswerCounts, DurableGate, rounded_down
 from sparsegate.ledger.schema import ENTRIES, GATES, LEDGER, MIGRATIONS, REFUNDS, RELEASES, VERSION, create, migrate
 
 
@@ -231,11 +230,6 @@ def _plain(value: Any) -> Any:
 def damaged(database: Database, how: str) -> LedgerError:
     """The ledger holds what no version of this program writes."""
     return database.trouble(f"is damaged: {how}; restore or examine it by hand before spending more")
-
-
-def now() -> datetime:
-    """The time for the record, to the second: more would tell how long things took."""
-    return datetime.now(UTC).replace(microsecond=0)
 
 
 USED: Final = 0

@@ -44,8 +44,8 @@ from sqlalchemy.exc import IntegrityError
 
 from sparsegate.errors import KeyReused, LedgerError, RequestLost, SparsegateError, UnknownGate
 from sparsegate.ledger.account import Amount, exact_value
-from sparsegate.ledger.database import DriverConnection, DriverStatement
-from sparsegate.ledger.ledger import Ledger, add_part, now
+from sparsegate.ledger.database import DriverConnection, DriverStatement, now
+from sparsegate.ledger.ledger import Ledger, add_part
 from sparsegate.ledger.schema import ENTRIES, GATES, LEDGER, REFUNDS
 from sparsegate.service.departures import Departures
 from sparsegate.service.gates import Asked, GateEvent, GateLabel, GateRow, GateSpec, KeyedRequest, Tally, unused

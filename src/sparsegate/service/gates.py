@@ -32,8 +32,8 @@ from sparsegate.gates.calibration import Calibration
 from sparsegate.gates.planning import check_plan_work
 from sparsegate.gates.preview import Preview, gate_preview
 from sparsegate.gates.sparse_vector import gate_calibration
-from sparsegate.ledger.account import exact_text, exact_value, rounded_down
-from sparsegate.ledger.gate import AnswerCounts
+from sparsegate.ledger.account import exact_text, exact_value
+from sparsegate.ledger.gate import AnswerCounts, rounded_down
 
 CONFIDENCE: Final = 0.95
 MOST_ASKS: Final = 1_000_000

@@ -46,7 +46,8 @@ from sparsegate.errors import ConditionError, GateClosed, OutcomeLost, Parameter
 from sparsegate.gates.gate import Answer, resume, threshold_noise
 from sparsegate.gates.sparse_vector import SparseVector
 from sparsegate.ledger.account import Statement, exact_amount, exact_text
-from sparsegate.ledger.ledger import Ledger, now
+from sparsegate.ledger.database import now
+from sparsegate.ledger.ledger import Ledger
 from sparsegate.ledger.schema import GATES as GATE_ROWS
 from sparsegate.noise.own_settings import own_settings
 from sparsegate.service.data.dataset import ServedTable

@@ -32,7 +32,8 @@ from sqlalchemy import bindparam, insert, select, update
 from sparsegate.budget import Number
 from sparsegate.errors import LedgerError, ParameterError
 from sparsegate.ledger.account import exact_amount, exact_text, exact_value
-from sparsegate.ledger.ledger import Ledger, now
+from sparsegate.ledger.database import now
+from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.schema import TOKENS, make_tables
 
 LONGEST_NAME: Final = 100

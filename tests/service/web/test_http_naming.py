@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from tests.support.serving import CERTAIN, UNLIMITED, assert_problem
 
-from sparsegate.service.web.in_threads import OwnWork
+from sparsegate.service.web.admission import OwnWork
 
 NAMED = CERTAIN | {"name": "Visits, weekly", "description": "For the board.\nEvery Monday."}
 NUMBERS = {"threshold": 1000, "cutoff": 25, "epsilon": "0.5"}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.support.serving import MANY, NOBODY, UNLIMITED, assert_problem, serving
 
-from sparsegate.service.web.in_threads import OwnWork
+from sparsegate.service.web.admission import OwnWork
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from tests.support.serving import MANY, serving, visits
 import sparsegate
 
 ROOT = str(Path(sparsegate.__file__).parent)
-MOST_FILES = 32
+MOST_FILES = 28
 
 
 def test_an_ask_passes_through_few_files(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ An ask takes the same steps for every database of the same shown sizes:
        columns), without a WHERE, a short circuit or an optimizer that knows the values;
     2. what concerns one column alone is combined by arithmetic, still on its values (``Condition.combine``);
     3. each row takes the result of its value, by its code, and the results of the columns are combined;
-    4. one addition tells who has a row that matches (``people_bits``).
+    4. one addition tells who has a row that matches (below).
 
 No filter, no hash table, no work for each match or person. (``logical_or.reduceat`` looks simpler, and stops at the
 first match of each person.) Nearly all of it runs without the interpreter's lock, so counts use all cores.
@@ -26,6 +26,17 @@ the public cost of the condition (``conditions.operations``), because cells are 
 4,096th of the ask that D allows; for a person with many values, as many of these. Whose time, and which rows lie near
 one another in memory, is not hidden from whoever runs on the same machine; D, which is above all of it, hides it from
 those who ask.
+
+**One addition.** The rows of a person are a run of bits, and one addition tests all runs. ``ends`` has a bit for the
+last row of each person, ``matches`` one for each row that matches. Let I be ones everywhere but at the ends, and add:
+(matches AND I) + I. Within a run the low part is x + (2^k - 1), where x holds the matches of all of its rows but the
+last: it carries into the bit of the end just where x > 0. Both summands are 0 at the end itself, so the bit there is
+the carry, and nothing carries on into the next run. So a person has a match where that bit of the sum, or of
+``matches``, is set. (Rows after the last end belong to nobody, and carry into no end.)
+
+It is one addition of a number with a bit for each row. In words of 64 bits a word hands a carry to the next where its
+own sum overflows; or, where its sum is all ones, where it was handed one. That is what the last word before it that is
+not all ones says, and a running maximum finds it: the same steps whatever the bits, and whoever has how many rows.
 """
 
 from __future__ import annotations
@@ -34,11 +45,10 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from sparsegate.conditions import TRUE, UNKNOWN, Column, Condition, Kind, Leaf, Schema, read_condition
 from sparsegate.conditions.tree import columns_in
-from sparsegate.service.data.people_bits import count_owners, last_rows
 from sparsegate.tables.columns import identifier
 
 if TYPE_CHECKING:
@@ -46,7 +56,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from duckdb import DuckDBPyConnection
 
-    from sparsegate.service.data.people_bits import Words
+    Words: TypeAlias = npt.NDArray[np.uint64]
 
 REPEATS: Final = 3
 BLOCK: Final = 1_024
@@ -84,7 +94,7 @@ class Copy:
     rows: int
     """With what fills them up."""
     ends: Words = field(repr=False)
-    """The last row of each person; see ``people_bits``."""
+    """The last row of each person; see above."""
     order: npt.NDArray[np.intp] = field(repr=False)
     """Where each row is in the table that has whole rows."""
     coded: Mapping[str, Coded]
@@ -213,3 +223,42 @@ def fastest_of(work: Callable[[], object]) -> float:
         return time.perf_counter() - begun
 
     return min(once() for _ in range(REPEATS))
+
+
+WORD: Final = 64
+"""The rows are filled up to a multiple of this."""
+
+
+def packed(bits: npt.NDArray[np.bool_]) -> Words:
+    """64 rows to a word, the first in the lowest bit."""
+    import numpy as np
+
+    return np.packbits(bits, bitorder="little").view("<u8")
+
+
+def last_rows(owners: npt.NDArray[np.int64], rows: int) -> Words:
+    """The ends, from the numbers of the people in the order of the rows; filled up to ``rows`` with nobody's rows."""
+    import numpy as np
+
+    ends = np.zeros(rows, bool)
+    ends[: len(owners)] = np.diff(owners, append=-1) != 0
+    return packed(ends)
+
+
+def count_owners(matches: npt.NDArray[np.bool_], ends: Words) -> int:
+    """How many people have a row that matches.
+
+    >>> import numpy as np
+    >>> match = np.zeros(64, bool)
+    >>> match[[0, 1, 4, 9]] = True
+    >>> count_owners(match, last_rows(np.array([7, 7, 3, 3, 5]), 64))
+    2
+    """
+    import numpy as np
+
+    found, inside = packed(matches), ~ends
+    sums = (found & inside) + inside
+    overflows, passes_on = sums < inside, sums == ~np.uint64(0)
+    last = np.maximum.accumulate(np.where(passes_on, 0, np.arange(len(sums))))
+    sums[1:] += overflows[last[:-1]]
+    return int(np.bitwise_count((sums | found) & ends).sum())

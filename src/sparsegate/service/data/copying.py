@@ -66,9 +66,8 @@ from sparsegate.conditions import Column, Kind, Schema
 from sparsegate.conditions.condition import known_moment
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.noise import Source, discrete_laplace, uniform_below
-from sparsegate.service.data.constant_work import Coded, Copy
+from sparsegate.service.data.constant_work import Coded, Copy, last_rows
 from sparsegate.service.data.declared_types import declared_types
-from sparsegate.service.data.people_bits import last_rows
 from sparsegate.service.data.postgres_rows import FetchedRows, fetch_rows
 from sparsegate.tables.columns import check_columns, identifier, unlike
 from sparsegate.tables.files import TextForm

@@ -1,24 +1,45 @@
-"""Who may come in, and how often: tokens and rates.
+"""Who may come in, how often, in which order, and in which thread.
 
-Every request under /v1 carries a token, before its body is even read. All but the lookup of a token runs in the event
-loop, in one thread, and needs no lock.
+Every request under /v1 carries a token, before its body is even read. Senders are tokens, and take turns everywhere
+(``fair_lines``): how many requests one of them has sent is her own affair. All but the lookup of a token runs in the
+event loop, in one thread, and needs no lock.
+
+A keeper blocks: an ask sleeps until its answer may leave. So every call of one runs in a thread, questions and the rest
+in separate pools, and nobody who only looks has to wait behind those who ask.
+
+**Reading a condition costs its sender.** A refused condition spends nothing, and reading a long one takes the processor
+as long as many counts. So conditions are read before they stand in any line, and each token has a share of processor
+time for it: when that is used up, further ones are refused unread. Short ones are read at once, and the others one at a
+time; questions that were admitted do not wait for these, and what they lose is the one thread that reads beside them,
+which lets go of the interpreter every millisecond (``server.SWITCH_SECONDS``).
 """
 
 from __future__ import annotations
 
+import math
+import re
+import threading
 import time
-from collections.abc import Callable, Collection, Hashable
-from dataclasses import dataclass
-from typing import Annotated, Final
+from collections.abc import AsyncIterator, Callable, Collection, Hashable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Annotated, Any, Final, TypeVar
 
 import anyio
 import anyio.to_thread
-from fastapi import Depends, Header, Request, Security
+from fastapi import Depends, Header, Path, Request, Response, Security
 from fastapi.security import HTTPBearer
+from pydantic import AfterValidator
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from sparsegate.conditions import Schema
+from sparsegate.errors import GateBusy, SparsegateError, UnknownGate
+from sparsegate.service.fair_lines import Lines
 from sparsegate.service.gates import KeyedRequest
+from sparsegate.service.keeper import Keeper
+from sparsegate.service.practice import Practice
 from sparsegate.service.tokens import Role, Token, Tokens
 from sparsegate.service.web.problems import FORBIDDEN, NOT_FOUND, TOO_MANY, UNAUTHENTICATED, Refused
 
@@ -222,3 +243,255 @@ Calling = Annotated[KeyedRequest, Depends(_calling)]
 
 OwnerCalling = Annotated[KeyedRequest, Depends(_owner_calling)]
 """The same, from an owner."""
+
+
+_Result = TypeVar("_Result")
+
+SHORT: Final = 200
+"""Characters of a condition that is read in a millisecond or two; at worst, where cases multiply, in ten or twenty."""
+
+
+@dataclass(eq=False)
+class _Waiting:
+    called: anyio.Event = field(default_factory=anyio.Event)
+    sent_away: bool = False
+
+
+class FairTurn:
+    """One place for tasks, round-robin over senders. Where ``most`` wait already, whoever has the longest line loses
+    her last: a sender cannot fill a line against the others."""
+
+    def __init__(self, most: float = math.inf) -> None:
+        self.held, self.waiting, self._most = False, Lines[_Waiting](), most
+
+    @asynccontextmanager
+    async def at(self, sender: Hashable) -> AsyncIterator[None]:
+        """Wait for the turn, and hold it; too long a line is ``GateBusy``."""
+        if self.held:
+            await self._wait(sender)
+        else:
+            self.held = True
+            self.waiting.serve(sender)
+        try:
+            yield
+        finally:
+            self._pass_on()
+
+    async def _wait(self, sender: Hashable) -> None:
+        if len(self.waiting) >= self._most:
+            last = self.waiting.shed(sender)
+            if last is None:
+                raise GateBusy
+            last.sent_away = True
+            last.called.set()
+        mine = _Waiting()
+        self.waiting.join(sender, mine)
+        try:
+            await mine.called.wait()
+        except BaseException:
+            if not self.waiting.leave(sender, mine) and not mine.sent_away:
+                self._pass_on()  # it was called in the moment that it gave up
+            raise
+        if mine.sent_away:
+            raise GateBusy
+
+    def _pass_on(self) -> None:
+        following = self.waiting.next()
+        self.held = following is not None
+        if following is not None:
+            following.called.set()
+
+
+class GateQueues:
+    """Questions stand in line at their gate, and not in a thread.
+
+    How long a question waits depends on when others leave, and that is public. As many may wait as are answered within
+    ``patience``.
+    """
+
+    def __init__(self, *, waiting: int, patience: float, delay: float) -> None:
+        self._most = min(waiting, max(1, int(patience / delay))) if delay else waiting
+        self._turns: dict[str, FairTurn] = {}
+
+    @asynccontextmanager
+    async def at(self, gate: str, sender: Hashable) -> AsyncIterator[None]:
+        """Wait for the gate, and hold it; too long a line is ``GateBusy``."""
+        turn = self._turns.setdefault(gate, FairTurn(self._most))
+        try:
+            async with turn.at(sender):
+                yield
+        finally:
+            if not turn.held:
+                self._turns.pop(gate, None)
+
+    @property
+    def waiting(self) -> int:
+        """How many wait, at all gates."""
+        return sum(len(turn.waiting) for turn in self._turns.values())
+
+
+class OwnWork:
+    """What a sender causes before she is admitted: one at a time, round-robin, on her share of processor time."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.turn = FairTurn()
+        self._shares = RateLimiter(rate=limits.share, burst=limits.share_burst)
+        self._thread = anyio.CapacityLimiter(1)
+
+    async def run(
+        self, sender: Hashable, method: Callable[..., _Result], *args: Any, short: bool = False
+    ) -> Callable[..., _Result]:
+        """Call the method, in a thread; a function that returns what it returned, or raises what it raised.
+
+        What is ``short`` is done at once: waking a thread for it would take as long.
+        """
+        self._check(sender)
+        if short:
+            outcome, seconds = _timed(method, args)
+            self._shares.charge(sender, seconds)
+            return outcome
+        async with self.turn.at(sender):
+            self._check(sender)  # what came before in her own line has been charged since
+            outcome, seconds = await anyio.to_thread.run_sync(_timed, method, args, limiter=self._thread)
+            self._shares.charge(sender, seconds)
+        return outcome
+
+    def _check(self, sender: Hashable) -> None:
+        if wait := self._shares.wait(sender, 0):
+            raise Refused(TOO_MANY, wait=wait)
+
+
+def _timed(method: Callable[..., _Result], args: tuple[Any, ...]) -> tuple[Callable[..., _Result], float]:
+    """Processor time of this thread: what others do meanwhile is not charged."""
+    begun = time.thread_time()
+    try:
+        result = method(*args)
+    except SparsegateError as error:
+        refusal = error
+    else:
+        return lambda *_: result, time.thread_time() - begun
+
+    def refuse(*_: Any) -> _Result:
+        raise refusal
+
+    return refuse, time.thread_time() - begun
+
+
+_LOOKERS: Final = 16
+
+_GATE: Final = re.compile(r"g-[0-9a-f]{16}", re.ASCII)
+
+
+class ThreadedKeeper:
+    """Runs the methods of a keeper in threads."""
+
+    def __init__(
+        self, keeper: Keeper, limits: Limits, beside: ThreadedKeeper | None = None, *, practice: bool = False
+    ) -> None:
+        self.keeper, self.practice = keeper, practice
+        self._leases, self._changed = 0, threading.Condition()
+        self.queues = GateQueues(waiting=limits.waiting, patience=keeper.pace.patience, delay=keeper.pace.delay)
+        # A preview takes tens of milliseconds, a planned one hundreds: all have a share of their own.
+        self.reading: OwnWork = OwnWork(limits) if beside is None else beside.reading
+        self.planning: OwnWork = OwnWork(limits) if beside is None else beside.planning
+        # A page of a thousand gates takes a tenth of a second, and seconds where each has a noise of its own.
+        share = replace(limits, share=limits.listing_share, share_burst=limits.listing_burst)
+        self.listing: OwnWork = OwnWork(share) if beside is None else beside.listing
+        self._askers = anyio.CapacityLimiter(limits.asks)
+        self._lookers = anyio.CapacityLimiter(_LOOKERS)
+
+    async def run(self, method: Callable[..., _Result], *args: Any, ask: bool = False, **options: Any) -> _Result:
+        """A look, or a question."""
+        limiter = self._askers if ask else self._lookers
+        return await anyio.to_thread.run_sync(partial(method, *args, **options), limiter=limiter)
+
+    @contextmanager
+    def leased(self) -> Iterator[ThreadedKeeper]:
+        """Keep it from being closed while a request is under way."""
+        with self._changed:
+            self._leases += 1
+        try:
+            yield self
+        finally:
+            with self._changed:
+                self._leases -= 1
+                self._changed.notify_all()
+
+    def retire(self) -> None:
+        """Close the keeper, and its data, when the last request that began with it has ended; blocks until then."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._leases)
+        self.keeper.close()
+        self.keeper.dataset.close()
+
+    def label(self, view: dict[str, Any]) -> dict[str, Any]:
+        """What is answered says if it is practice; a practice ledger knows no tokens by name."""
+        nameless = dict.fromkeys(view.keys() & {"opened_by"}) if self.practice else {}
+        return view | nameless | {"practice": self.practice}
+
+
+class ThreadedPractice:
+    """Gates to practise on, beside those of a service: one question at a time, and few of each token."""
+
+    def __init__(self, practice: Practice, limits: Limits, beside: ThreadedKeeper) -> None:
+        self._practice, self._limits, self._beside = practice, replace(limits, asks=1), beside
+        self._requests = RateLimiter(rate=limits.practice_rate, burst=limits.practice_burst)
+        self._making = anyio.CapacityLimiter(1)
+        self._now: ThreadedKeeper | None = None
+
+    async def at(self, token: Token, *, opens: bool) -> ThreadedKeeper:
+        """The keeper of the practice gates, for one request."""
+        if wait := self._requests.take(token.number):
+            raise Refused(TOO_MANY, wait=wait)
+        wanted = partial(self._practice.keeper, opens=opens)
+        if opens:  # which may mean to start anew: whoever wants that does it on her share
+            keeper = (await self._beside.planning.run(token.number, wanted))()
+        else:
+            keeper = await anyio.to_thread.run_sync(wanted, limiter=self._making)
+        if self._now is None or self._now.keeper is not keeper:
+            self._now = ThreadedKeeper(keeper, self._limits, self._beside, practice=True)
+        return self._now
+
+    def follow(self, schema: Schema) -> None:
+        """Practise on other columns from now on, where they are others."""
+        self._practice.follow(schema)
+
+    def close(self) -> None:
+        """Throw the practice gates away."""
+        self._practice.close()
+
+
+async def _service(request: Request, token: Anybody) -> AsyncIterator[ThreadedKeeper]:
+    if in_practice(request):
+        practice: ThreadedPractice = request.app.state.practice
+        yield await practice.at(token, opens=request.method == "POST" and request.url.path.endswith("/gates"))
+    else:
+        with request.app.state.service.leased() as service:
+            yield service
+
+
+def _known_form(id: str) -> str:
+    # Reject malformed names before the lookup: databases differ in what a text may hold.
+    if not _GATE.fullmatch(id):
+        raise UnknownGate
+    return id
+
+
+GateName = Annotated[str, AfterValidator(_known_form)]
+
+
+async def _gate(
+    id: Annotated[GateName, Path(description="The name of a gate.", examples=["g-0123456789abcdef"])],
+) -> str:
+    return id
+
+
+def link(request: Request, response: Response, rel: str, **changes: str | int) -> None:
+    """Say where another page is: the same address, with other parameters."""
+    there = request.url.include_query_params(**changes)
+    response.headers["Link"] = f'<{there.path}?{there.query}>; rel="{rel}"'
+
+
+Service = Annotated[ThreadedKeeper, Depends(_service)]
+GateInPath = Annotated[str, Depends(_gate)]
+Body = dict[str, Any]

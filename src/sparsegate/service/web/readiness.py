@@ -30,7 +30,7 @@ import anyio
 
 from sparsegate.errors import LedgerError, SparsegateError
 from sparsegate.service.keeper import Keeper
-from sparsegate.service.web.in_threads import ThreadedKeeper
+from sparsegate.service.web.admission import ThreadedKeeper
 from sparsegate.service.web.middleware import LOG, RequestCounts
 from sparsegate.tables.release import installed_version
 

@@ -11,8 +11,7 @@ from typing import Any
 
 from sparsegate.errors import SparsegateError
 from sparsegate.service.opening import KeeperTerms
-from sparsegate.service.web.admission import Limits
-from sparsegate.service.web.in_threads import ThreadedKeeper
+from sparsegate.service.web.admission import Limits, ThreadedKeeper
 from sparsegate.service.web.middleware import LOG
 
 

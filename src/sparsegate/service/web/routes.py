@@ -30,8 +30,19 @@ from sparsegate.service.quotas import Standing
 from sparsegate.service.tokens import LONGEST_NAME, Role, TokenRecord, Tokens
 from sparsegate.service.web import models, problems
 from sparsegate.service.web import readiness as numbers
-from sparsegate.service.web.admission import Anybody, Calling, Owner, OwnerCalling
-from sparsegate.service.web.in_threads import SHORT, Body, GateInPath, GateName, Service, ThreadedKeeper, link
+from sparsegate.service.web.admission import (
+    SHORT,
+    Anybody,
+    Body,
+    Calling,
+    GateInPath,
+    GateName,
+    Owner,
+    OwnerCalling,
+    Service,
+    ThreadedKeeper,
+    link,
+)
 from sparsegate.service.web.models import MOST_WHOLE, Limit
 from sparsegate.service.web.openapi import LISTED, POSTED, READ, TOKEN, problem_responses
 from sparsegate.service.web.refresh import Refresh

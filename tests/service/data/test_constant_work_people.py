@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparsegate.service.data.people_bits import WORD, count_owners, last_rows
+from sparsegate.service.data.constant_work import WORD, count_owners, last_rows
 
 LENGTHS = st.integers(1, 5) | st.sampled_from([63, 64, 65, 127, 128, 129, 200])
 """Rows of a person: few, and as many as fill a word, or pass through several."""

@@ -11,7 +11,7 @@ import pytest
 from tests.support.serving import UNLIMITED
 
 from sparsegate.errors import ConditionError, GateBusy
-from sparsegate.service.web.in_threads import FairTurn, GateQueues, OwnWork
+from sparsegate.service.web.admission import FairTurn, GateQueues, OwnWork
 from sparsegate.service.web.problems import TOO_MANY, Refused
 
 
