@@ -238,10 +238,10 @@ def approximate_scales(
     *, epsilon: Fraction, delta: Fraction, sensitivity: int, cutoff: int, monotonic: bool
 ) -> Scales | None:
     """About the least t**2 + b**2 under (epsilon, delta), in lattice steps; None where delta buys nothing at all."""
-    found = _search(float(epsilon), log_inverse(delta), sensitivity, sensitivity * (2 - monotonic), cutoff)
-    if found is None:
+    searched = _search(float(epsilon), log_inverse(delta), sensitivity, sensitivity * (2 - monotonic), cutoff)
+    if searched is None:
         return None
-    threshold, query = map(_short, found)
+    threshold, query = map(_short, searched)
     raised = Fraction(1, 10**6)
     while True:
         scales = Scales(threshold, query, None)

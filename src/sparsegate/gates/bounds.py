@@ -271,7 +271,7 @@ def transcript_loss(row: Variant, scales: Scales, rounds: Sequence[tuple[int, in
     if row.released is Released.NOISY_ANSWER:
         return asked / scales.query
     rates, ways = Rates.of(scales, row), _directions(row, monotonic)
-    return max(sum((round_loss(*one, rates, way).loss for one in rounds), Fraction(0)) for way in ways)
+    return max(sum((round_loss(*counts, rates, way).loss for counts in rounds), Fraction(0)) for way in ways)
 
 
 def tight_epsilon(

@@ -272,12 +272,12 @@ class Gate(Uncopied):
                 steps, bar, guess = self._to_lattice(answer, threshold, estimate)
             try:
                 self._drawing = True
-                said = self._decide(steps, bar, guess)
+                answered = self._decide(steps, bar, guess)
                 self._drawing = False
             except BaseException as error:
                 self._closed = _CUT_SHORT
                 raise error.with_traceback(None) from None  # its frames hold noise
-            return said
+            return answered
 
     def _to_lattice(self, answer: Any, threshold: Any, estimate: Any) -> tuple[int, int, int | None]:
         lattice = self._calibration.lattice
@@ -351,13 +351,13 @@ class Gate(Uncopied):
             able = self._estimator is not None or row.released is Released.NOISY_ANSWER
             wanted = not row.gap or self._answer_noise is not None if numeric is None else numeric
             try:
-                said = self._decide_many(steps, bars, guesses, able and wanted)
+                answered = self._decide_many(steps, bars, guesses, able and wanted)
                 self._drawing = False
             except BaseException as error:
                 if self._drawing:
                     self._closed = _CUT_SHORT
                 raise error.with_traceback(None) from None  # its frames hold noise
-            return said
+            return answered
 
     def _decide_many(
         self, steps: NDArray[np.int64], bars: NDArray[np.int64], guesses: NDArray[np.int64] | None, numeric: bool
@@ -481,10 +481,10 @@ class Gate(Uncopied):
         key = row.key
         if delta := self._calibration.budget.delta:
             key += f" at delta {float(delta):g}"
-        given = f"{self._positives} of {cutoff if row.stops else '∞'} positives"
+        counts = f"{self._positives} of {cutoff if row.stops else '∞'} positives"
         if row.closes is Closes.RARER:
-            given = f"{self._positives} ABOVE and {self._asked - self._positives} BELOW, {cutoff} of each"
-        return f"<{type(self).__name__} {key}: {given}, {state}>"
+            counts = f"{self._positives} ABOVE and {self._asked - self._positives} BELOW, {cutoff} of each"
+        return f"<{type(self).__name__} {key}: {counts}, {state}>"
 
 
 G = TypeVar("G", bound=Gate)

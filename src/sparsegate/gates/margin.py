@@ -44,8 +44,8 @@ def central_shift(scales: Scales, *, lattice: bool = True) -> float:
         return 0.0
     p, q = float(1 / scales.threshold), float(1 / scales.query)
     # What leaves each side: Pr[rho - nu >= x] = up e**(-px), Pr[nu - rho >= x] = down e**(-qx).
-    one, other, both = (-math.expm1(-rate) for rate in (p, q, p + q)) if lattice else (p, q, p + q)
-    up, down = other / both, one / both
+    of_rho, of_nu, both = (-math.expm1(-rate) for rate in (p, q, p + q)) if lattice else (p, q, p + q)
+    up, down = of_nu / both, of_rho / both
     above = math.log(up / _OUTSIDE) / p if up >= _OUTSIDE else math.log((1 - _OUTSIDE) / down) / q
     below = math.log(down / _OUTSIDE) / q if down >= _OUTSIDE else math.log((1 - _OUTSIDE) / up) / p
     return (below - above) / 2 + (0.5 if lattice else 0.0)
@@ -81,8 +81,8 @@ def steps_to_confidence(
 
         def wrong(a: int) -> Any:
             if noise is Noise.LAPLACE:
-                there = [ratio for ratio in ratios if ratio]
-                return either(_laplace_tail(mpmath, there, a), _laplace_tail(mpmath, there, a - 1))
+                present = [ratio for ratio in ratios if ratio]
+                return either(_laplace_tail(mpmath, present, a), _laplace_tail(mpmath, present, a - 1))
             p, q = ratios
             return either(_geometric_tail(p, q, a - shift), _geometric_tail(q, p, a + shift - 1))
 

@@ -214,10 +214,10 @@ def _exact(
 def _raised(loss: Callable[[Fraction], Loss], x: Fraction, total: Fraction) -> Fraction:
     """The point where the loss, piecewise linear in x, reaches the total, if it does within one part in 10**7."""
     further = x * (1 + Fraction(1, 10**7))
-    here, there = Fraction(loss(x)), Fraction(loss(further))
-    if there <= total or here == total:
-        return further if there <= total else x
-    exact = x + (total - here) / (there - here) * (further - x)
+    at_x, at_further = Fraction(loss(x)), Fraction(loss(further))
+    if at_further <= total or at_x == total:
+        return further if at_further <= total else x
+    exact = x + (total - at_x) / (at_further - at_x) * (further - x)
     return exact if loss(exact) <= total else x
 
 

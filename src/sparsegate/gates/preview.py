@@ -273,10 +273,10 @@ def _gate_curves(
     if calibration.budget.delta:
         return
 
-    def margins(places: Iterable[Any], made: Callable[[Any], Calibration]) -> Iterator[tuple[float, float]]:
+    def margins(places: Iterable[Any], make: Callable[[Any], Calibration]) -> Iterator[tuple[float, float]]:
         for place in places:
             with contextlib.suppress(ParameterError):
-                other = made(place)
+                other = make(place)
                 yield place, other.lattice.value(other.margin(confidence))
 
     total, cutoff = calibration.budget.total, calibration.cutoff
@@ -293,16 +293,16 @@ def _cell(value: Any) -> Any:
     return float(value) if isinstance(value, Fraction) else value
 
 
-def least_epsilon(within: object, *, confidence: float, made: Callable[[Fraction], Calibration]) -> Fraction:
+def least_epsilon(within: object, *, confidence: float, make: Callable[[Fraction], Calibration]) -> Fraction:
     """The least epsilon, of three digits, whose gate has a margin of at most ``within``.
 
     A margin never grows with epsilon, so doubling and halving find it, on the noise of one plan (see above).
     """
-    wanted, one = exact_number(within), made(Fraction(1))
-    if wanted is None or wanted < one.lattice.granularity:
-        rule = f"must be a number of at least {float(one.lattice.granularity):g}, the least margin of all"
+    wanted, at_one = exact_number(within), make(Fraction(1))
+    if wanted is None or wanted < at_one.lattice.granularity:
+        rule = f"must be a number of at least {float(at_one.lattice.granularity):g}, the least margin of all"
         raise ParameterError("within", rule, within, "pass for instance within=100")
-    steps = math.floor(wanted / one.lattice.granularity)
+    steps = math.floor(wanted / at_one.lattice.granularity)
     size = 9 * 10 ** (_DIGITS - 1)  # of a decade
 
     def at(place: int) -> Fraction:  # ..., 0.998, 0.999, 1, 1.01, ...
@@ -311,7 +311,7 @@ def least_epsilon(within: object, *, confidence: float, made: Callable[[Fraction
 
     def enough(place: int) -> bool:
         try:
-            return _scaled(one, at(place)).margin(confidence) <= steps
+            return _scaled(at_one, at(place)).margin(confidence) <= steps
         except ParameterError:  # no lattice carries as much noise
             if place > 0:
                 raise
@@ -326,14 +326,16 @@ def least_epsilon(within: object, *, confidence: float, made: Callable[[Fraction
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
-    while made(at(high)).margin(confidence) > steps:  # a plan of its own is rounded in its last digits
+    while make(at(high)).margin(confidence) > steps:  # a plan of its own is rounded in its last digits
         high += 1
     return at(high)
 
 
-def _scaled(made: Calibration, factor: Fraction) -> Calibration:
+def _scaled(calibration: Calibration, factor: Fraction) -> Calibration:
     """The same gate at this many times its epsilon."""
-    return made.with_scales(Scales(*(None if s is None else exact_scale(s / factor) for s in made.scales)))
+    return calibration.with_scales(
+        Scales(*(None if s is None else exact_scale(s / factor) for s in calibration.scales))
+    )
 
 
 def _shown(error: float) -> str:

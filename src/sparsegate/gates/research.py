@@ -174,8 +174,8 @@ def _stop(positive: NDArray[np.bool_], calibration: Calibration) -> Integers:
     runs, questions = positive.shape
     if not calibration.row.stops or calibration.cutoff > questions:
         return np.full(runs, questions, dtype=np.int64)
-    given = np.cumsum(positive, axis=1, dtype=np.int32) - positive
-    beyond = calibration.finished(np.arange(questions, dtype=np.int32) - given, given)
+    before = np.cumsum(positive, axis=1, dtype=np.int32) - positive
+    beyond = calibration.finished(np.arange(questions, dtype=np.int32) - before, before)
     np.logical_and(positive, ~beyond, out=positive)
     answered: Integers = questions - beyond.sum(axis=1, dtype=np.int64)
     return answered
@@ -323,7 +323,7 @@ def row_mechanism(
     far = centre if plain else _FAR * max(1, round(sensitivity / epsilon))
 
     def mechanism(answers: Any, n: int) -> Any:
-        given = {} if plain else {"estimates": np.full_like(answers, centre - far)}
+        guesses = {} if plain else {"estimates": np.full_like(answers, centre - far)}
         out = run_many(
             row,
             answers,
@@ -335,7 +335,7 @@ def row_mechanism(
             monotonic=monotonic,
             not_private=True,
             source=source,
-            **given,
+            **guesses,
         )
         if out.values is None:
             return out.above

@@ -178,7 +178,7 @@ class SparseVector(Gate):
             for name, value in {"epsilon": epsilon, "budget": budget, "delta": delta}.items():
                 if value:
                     raise ParameterError(name, "must not be given with within, which asks for an epsilon", value)
-            epsilon = least_epsilon(within, confidence=confidence, made=lambda e: make(cutoff=cutoff, epsilon=e))
+            epsilon = least_epsilon(within, confidence=confidence, make=lambda e: make(cutoff=cutoff, epsilon=e))
         make = partial(make, epsilon=epsilon)
         at_cutoff = partial(_at_cutoff, make, queries)
         return gate_preview(make(cutoff=cutoff), threshold=threshold, confidence=confidence, at_cutoff=at_cutoff)

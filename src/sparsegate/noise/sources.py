@@ -126,12 +126,12 @@ class Source(ABC):
     def _guard(self) -> threading.Lock:
         """The lock to draw under; in the child of a fork a new one, since a thread of the parent may hold the old."""
         if self._born != MARK[0]:
-            here = birthmark()
+            mark = birthmark()
             with renewal():
-                if self._born != here:
+                if self._born != mark:
                     self._lock = threading.Lock()
                     self._restart()
-                    self._born = here
+                    self._born = mark
         return self._lock
 
     def bytes(self, count: int) -> NDArray[np.uint8]:

@@ -177,15 +177,15 @@ class Race:
         self._times[lanes], self._loose[lanes] = times[:, -1], relative[:, -1]
         weight = self._lanes.weights[lanes, None]
         noise, errors = self._noise.floats(times, relative + ranks * 2.0**-52)
-        there = ranks <= self._lanes.sizes[lanes, None]
-        self._read = np.concatenate((self._read, [noise[there], errors[there]]), axis=1)
+        exists = ranks <= self._lanes.sizes[lanes, None]
+        self._read = np.concatenate((self._read, [noise[exists], errors[exists]]), axis=1)
         keys, errors = weight + noise, errors + clocks.ROUNDING * np.abs(weight)
         low, high = keys - errors, keys + errors
         low[np.broadcast_to(weight <= -FAR, low.shape)] = -np.inf
         high[np.broadcast_to(weight >= FAR, high.shape)] = np.inf
-        self.lane = np.concatenate((self.lane, np.broadcast_to(lanes[:, None], there.shape)[there]))
-        self.rank = np.concatenate((self.rank, np.broadcast_to(ranks, there.shape)[there]))
-        self.low, self.high = np.concatenate((self.low, low[there])), np.concatenate((self.high, high[there]))
+        self.lane = np.concatenate((self.lane, np.broadcast_to(lanes[:, None], exists.shape)[exists]))
+        self.rank = np.concatenate((self.rank, np.broadcast_to(ranks, exists.shape)[exists]))
+        self.low, self.high = np.concatenate((self.low, low[exists])), np.concatenate((self.high, high[exists]))
         upper: NDArray[np.float64] = high[:, -1]
         return upper
 

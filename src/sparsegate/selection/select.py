@@ -382,20 +382,20 @@ class Selection(ChosenTable):
 
     def sheet(self) -> Sheet:
         """The selection as a table."""
-        found, estimated = self.to_dict(), self.estimates is not None
-        columns: dict[str, list[Any]] = {"rank": list(range(1, len(self) + 1))} if found["ordered"] else {}
+        record, estimated = self.to_dict(), self.estimates is not None
+        columns: dict[str, list[Any]] = {"rank": list(range(1, len(self) + 1))} if record["ordered"] else {}
         columns[self._kind] = list(self._labels())
         if self.estimates is not None:
             columns["estimate"] = self.estimates.tolist()
         hidden = {"schema", "items", "labels", "ordered"}
         hidden |= set() if estimated else {"error_bar", "error_bar_all", "confidence"}
         return Sheet(
-            title=f"top {len(self)}, ε = {found['epsilon']}",
+            title=f"top {len(self)}, ε = {record['epsilon']}",
             columns=columns,
             numbers=frozenset({"rank", "estimate"} & set(columns)),
             bars="estimate" if estimated else None,
             precision=self.error_bar,
-            about={name.replace("_", " "): said for name, said in found.items() if name not in hidden},
+            about={name.replace("_", " "): value for name, value in record.items() if name not in hidden},
         )
 
     def plot(self) -> Figure:
@@ -481,9 +481,9 @@ class Request:
     def _check_options(self) -> None:
         row = METHODS[self.method]
         for option in fields(self):
-            given = getattr(self, option.name)
-            if option.name in OPTIONS - row.options and given != option.default:
-                shown = float(given) if isinstance(given, Fraction) else given
+            value = getattr(self, option.name)
+            if option.name in OPTIONS - row.options and value != option.default:
+                shown = float(value) if isinstance(value, Fraction) else value
                 rule = f"must not be given: method {self.method!r} {row.why_not}"
                 raise ParameterError(option.name, rule, shown, "leave it out")
         if self.ordered and not row.ordered:

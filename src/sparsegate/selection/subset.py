@@ -163,8 +163,8 @@ class Classes:
 
     def tile(self) -> Tiles:
         """Tiles that cover every class once."""
-        one, last, total = (np.array([number]) for number in (1, self.count, self.total))
-        tiles = self._bounded(one, last, last + 1, total)
+        first, last, total = (np.array([number]) for number in (1, self.count, self.total))
+        tiles = self._bounded(first, last, last + 1, total)
         while tiles.a0.size < MOST and (heavy := self._heavy(tiles)).any():
             halves = self._halved(Tiles._make(each[heavy] for each in tiles))
             tiles = Tiles._make(np.concatenate((old[~heavy], new)) for old, new in zip(tiles, halves, strict=True))
