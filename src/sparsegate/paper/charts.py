@@ -338,7 +338,8 @@ class LineChart:
             element("rect", x=left, **box),
             _text(f"{self.x_label.split(',')[0]} = {at:g}", left + 6, TOP + 14, class_="head"),
         ]
-        for (_, line), text, down in zip(met, texts, (TOP + 12 + ROW * row for row in range(1, 99)), strict=False):
+        for row, ((_, line), text) in enumerate(zip(met, texts, strict=True), start=1):
+            down = TOP + 12 + ROW * row
             parts.append(_path(f"M{left + 6:.1f},{down:.1f}h8", class_="swatch", style=line.style.colours))
             name = element("tspan", escape(line.style.label), x=left + 18)
             value = element("tspan", text, x=left + wide - 6, text_anchor="end")

@@ -539,17 +539,14 @@ def compare(
         # Releases first: one of all scores takes memory, and so do workers that have simulated.
         seconds = race.release_seconds()
         gathered = race.run()
+        rows = [
+            _row(case, chosen, seconds.get((cell.dataset, cell.method, cell.count))) for cell, case in gathered.items()
+        ]
+        method_titles = {method.key: method.title for method in grid.methods}
         results = ComparisonResults(
-            table=table(
-                [
-                    _row(case, chosen[cell.dataset].stand_in, seconds.get((cell.dataset, cell.method, cell.count)))
-                    for cell, case in gathered.items()
-                ],
-                COLUMNS,
-            ),
+            table=table(rows, COLUMNS),
             winners=race.winners(gathered),
-            titles={name: dataset.title for name, dataset in chosen.items()}
-            | {method.key: method.title for method in grid.methods},
+            titles={name: dataset.title for name, dataset in chosen.items()} | method_titles,
             by=by,
             sigmas=race.sigmas,
         )
@@ -557,33 +554,24 @@ def compare(
             parameters = grid.parameters() | {"by": by, "most_runs": most_runs, "scale_to_records": scale_to_records}
             about = manifest(datasets=chosen.values(), methods=grid.methods, parameters=parameters)
             results.write(folder, about)
-            rows = measured.measure_uses(folder.path, workers, tasks) if tasks else ()
+            use_rows = measured.measure_uses(folder.path, workers, tasks) if tasks else ()
             with workers.plan.stage("page"):
-                write_page(folder.path, results, about, rows)
+                write_page(folder.path, results, about, use_rows)
     return results
 
 
-def _row(gathered: Gathered, stand_in: bool, release: float | None) -> dict[str, Any]:
+def _row(gathered: Gathered, datasets: Mapping[str, Dataset], release: float | None) -> dict[str, Any]:
     """The row of a case; ``release`` are the seconds of one release."""
-    case, method, record = gathered.case, gathered.case.method, gathered.record
+    row, case, method = gathered.row(datasets), gathered.case, gathered.case.method
     supplied = isinstance(method, SuppliedMethod)
-    row = {
-        "dataset": case.dataset,
-        "stand_in": stand_in,
-        "method": method.key,
-        "epsilon": float(case.epsilon),
+    row |= {
         "true_epsilon": None if supplied else true_epsilon(method, case.count, float(case.epsilon)),
         "delta": float(method.delta),
-        "count": case.count,
-        "runs": gathered.runs,
-        "selected_mean": record["selected_mean"],
-        "seconds": record["seconds"] / gathered.runs if supplied else release,
+        "precision_mean": 1 - row["fpr_mean"],
+        "precision_std": row["fpr_std"],
+        "seconds": row["seconds"] / gathered.runs if supplied else release,
     }
-    for rate in _RATES:
-        source = "fpr" if rate == "precision" else rate
-        row[f"{rate}_mean"] = 1 - record["fpr_mean"] if rate == "precision" else record[f"{rate}_mean"]
-        row[f"{rate}_error"] = record[f"{source}_std"] / math.sqrt(gathered.runs)
-    return row
+    return row | {f"{rate}_error": row[f"{rate}_std"] / math.sqrt(gathered.runs) for rate in _RATES}
 
 
 class _Race:
