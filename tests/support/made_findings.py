@@ -110,7 +110,6 @@ def _row(dataset: str, method: str, count: int, epsilon: float, ser: float) -> R
     deviation = 0.1 if method == "svt-s-1:c" else 0.05
     return Row(
         dataset=dataset,
-        kind=KINDS[dataset],
         stand_in=KINDS[dataset] == "stand-in",
         method=method,
         epsilon=epsilon,

@@ -325,7 +325,7 @@ class AlternativeReading:
             methods = {method.key: method.described for method in self.grid.methods}
 
             def look(gathered: Mapping[CellKey, Gathered]) -> Mapping[CellKey, float]:
-                rows = [Row.of(row, datasets[row["dataset"]].kind) for row in own_rows(gathered)]
+                rows = [Row.of(row) for row in own_rows(gathered)]
                 by_cell = {row.cell: row for row in rows}
                 wanted = open_still.wanting(under(findings, self.reading, by_cell, described, methods))
                 room = {cell: MOST_SELECTIONS / (cell.count * gathered[cell].runs) for cell in wanted}

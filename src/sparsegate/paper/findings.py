@@ -189,10 +189,9 @@ def read_uses(out: str | Path, *, seed: int) -> tuple[UseRow, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One line of the results, see ``results.COLUMNS``, and the dataset's kind."""
+    """One line of the results, see ``results.COLUMNS``."""
 
     dataset: str
-    kind: str
     stand_in: bool
     method: str
     epsilon: float
@@ -209,19 +208,14 @@ class Row:
     seconds: float
 
     @classmethod
-    def of(cls, entry: Mapping[str, Any], kind: str) -> Row:
-        """A line of the results, on a dataset of this kind."""
-        return cls(kind=kind, **{field.name: entry[field.name] for field in fields(cls) if field.name != "kind"})
+    def of(cls, entry: Mapping[str, Any]) -> Row:
+        """A line of the results; what else it has is left out."""
+        return cls(**{field.name: entry[field.name] for field in fields(cls)})
 
     @cached_property
     def cell(self) -> CellKey:
         """Which row it is."""
         return CellKey(self.dataset, self.method, self.epsilon, self.count)
-
-    @property
-    def place(self) -> str:
-        """The dataset; what is a stand-in, or scaled, is called so."""
-        return place(self.dataset, self.kind)
 
     def mean(self, measure: str) -> float:
         """The mean of a measure: ser, total_ser or fnr."""
@@ -274,8 +268,9 @@ class Findings:
         return str(entry["title"]) if says_so else f"{entry['title']} (stand-in)"
 
     def place(self, dataset: str) -> str:
-        """The dataset's name; what is a stand-in, or scaled, is called so."""
-        return place(dataset, str(self.datasets[dataset]["kind"]))
+        """How a dataset is named beside a number; what is a stand-in, or scaled, is called so."""
+        kind = self.datasets[dataset]["kind"]
+        return f"{dataset} ({kind})" if kind in NAMED_KINDS else dataset
 
     def get(self, dataset: str, method: str, count: int, epsilon: float | None = None) -> Row | None:
         """One row, at the epsilon of the comparisons unless told."""
@@ -293,15 +288,6 @@ class Findings:
     def keys(self, prefix: str) -> list[str]:
         """The methods of ours whose key begins so: no statement of the paper is about anybody else's."""
         return [key for key, entry in self.methods.items() if key.startswith(prefix) and "source" not in entry]
-
-
-def place(dataset: str, kind: str) -> str:
-    """How a dataset is named beside a number.
-
-    >>> place("kosarak", "stand-in"), place("zipf", "exact")
-    ('kosarak (stand-in)', 'zipf')
-    """
-    return f"{dataset} ({kind})" if kind in NAMED_KINDS else dataset
 
 
 def load_findings(out: str | Path) -> Findings:
@@ -334,16 +320,14 @@ def _manifest(folder: Path) -> dict[str, Any]:
 
 
 def _load(folder: Path, manifest: dict[str, Any]) -> Findings:
-    datasets = {entry["name"]: entry for entry in manifest["datasets"]}
     scores: dict[str, list[float]] = {}
     for entry in sorted(read(folder, "scores"), key=lambda entry: int(entry["rank"])):
         scores.setdefault(entry["dataset"], []).append(entry["score"])
-    rows = [Row.of(entry, str(datasets[entry["dataset"]]["kind"])) for entry in read(folder)]
     return Findings(
-        rows={row.cell: row for row in rows},
+        rows={row.cell: row for row in map(Row.of, read(folder))},
         scores=scores,
         manifest=manifest,
-        datasets=datasets,
+        datasets={entry["name"]: entry for entry in manifest["datasets"]},
         methods={entry["key"]: entry for entry in manifest["methods"]},
         uses=read_uses(folder, seed=manifest["parameters"]["seed"]),
     )

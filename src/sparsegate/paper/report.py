@@ -397,9 +397,10 @@ def number_table(findings: Findings, grid: ClaimGrid) -> str:
     seen: set[str] = set()
     lines = []
     for row in sorted(findings.rows.values(), key=place):
-        dataset = TableCell(text=row.place)
+        place_name = findings.place(row.dataset)
+        dataset = TableCell(text=place_name)
         for figure in grid.figures.get(row.cell, ())[:1]:
-            link = element("a", escape(row.place), href=f"#{panel_name(figure, row.dataset)}")
+            link = element("a", escape(place_name), href=f"#{panel_name(figure, row.dataset)}")
             dataset = _markup(link, kind="name")
         name = _name("rows", row.dataset, row.method)
         method = TableCell(text=row.method, identity="" if name in seen else name)
