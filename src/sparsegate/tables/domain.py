@@ -307,7 +307,7 @@ def file_labels(
     whole = kind.endswith("INT") or kind == "INTEGER"
     converted = whole_numbers("held", kind) if whole else f"TRY_CAST(held AS {kind})"
     held = public.select(f"{identifier(column)} AS held, {converted} AS label").filter("held IS NOT NULL")
-    with _domain_file_public(), workspace.explained(workspace.files, workspace.kind), quiet(f"{file} cannot be read"):
+    with _domain_file_public(), quiet(f"{file} cannot be read"):
         ((lost,),) = held.aggregate("count(*) - count(label)").fetchall()
     if lost:
         raise ParameterError(parameter, f"must hold values of the item's type, {kind}", next_step="convert them")

@@ -1,20 +1,16 @@
-"""Which files are meant, and of what kind they are: told from their names, their first bytes and a header line.
+"""The files that an owner means: which they are, of what kind, and how their text is written.
 
-The first bytes tell a database or a workbook; everything else goes by what the owner says (``tables.files``), or
-else by the ending of its name. Where these say that the first line is somebody's own (baskets, lines, JSON), the first
-bytes tell nothing: a basket may begin as a database does. The header of a CSV file is public, and the only line of it
-that is read to find out how to read it. But a first line may be a row all the same. So nothing of it is shown or
-suggested unless all of it looks like names, and of another only the columns that the owner asks for by name are given
-theirs.
+**Kinds** are told from names, first bytes and a header line. The first bytes tell a database or a workbook; everything
+else goes by what the owner says (``TextForm``), or else by the ending of its name. Where these say that the first line
+is somebody's own (baskets, lines, JSON), the first bytes tell nothing: a basket may begin as a database does.
 
-How text files are written: as a table or as baskets, with which separator, in which encoding.
+**Headers.** The header of a CSV file is public, and the only line of it that is read to find out how to read it. But a
+first line may be a row all the same. So nothing of it is shown or suggested unless all of it looks like names, and of
+another only the columns that the owner asks for by name are given theirs.
 
-The owner says so, and nothing of it is guessed from rows. Engines read UTF-8. Text in another encoding is written anew
-first, by Python's own decoder, into a private folder; so is standard input, which can be read only once.
-
-The files that an owner means, as the engine can read them: standard input kept, other encodings written in UTF-8.
-
-What is written for that lies in the private folder of the workspace, and goes with it.
+**Text** is UTF-8 to engines. The owner says what else it is, and nothing of it is guessed from rows. Text in another
+encoding is written anew first, by Python's own decoder, into the private folder of the workspace (``Inbox``), and goes
+with it; so is standard input, which can be read only once.
 """
 
 from __future__ import annotations
@@ -136,23 +132,6 @@ def _ending(start: bytes) -> str:
     first = start.replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")
     signs = {b"PAR1": ".parquet", b"{": ".json", b"[": ".json", b"\x1f\x8b": ".csv.gz", b"\x28\xb5\x2f\xfd": ".csv.zst"}
     return next((ending for sign, ending in signs.items() if first.startswith(sign)), ".csv")
-
-
-def rewritten(file: str, encoding: str, target: Path, shown: str) -> None:
-    """Write a text file anew, in UTF-8, as Python decodes it."""
-    try:
-        with (
-            unpacked(file) as raw,
-            io.TextIOWrapper(raw, encoding=encoding, newline="") as text,
-            target.open("x", encoding="utf-8", newline="") as kept,
-        ):
-            shutil.copyfileobj(text, kept, _CHUNK)
-        return
-    except UnicodeError:
-        reason = f"{shown} is not written in {encoding}; pass another encoding="
-    except OSError:
-        reason = f"{shown} cannot be read, or the disk is full"
-    raise_alone(TableError(reason))
 
 
 KINDS: Final = {
@@ -282,11 +261,6 @@ def _split(line: str, delimiter: str) -> list[str]:
     return next(csv.reader([line], delimiter=delimiter), [])
 
 
-def listed(files: Sequence[str]) -> str:
-    """The files as an error names them."""
-    return files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
-
-
 STANDARD_INPUT: Final = "-"
 
 
@@ -321,9 +295,23 @@ class Inbox:
         return kept
 
     def _rewritten(self, file: str, form: TextForm, encoding: str) -> str:
+        """The file in UTF-8, as Python decodes it."""
         kind_of(file, form)  # refuses what is no text
         shown, target = self.shown(file), self.beside(file)
-        rewritten(file, encoding, target, shown)
+        try:
+            with (
+                unpacked(file) as raw,
+                io.TextIOWrapper(raw, encoding=encoding, newline="") as text,
+                target.open("x", encoding="utf-8", newline="") as kept,
+            ):
+                shutil.copyfileobj(text, kept, _CHUNK)
+            reason = ""
+        except UnicodeError:
+            reason = f"{shown} is not written in {encoding}; pass another encoding="
+        except OSError:
+            reason = f"{shown} cannot be read, or the disk is full"
+        if reason:
+            raise_alone(TableError(reason))
         return str(target)
 
     def beside(self, file: str) -> Path:
@@ -361,4 +349,5 @@ class Inbox:
 
     def shown(self, *files: str) -> str:
         """The files as an error names them."""
-        return listed([self._shown.get(file, file) for file in files])
+        first, *others = (self._shown.get(file, file) for file in files)
+        return f"{first} and {len(others)} more" if others else first

@@ -22,9 +22,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
-from sparsegate.errors import ParameterError
+from sparsegate.errors import ParameterError, TableError
 from sparsegate.tables.columns import identifier, read_columns
 from sparsegate.tables.domain import whole_labels
+from sparsegate.tables.engine_errors import quiet, raise_alone
 from sparsegate.tables.engines.engine import guarded, open_engine
 from sparsegate.tables.files import PLAIN, TextForm
 from sparsegate.tables.in_place import TableInPlace
@@ -131,9 +132,18 @@ class GivenFiles(Given):
     def pay(self) -> None:
         self.workspace.pay()
 
-    def explained(self) -> AbstractContextManager[None]:
-        cause = "in a JSON file of one array the usual cause is a record that is not JSON; write one record a line"
-        return self.workspace.explained(self.files, self.kind, cause)
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        try:
+            yield
+            return
+        except TableError as error:
+            reason = str(error)
+        if self.kind == "JSON":
+            reason += (
+                "; in a JSON file of one array the usual cause is a record that is not JSON; write one record a line"
+            )
+        raise_alone(TableError(reason))
 
     def check_item(self, item: str | None) -> None:
         if self.kind == "lines" and self.user is not None:
@@ -179,7 +189,7 @@ class GivenFiles(Given):
 
         public, _ = split_column(place)
         if {Path(file).resolve() for file in expand([public])} & {
-            Path(file).resolve() for file in self.workspace.meant
+            Path(file).resolve() for file in self.workspace.inbox.meant
         }:
             rule = f"must not be the table itself: which {labels} are in it is private data"
             raise ParameterError(parameter, rule, public, next_step)
@@ -193,14 +203,14 @@ def given(
     sql: str | None = None,
     columns: Sequence[str],
     user: str | None = None,
+    value: str | None = None,
     form: TextForm = PLAIN,
 ) -> Iterator[Given]:
     """Open ``data``: a path or pattern, several of them, "-" for standard input, or a table of any kind.
 
     ``table`` and ``sql`` say what to read of a database, ``columns`` which names will be asked for, and ``user`` which
-    of them tells people apart: see ``Workspace.open``. ``form`` is how text is written.
+    of them tells people apart: see ``Workspace.open``; ``value`` has numbers. ``form`` is how text is written.
     """
-    from sparsegate.tables.engine_errors import quiet
     from sparsegate.tables.workspace import Workspace
 
     asked = list({name.casefold(): name for name in columns}.values())
@@ -222,7 +232,9 @@ def given(
             yield Given(table=data, user=user)
             return
         with Workspace() as workspace:
-            yield Given(table=guarded("DuckDB", lambda: workspace.table(data, asked)), user=user)
+            yield Given(
+                table=guarded("DuckDB", lambda: workspace.table(data, asked, user=user, value=value)), user=user
+            )
         return
     with Workspace() as workspace:
         with quiet("the files cannot be read"):

@@ -65,11 +65,16 @@ def has_an_engine(data: Any) -> bool:
 
 
 def read_table(
-    data: Any, columns: Sequence[str] | None = None, connection: DuckDBPyConnection | None = None
+    data: Any,
+    columns: Sequence[str] | None = None,
+    connection: DuckDBPyConnection | None = None,
+    *,
+    roles: Mapping[str, str | None] | None = None,
 ) -> Relation:
     """The table in DuckDB; of its columns those that are asked for, whatever their capitals, or all.
 
-    A series is a table of one column, "item".
+    A series is a table of one column, "item". ``roles`` has the names of the columns "user" and "value", if there are
+    any: cells without a type are read as people and as numbers there alone, or everywhere if nobody says.
     """
     import duckdb
 
@@ -92,23 +97,19 @@ def read_table(
     held = data if isinstance(data, Mapping) else data.column_names if library == "pyarrow" else data.columns
     names = [name for name in held if isinstance(name, str)]
     chosen = _chosen(names, columns)
-    # Names that nobody asked for are known all the same, where that costs nothing: an error says which is near.
-    taken = {name.lower() for name in chosen}
-    chosen += [name for name in names if name.lower() not in taken and _as_it_is(data[name])]
-    return _related({name: data[name] for name in chosen}, connection)
+    if library:  # names that nobody asked for are known all the same, so that an error can say which is near
+        taken = {name.lower() for name in chosen}
+        chosen += [name for name in names if name.lower() not in taken and _as_it_is(data[name])]
+    return _related({name: data[name] for name in chosen}, connection, roles)
 
 
 def _library(data: Any) -> str:
     """The library that a table or series is of, or ""."""
-    return next(
-        (
-            library
-            for each in type(data).__mro__
-            for library in [each.__module__.partition(".")[0]]
-            if each.__name__ in _TABLES.get(library, ())
-        ),
-        "",
-    )
+    for kind in type(data).__mro__:
+        library = kind.__module__.partition(".")[0]
+        if kind.__name__ in _TABLES.get(library, ()):
+            return library
+    return ""
 
 
 def _is_stream(data: Any) -> bool:
@@ -135,16 +136,17 @@ def _present(names: Sequence[str], columns: Sequence[str] | None) -> list[str]:
 
 
 def _as_it_is(values: Any) -> bool:
-    """Whether DuckDB reads a column where it is."""
-    dtype = getattr(values, "dtype", getattr(values, "type", None))
+    """Whether DuckDB reads a column of a table where it is."""
+    dtype = getattr(values, "dtype", None)
     if isinstance(dtype, np.dtype):
         return dtype.kind in "biuf"
-    return "pyarrow" in (getattr(dtype, "storage", ""), _library(values)) or (
-        _library(values) == "polars" or hasattr(dtype, "pyarrow_dtype")
-    )
+    storage = "pyarrow" if hasattr(dtype, "pyarrow_dtype") else getattr(dtype, "storage", "")
+    return storage == "pyarrow" or _library(values) in ("pyarrow", "polars")
 
 
-def _related(columns: Mapping[str, Any], connection: DuckDBPyConnection) -> Relation:
+def _related(
+    columns: Mapping[str, Any], connection: DuckDBPyConnection, roles: Mapping[str, str | None] | None
+) -> Relation:
     """The table of these columns."""
     held: dict[str, Held] = {}
     types: dict[str, ColumnType] = {}
@@ -158,9 +160,11 @@ def _related(columns: Mapping[str, Any], connection: DuckDBPyConnection) -> Rela
             types[name] = dtype
         if dtype is _UNTYPED:
             held[name] = _texts(labels(column))
-            for alias, cells in (("user", _texts(people(column))), ("value", np.array(numbers(column), np.float64))):
-                readings[alias, name] = unlike(f"{name} ({alias})", [*columns, *held])
-                held[readings[alias, name]] = cells
+            for alias in ("user", "value"):
+                if roles is None or roles.get(alias) == name:
+                    own = readings[alias, name] = unlike(f"{name} ({alias})", [*columns, *held])
+                    as_floats = alias == "value"
+                    held[own] = np.array(numbers(column), np.float64) if as_floats else _texts(people(column))
         elif column is not None:
             held[name] = column
     if any(column.ndim != 1 for column in held.values() if isinstance(column, np.ndarray)) or (

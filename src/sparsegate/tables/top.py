@@ -341,7 +341,8 @@ def release(
 ) -> TopItems:
     """Release what a question asks of the data; ``named`` says whether the column of the items was named."""
     noise = trusted_source(source, not_private)
-    with given(data, table=table, sql=sql, form=form, columns=question.columns, user=question.user) as opened:
+    columns, user, value = question.columns, question.user, question.value
+    with given(data, table=table, sql=sql, form=form, columns=columns, user=user, value=value) as opened:
         opened.check_item(question.item if named else None)
         return opened.run(lambda: _released(opened, question, noise, ledger))
 

@@ -10,11 +10,10 @@ Rows come in any order, unless the workspace is ``ordered``: a query here that n
 
 No error from an engine leaves this module with its own words: see ``tables.engine_errors``.
 
-Rows of a SQLite database as text, through Python's own SQLite: DuckDB's extension for it would be a download.
-
-A cell of SQLite has a type of its own, whatever its column says. Every column becomes labels, and the column of the
-users becomes keys, too (see ``tables.identity``): SQLite calls 17 and 17.0 equal, and 17 and '17' different. Text is
-equal where the collation of its column says so; SQLite has three, BINARY, NOCASE and RTRIM.
+**SQLite** is read by Python's own driver: DuckDB's extension for it would be a download. A cell has a type of its own,
+whatever its column says. Every column becomes labels, and the column of the users becomes keys, too (see
+``tables.identity``): SQLite calls 17 and 17.0 equal, and 17 and '17' different. Text is equal where the collation of
+its column says so; SQLite has three, BINARY, NOCASE and RTRIM.
 """
 
 from __future__ import annotations
@@ -24,17 +23,16 @@ import sqlite3
 import string
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.tables.columns import check_table, identifier, unlike
-from sparsegate.tables.engine_errors import quiet, raise_alone, refused
+from sparsegate.tables.engine_errors import quiet, refused
 from sparsegate.tables.files import DATABASES, PLAIN, TEXT, Inbox, TextForm, expand, header_of, kind_of
 from sparsegate.tables.identity import json_label, json_person, labels, people
 from sparsegate.tables.text_lines import begins, engine_alone, first_line
@@ -43,74 +41,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
     from sparsegate.tables.engines.duckdb import Relation
-
-
-Batch: TypeAlias = dict[str, NDArray[np.object_]]
-
-ROWS: Final = 50_000
-"""How many rows a batch has."""
-
-_LOWER: Final = {ord(upper): upper.lower() for upper in string.ascii_uppercase}
-
-
-@contextmanager
-def sqlite_file(file: str) -> Iterator[sqlite3.Connection]:
-    """The database, to be read alone. Text that is no Unicode is read all the same: an error would tell of it."""
-    with closing(sqlite3.connect(f"{Path(file).absolute().as_uri()}?mode=ro", uri=True)) as database:
-        database.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
-        yield database
-
-
-class SqliteRows:
-    """The rows of a table or of a query: ``names`` of their columns, and of the keys of ``user``, which come last."""
-
-    def __init__(self, database: sqlite3.Connection, *, table: str | None, sql: str | None, user: str | None) -> None:
-        if table is not None:
-            rows = database.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')").fetchall()
-            check_table(table, [name for (name,) in rows])
-            sql = f"SELECT * FROM {identifier(table)}"
-        self._database, self._query = database, f"SELECT * FROM ({sql}\n)"
-        with refused("sql"):
-            self.names = [column[0] for column in database.execute(f"{self._query} LIMIT 0").description]
-        self.people: str | None = None
-        if user is not None and user in self.names:
-            self._user = self.names.index(user)
-            self._folded = _folding(database, f"SELECT {identifier(user)} AS cell FROM ({self._query})")
-            self.people = unlike(f"{user} (person)", self.names)
-
-    def batches(self) -> Iterator[Batch]:
-        """All rows."""
-        cursor = self._database.execute(self._query)
-        while batch := cursor.fetchmany(ROWS):
-            columns: list[tuple[Any, ...]] = list(zip(*batch, strict=True))
-            texts = {name: labels(cells) for name, cells in zip(self.names, columns, strict=True)}
-            if self.people is not None:
-                cells = columns[self._user]
-                texts[self.people] = people(self._folded(cell) if isinstance(cell, str) else cell for cell in cells)
-            yield {name: np.array(text, dtype=np.object_) for name, text in texts.items()}
-
-
-def _folding(database: sqlite3.Connection, users: str) -> Callable[[str], str]:
-    """What the collation of a column, the only one of the query, does to text: told without a row of it."""
-
-    def equal(one: str, other: str) -> bool:
-        cells = f"SELECT cell FROM ({users}) WHERE 0 UNION ALL SELECT '{one}' UNION ALL SELECT '{other}'"
-        different: int = database.execute(f"SELECT count(DISTINCT cell) FROM ({cells})").fetchone()[0]
-        return different == 1
-
-    if equal("a", "A"):
-        return _nocase
-    return _rtrim if equal("a", "a ") else str
-
-
-def _nocase(text: str) -> str:
-    """The letters of ASCII, up to a zero; from there on SQLite compares only the length."""
-    head, zero, tail = text.partition("\0")
-    return head.translate(_LOWER) + zero + "." * len(tail.encode("utf-8", "surrogateescape"))
-
-
-def _rtrim(text: str) -> str:
-    return text.rstrip(" ")
 
 
 # No line that is longer is left: see ``tables.text_lines``.
@@ -123,6 +53,9 @@ SERIAL = ", parallel=false, max_line_size=100000000"
 # The engine's own bar would be drawn into the output, and would tell how much there is to read.
 NO_BAR = "SET enable_progress_bar = false"
 ONE_TABLE = 'pass table="NAME", or sql="SELECT ..."'
+BATCH: Final = 50_000
+"""How many rows of SQLite are copied at a time."""
+_LOWER: Final = {ord(upper): upper.lower() for upper in string.ascii_uppercase}
 Result = TypeVar("Result")
 
 
@@ -149,7 +82,7 @@ class Workspace:
         folder = self._stack.enter_context(
             tempfile.TemporaryDirectory(prefix="sparsegate-", ignore_cleanup_errors=True)
         )
-        self._inbox = Inbox(Path(folder))
+        self.inbox = Inbox(Path(folder))
         settings: dict[str, Any] = {
             "temp_directory": folder,
             "preserve_insertion_order": self._ordered,
@@ -212,23 +145,14 @@ class Workspace:
 
     def read(self, patterns: Sequence[str], *, form: TextForm = PLAIN, **options: Any) -> DuckDBPyRelation:
         """``receive`` in this thread, where Ctrl-C ends a wait for standard input, and then ``open``."""
-        files = self.receive(patterns, form)
+        files = self.inbox.receive(patterns, form)
         return self.run(lambda: self.open(files, form=form, **options))
 
-    def table(self, data: Any, columns: Sequence[str]) -> Relation:
+    def table(self, data: Any, columns: Sequence[str], **roles: str | None) -> Relation:
         """The asked columns of a table of this process: see ``tables.python_tables``."""
         from sparsegate.tables.python_tables import read_table
 
-        return read_table(data, columns, self._connection)
-
-    @property
-    def meant(self) -> Sequence[str]:
-        """The owner's files, of which ``files`` are read: they differ where text is written anew."""
-        return self._inbox.meant
-
-    def receive(self, patterns: Sequence[str], form: TextForm) -> list[str]:
-        """The files in UTF-8, standard input among them."""
-        return self._inbox.receive(patterns, form)
+        return read_table(data, columns, self._connection, roles=roles)
 
     def open(
         self,
@@ -256,8 +180,8 @@ class Workspace:
             raise TableError(f"the files must be of one kind, and these are {', '.join(sorted(kinds))}; read one kind")
         (kind,) = kinds
         self.kind, self.people, self.files = kind, user, files
-        named = self._inbox.shown(*files)
-        with self.explained(files, kind), quiet(f"{named} cannot be read as {kind}"):
+        named = self.inbox.shown(*files)
+        with quiet(f"{named} cannot be read as {kind}"):
             self._connection.execute(NO_BAR)
             if kind in TEXT:
                 files = [self._unpacked(file) for file in files]
@@ -277,21 +201,15 @@ class Workspace:
                 opened = self._json(files, asked, user)
             elif kind == "CSV":
                 opened = self._csv(files, columns, sql, form.separator)
+            elif kind == "Parquet":
+                reader = "SELECT * FROM read_parquet($files, union_by_name=true)"
+                opened = self._connection.sql(reader, params={"files": files})
+            elif kind == "lines":
+                opened = self._connection.sql(f"SELECT line AS item FROM {self._line_reader(files, 'lines')}")
             else:
-                readers = {"FIMI": self._fimi, "lines": self._lines, "Parquet": self._parquet}
-                opened = self._baskets(files, form) if kind == "baskets" else readers[kind](files)
+                opened = self._fimi(files) if kind == "FIMI" else self._baskets(files, form)
             chosen = opened if sql is None else self._select(sql, opened)
             return self._copied(chosen) if copy else chosen
-
-    @contextmanager
-    def explained(self, files: Sequence[str], kind: str, otherwise: str = "") -> Iterator[None]:
-        """Add the cause ``otherwise`` to an error of the engine, whose own message may hold data and is not shown."""
-        try:
-            yield
-            return
-        except TableError as error:
-            reason = str(error)
-        raise_alone(TableError(f"{reason}; {otherwise}" if otherwise and kind == "JSON" else reason))
 
     def _go_on(self) -> None:
         """Called while a file is looked through: after a signal the look ends."""
@@ -302,20 +220,17 @@ class Workspace:
         relation.query("opened", "CREATE TABLE memory.main.copied AS FROM opened")
         return self._connection.sql("SELECT * FROM memory.main.copied")
 
-    def _parquet(self, files: Sequence[str]) -> DuckDBPyRelation:
-        return self._connection.sql("SELECT * FROM read_parquet($files, union_by_name=true)", params={"files": files})
-
     def _csv(
         self, files: Sequence[str], asked: Sequence[str] | None, sql: str | None, separator: str | None
     ) -> DuckDBPyRelation:
         """One reader for each header, so that files whose columns differ in order or number are matched by name."""
         groups: dict[tuple[str, tuple[str, ...], bool], list[str]] = {}
         for file in files:
-            shown = self._inbox.shown(file)
+            shown = self.inbox.shown(file)
             if not (line := first_line(file, shown)):
                 raise TableError(f"{shown} is empty, or its first line is; it must name the columns")
             delimiter, names = header_of(shown, line, separator=separator, asked=asked, query=sql)
-            read, serial = self._inbox.rows(file, delimiter, len(names), self._go_on)
+            read, serial = self.inbox.rows(file, delimiter, len(names), self._go_on)
             groups.setdefault((delimiter, names, serial), []).append(read)
         parts = [
             f"FROM read_csv({_quoted_list(members)}, header=true, auto_detect=false, quote='\"', escape='\"', "
@@ -328,8 +243,8 @@ class Workspace:
         """A file that the engine alone can unpack, line by line in their order, as one that all can read."""
         if not engine_alone(file):
             return file
-        target = str(self._inbox.beside(file))
-        with quiet(f"{self._inbox.shown(file)} cannot be unpacked as lines of text; unpack it first"):
+        target = str(self.inbox.beside(file))
+        with quiet(f"{self.inbox.shown(file)} cannot be unpacked as lines of text; unpack it first"):
             self._connection.execute("SET preserve_insertion_order = true")
             self._connection.execute(
                 f"COPY (FROM read_csv({_quoted(file)}, {LINE})) TO {_quoted(target)} "
@@ -342,8 +257,8 @@ class Workspace:
         """The columns are those asked for; if nobody can say, the keys of the first records. All are text."""
         forms: dict[str, list[str]] = {}
         for file in files:
-            form = _json_form(file, self._inbox.shown(file))
-            read = self._inbox.lines(file, "JSON", self._go_on, whole=form != "newline_delimited")
+            form = _json_form(file, self.inbox.shown(file))
+            read = self.inbox.lines(file, "JSON", self._go_on, whole=form != "newline_delimited")
             forms.setdefault(form, []).append(read)
         if asked is None:
             # Left to itself the engine takes records with many different keys for a map, and refuses them.
@@ -373,7 +288,7 @@ class Workspace:
         )
 
     def _line_reader(self, files: Sequence[str], kind: str = "FIMI") -> str:
-        read = [self._inbox.lines(file, kind, self._go_on) for file in files]
+        read = [self.inbox.lines(file, kind, self._go_on) for file in files]
         return f"read_csv({_quoted_list(read)}, {LINE})"
 
     def _baskets(self, files: Sequence[str], form: TextForm) -> DuckDBPyRelation:
@@ -381,9 +296,6 @@ class Workspace:
         cell = """CASE WHEN regexp_full_match(item, '".*"')
             THEN replace(substr(item, 2, length(item) - 2), '""', '"') ELSE item END"""
         return self._fimi(files, form.cells).select(f'"user", {cell} AS item').filter("item <> ''")
-
-    def _lines(self, files: Sequence[str]) -> DuckDBPyRelation:
-        return self._connection.sql(f"SELECT line AS item FROM {self._line_reader(files, 'lines')}")
 
     def _duckdb(self, file: str, table: str | None, sql: str | None) -> DuckDBPyRelation:
         self._connection.execute(f"ATTACH {_quoted(file)} AS source (READ_ONLY)")
@@ -410,16 +322,50 @@ class Workspace:
             return self._connection.sql(query)
 
     def _sqlite(self, file: str, table: str | None, sql: str | None, user: str | None) -> DuckDBPyRelation:
-        """Copied batch by batch."""
-        with sqlite_file(file) as database:
-            rows = SqliteRows(database, table=table, sql=sql, user=user)
-            self.people = rows.people or user
-            names = rows.names if rows.people is None else [*rows.names, rows.people]
-            self._connection.execute(f"CREATE TABLE copied ({', '.join(f'{identifier(n)} VARCHAR' for n in names)})")
-            for batch in rows.batches():
-                self._connection.register("batch", batch)
+        """Copied batch by batch. Text that is no Unicode is read all the same: an error would tell of it."""
+        with closing(sqlite3.connect(f"{Path(file).absolute().as_uri()}?mode=ro", uri=True)) as database:
+            database.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
+            if table is not None:
+                rows = database.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')").fetchall()
+                check_table(table, [name for (name,) in rows])
+                sql = f"SELECT * FROM {identifier(table)}"
+            query = f"SELECT * FROM ({sql}\n)"
+            with refused("sql"):
+                names = [column[0] for column in database.execute(f"{query} LIMIT 0").description]
+            place = names.index(user) if user in names else None
+            if place is not None:
+                fold = _folding(database, f"SELECT {identifier(names[place])} AS cell FROM ({query})")
+                self.people = unlike(f"{user} (person)", names)
+            columns = [*names, *([] if place is None else [self.people or ""])]
+            self._connection.execute(f"CREATE TABLE copied ({', '.join(f'{identifier(n)} VARCHAR' for n in columns)})")
+            cursor = database.execute(query)
+            while batch := cursor.fetchmany(BATCH):
+                cells = list(zip(*batch, strict=True))
+                texts = list(map(labels, cells))
+                if place is not None:
+                    texts.append(people(fold(cell) if isinstance(cell, str) else cell for cell in cells[place]))
+                held = {name: np.array(text, np.object_) for name, text in zip(columns, texts, strict=True)}
+                self._connection.register("batch", held)
                 self._connection.execute("INSERT INTO copied FROM batch")
         return self._connection.sql("SELECT * FROM copied")
+
+
+def _folding(database: sqlite3.Connection, users: str) -> Callable[[str], str]:
+    """What the collation of a column, the only one of the query, does to text: told without a row of it."""
+
+    def equal(text: str, other: str) -> bool:
+        cells = f"SELECT cell FROM ({users}) WHERE 0 UNION ALL SELECT '{text}' UNION ALL SELECT '{other}'"
+        return bool(database.execute(f"SELECT count(DISTINCT cell) = 1 FROM ({cells})").fetchone()[0])
+
+    if equal("a", "A"):
+        return _nocase
+    return (lambda text: text.rstrip(" ")) if equal("a", "a ") else str
+
+
+def _nocase(text: str) -> str:
+    """The letters of ASCII, up to a zero; from there on SQLite compares only the length."""
+    head, zero, tail = text.partition("\0")
+    return head.translate(_LOWER) + zero + "." * len(tail.encode("utf-8", "surrogateescape"))
 
 
 def _json_form(file: str, shown: str) -> str:

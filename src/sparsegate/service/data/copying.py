@@ -344,7 +344,7 @@ class CopyEngine(Workspace):
         self, url: str, *, table: str, user: str | None, columns: Sequence[str] | None, max_cell: int
     ) -> FetchedRows:
         """The rows of a table in PostgreSQL, at one moment, in the folder of this engine."""
-        file = self._inbox.beside("rows.csv")
+        file = self.inbox.beside("rows.csv")
         return fetch_rows(url, file, table=table, user=user, columns=columns, max_cell=max_cell)
 
     def open_rows(self, rows: FetchedRows, *, copy: bool = False) -> DuckDBPyRelation:
@@ -371,7 +371,7 @@ class CopyEngine(Workspace):
         if self.kind == "DuckDB":
             self._connection.execute("USE memory")
             self._connection.execute("DETACH source")
-        self._inbox.clear()
+        self.inbox.clear()
         self._connection.execute("SET enable_external_access = false")
         return Unfilled(schema=schema, people=self.people is not None, place=place, owners=owners, values=values)
 

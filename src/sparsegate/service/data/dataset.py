@@ -262,7 +262,7 @@ class ServedTable:
         files = Files.of(source.files)
         fingerprint = files.fingerprint(*source.notes)
         with quiet("the files cannot be read"):
-            received = engine.receive(source.files, source.form)
+            received = engine.inbox.receive(source.files, source.form)
             unfilled = engine.run(
                 lambda: engine.copy_files(
                     received,

@@ -15,6 +15,7 @@ from sparsegate.tables.labels import (
     DATE,
     FLOAT,
     INTEGER,
+    OBJECTS,
     STRING,
     TIME,
     UUID,
@@ -148,7 +149,8 @@ class Relation(Engine):
         types = self.frame.collect_schema()
         chosen = []
         for alias, name in named.items():
-            column = self._readings.get((alias, name), name)
+            untyped = alias in ("user", "value") and name in self._types and self._types[name].kind is OBJECTS
+            column = self._readings[alias, name] if untyped else name
             chosen.append(f'{self._exact(column, types[column].name, alias)} AS "{alias}"')
         return DuckDBFrame(self._relation.project(", ".join(chosen)))
 
