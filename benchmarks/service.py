@@ -67,7 +67,7 @@ def served(folder: Path, table: Path, delay: float) -> Iterator[tuple[Any, Any, 
     from sparsegate.service.data.dataset import ServedTable
     from sparsegate.service.deadline import DelayPlan
     from sparsegate.service.keeper import Keeper
-    from sparsegate.service.sealed_noise import SealingKey
+    from sparsegate.service.keys import SealingKey
     from sparsegate.service.tokens import Role, Tokens
     from sparsegate.service.web.admission import Limits
     from sparsegate.service.web.http import create_app

@@ -21,7 +21,7 @@ from tests.support.served_process import spawned
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.client.client import connect
 from sparsegate.service.gates import KeyedRequest
-from sparsegate.service.sealed_noise import SealingKey
+from sparsegate.service.keys import SealingKey
 from sparsegate.service.web.server import tls_context
 
 NEW = ("--new-ledger", "--budget", 2)

@@ -18,8 +18,6 @@ import pytest
 import sparsegate as sg
 from sparsegate.gates.bounds import Setting
 from sparsegate.gates.calibration import Calibration, calibrate
-from sparsegate.ledger.account import Amount, Entry, EntryKind, Statement
-from sparsegate.ledger.database import now
 from sparsegate.privacy.loss import loss
 
 EPSILON, BUDGET, CUTOFF = Fraction(1), Fraction(4), 1
@@ -86,7 +84,6 @@ def worst(cost: Cost, row: str, monotonic: bool) -> float:
     return from_here(Fraction(0), ())
 
 
-@pytest.mark.turns(2)
 @each_row
 @each
 def test_no_strategy_gets_more_than_the_budget_and_too_small_a_meter_is_found(row: str, monotonic: bool) -> None:
@@ -95,16 +92,3 @@ def test_no_strategy_gets_more_than_the_budget_and_too_small_a_meter_is_found(ro
     assert 0.9 * BUDGET < found <= BUDGET + Fraction(1, 10**9)
     short = Fraction(4, 5)
     assert worst(lambda below, above: short * made.spent([(below, above)]), row, monotonic) > BUDGET * 1.05
-
-
-def test_the_search_counts_as_a_ledger_does() -> None:
-    """Its arithmetic, on a path, is that of a statement."""
-    amounts = [("budget", 2), ("spend", 1), ("refund", Fraction(3, 4)), ("spend", 1), ("spend", Fraction(3, 4))]
-    entries = tuple(
-        Entry(number=number, at=now(), kind=EntryKind(kind), amount=Amount(epsilon=Fraction(amount)), what="a gate")
-        for number, (kind, amount) in enumerate(amounts, start=1)
-    )
-    statement = Statement(dataset="visits", entries=entries)
-    assert statement.remaining == Amount(epsilon=Fraction(0))
-    with pytest.raises(sg.BudgetExceeded):
-        statement.admit(Amount(epsilon=Fraction(1, 1000)))

@@ -98,15 +98,6 @@ def test_what_was_spent_since_is_charged_and_where_nobody_knows_all_of_it(
                 restored.spend(epsilon=0.000001, what="more")
 
 
-def test_more_than_was_left_may_have_been_spent_since_and_a_raise_does_not_forget_it(files: dict[str, str]) -> None:
-    back_up(files["ledger"], files["backup"])
-    restore(files["restored"], backup=files["backup"], spent_since=3, delta_since=0.0001)
-    with Ledger(files["restored"]) as restored:
-        assert str(restored.statement().remaining.epsilon) == "-3/2"
-        restored.raise_budget(budget=4, why="it had been raised before")
-        assert restored.statement().remaining.epsilon == Fraction("0.5")
-
-
 def test_a_log_that_another_ledger_left_is_not_read_as_this_ones(files: dict[str, str]) -> None:
     back_up(files["ledger"], files["backup"])
     Path(f"{files['restored']}-wal").write_bytes(b"frames")

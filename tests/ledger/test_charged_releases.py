@@ -139,13 +139,6 @@ def test_an_epsilon_is_read_once(release: Callable[..., Any]) -> None:
     assert epsilon.read == 1
 
 
-def test_online_answers_with_a_tolerance_that_no_lattice_holds_spend_nothing() -> None:
-    account = Noted()
-    with pytest.raises(sg.ParameterError, match="tolerance"):
-        online(ledger=account, tolerance=1e300)
-    assert account.charged == []
-
-
 def test_what_a_release_returns_is_what_is_kept() -> None:
     seeded = {"source": sg.Seeded(1), "not_private": True}
     account = Noted()
@@ -155,22 +148,6 @@ def test_what_a_release_returns_is_what_is_kept() -> None:
     found = items(ledger=account, **seeded)
     assert {"release": "top_items", **found.to_dict()} == account.kept[-1]
     assert [gave["release"] for gave in account.kept] == ["laplace", "select_top", "select_top", "top_items"]
-
-
-def test_a_release_is_the_same_with_a_ledger_and_without(tmp_path: Any) -> None:
-    with sg.Ledger.create(tmp_path / "x.ledger", dataset="visits", budget=9, budget_delta=1e-3) as ledger:
-        for release in (number, positions, names, passes):
-            seeded = {"source": sg.Seeded(5), "not_private": True}
-            assert release(ledger=ledger, **seeded) == release(**seeded | {"source": sg.Seeded(5)})
-
-
-def test_the_whole_budget_can_be_spent_and_not_a_bit_more(tmp_path: Any) -> None:
-    with sg.Ledger.create(tmp_path / "x.ledger", dataset="visits", budget=1) as ledger:
-        gate(ledger=ledger)
-        number(ledger=ledger)
-        with pytest.raises(sg.BudgetExceeded):
-            number(ledger=ledger, epsilon=1e-9, source=Untouchable(1), not_private=True)
-        assert [entry.what for entry in ledger.entries()[1:]] == [EVERY[0][1], EVERY[3][1]]
 
 
 class Later:
@@ -194,14 +171,3 @@ class BackLater:
 def test_what_is_no_ledger_is_refused_by_name(wrong: Any) -> None:
     with pytest.raises(sg.ParameterError, match=r"^ledger must be an open ledger"):
         number(ledger=wrong, source=Untouchable(1), not_private=True)
-
-
-def test_charges_that_are_not_committed_yet_are_no_ledger(tmp_path: Any) -> None:
-    with sg.Ledger.create(tmp_path / "x.ledger", dataset="visits", budget=1) as ledger:
-        with ledger.together() as group:
-            with pytest.raises(sg.ParameterError, match=r"^ledger must be"):
-                number(ledger=group, source=Untouchable(1), not_private=True)
-            early = group.reserve(epsilon=0.5, what="a number")
-            with pytest.raises(sg.LedgerError, match="leave the block"):
-                number(ledger=early, source=Untouchable(1), not_private=True)
-        number(ledger=early)

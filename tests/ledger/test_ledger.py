@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import math
-import os
 import pickle
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -90,15 +88,6 @@ def test_what_is_one_line(ledger: Ledger, bad: str) -> None:
         ledger.spend(epsilon=0.1, what=bad)
 
 
-def test_raising_the_budget_is_an_entry(ledger: Ledger) -> None:
-    ledger.spend(epsilon=1, what="all of it")
-    ledger.raise_budget(budget=1.5, why="the board agreed on 3 May")
-    ledger.spend(epsilon=0.5, what="a little more")
-    statement = ledger.statement()
-    assert [entry.kind.value for entry in statement.entries] == ["budget", "spend", "budget", "spend"]
-    assert statement.budget == statement.spent == Amount(epsilon=Fraction(3, 2))
-
-
 @pytest.mark.parametrize(("epsilon", "delta"), [(1, None), (0.5, None), (1, 0), (2, -1), (math.nan, None), (0.9, 0.1)])
 def test_a_budget_is_never_lowered(ledger: Ledger, epsilon: float, delta: float | None) -> None:
     with pytest.raises(ParameterError):
@@ -145,7 +134,6 @@ except BudgetExceeded:
 """
 
 
-@pytest.mark.turns(2)
 def test_processes_that_spend_at_once_never_pass_the_budget(place: str, shared: Ledger) -> None:
     spenders = [
         subprocess.Popen([sys.executable, "-c", SPENDER, place], stdout=subprocess.PIPE, text=True) for _ in range(4)
@@ -172,35 +160,6 @@ def test_threads_that_spend_at_once_never_pass_the_budget(shared: Ledger) -> Non
 def test_a_fork_goes_on_with_the_same_ledger(shared: Ledger) -> None:
     assert in_forked_child(lambda: shared.spend(epsilon=0.5, what="by the child").number) == 2
     assert shared.spend(epsilon=0.5, what="by the parent").number == 3
-
-
-KILLED = """
-import os, signal, sys
-from sparsegate.ledger.ledger import Ledger
-Ledger(sys.argv[1]).spend(epsilon=0.5, what="lost in a crash")
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-def test_what_was_committed_before_a_sigkill_stays_spent(place: str, shared: Ledger) -> None:
-    for _ in range(2):
-        done = subprocess.run([sys.executable, "-c", KILLED, place], check=False)
-        assert done.returncode == -signal.SIGKILL
-    assert shared.total_spent().epsilon == 1
-    with pytest.raises(BudgetExceeded):
-        shared.spend(epsilon=0.01, what="after the crashes")
-
-
-def test_a_transaction_that_was_cut_short_spends_nothing(shared: Ledger) -> None:
-    def die_inside() -> None:
-        with shared.database.writing() as connection:
-            values = "2, '2025-01-01T00:00:00+00:00', 'spend', '1', '0', 'x'"
-            connection.exec_driver_sql(f"INSERT INTO entries VALUES ({values})")
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    with pytest.raises(EOFError):
-        in_forked_child(die_inside)
-    assert shared.total_spent().epsilon == 0
 
 
 def test_of_two_who_go_on_with_one_release_the_store_refuses_the_one_that_knows_less(shared: Ledger) -> None:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import os
-import signal
 import sqlite3
-import subprocess
-import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import text
-from tests.support.accounts import Noted
 from tests.support.processes import in_forked_child
 from tests.support.threads import at_once
 
@@ -138,19 +134,6 @@ def test_nothing_goes_back_where_there_is_a_delta(path: Path) -> None:
     assert ledger.total_spent().epsilon == HALF
 
 
-def test_an_account_of_ones_own_needs_no_give_back() -> None:
-    account = Noted()
-    with gate(account) as asked:
-        asked.ask(-FAR)
-    assert len(account.charged) == 1
-
-
-def test_refund_must_be_a_truth_value(ledger: Ledger) -> None:
-    with pytest.raises(ParameterError, match="refund"):
-        gate(ledger, refund="no")
-    assert len(ledger.entries()) == 1
-
-
 def test_a_reserved_charge_gets_back_what_its_gate_did_not_use(ledger: Ledger) -> None:
     with ledger.together() as report:
         reserved = report.reserve(epsilon=0.75, what="June")
@@ -169,17 +152,6 @@ def test_a_gate_in_another_process_gives_nothing_back_even_if_it_was_locked(ledg
     asked.ask(-FAR)
     asked.close()
     assert ledger.total_spent().epsilon == HALF - rounded_down(HALF - asked.cost(below=2, above=0))
-
-
-def test_a_process_that_dies_leaves_all_of_it_spent(ledger: Ledger, path: Path) -> None:
-    program = f"""
-import os, signal, sparsegate as sg
-gate = sg.SparseVector(threshold=0, cutoff=5, epsilon=0.5, sensitivity=1, ledger=sg.Ledger({str(path)!r}))
-gate.ask(-{FAR})
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == -signal.SIGKILL
-    assert ledger.total_spent().epsilon == HALF
 
 
 def test_a_ledger_that_cannot_be_written_is_a_warning_and_closing_again_gives_back(ledger: Ledger, path: Path) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -130,70 +127,3 @@ def test_a_wrong_charge_is_refused_when_it_is_reserved(ledger: Ledger, parameter
     with pytest.raises(sg.ParameterError, match=f"^{parameter}"), ledger.together() as report:
         report.reserve(**asked)
     assert len(ledger.entries()) == 1
-
-
-KILLED = """
-import os, signal, sys
-import sparsegate as sg
-from sparsegate.ledger import ledger as module
-place, moment = sys.argv[1:]
-ledger = sg.Ledger(place)
-def kill():
-    os.kill(os.getpid(), signal.SIGKILL)
-append, written = module.append, []
-def dying(*arguments):
-    entry = append(*arguments)
-    written.append(entry)
-    if moment == "in the transaction" and len(written) == 2:
-        kill()
-    return entry
-module.append = dying
-with ledger.together() as report:
-    charges = [report.reserve(epsilon=0.25, what=f"release {number}") for number in range(3)]
-if moment == "before the first release":
-    kill()
-class Dying(sg.Seeded):
-    def stream(self):
-        return self
-    def bytes(self, *_):
-        kill()
-    word = integer = bytes
-sg.laplace(1, epsilon=0.25, sensitivity=1, ledger=charges[0])
-sg.laplace(1, epsilon=0.25, sensitivity=1, ledger=charges[1], source=Dying(1), not_private=True)
-"""
-
-
-@pytest.mark.turns(2)
-@pytest.mark.parametrize(
-    ("moment", "spent", "usable"),
-    [
-        ("in the transaction", 0, []),
-        ("before the first release", 3, [2, 3, 4]),
-        ("while the second is drawn", 3, [4]),
-    ],
-)
-def test_a_crash_leaves_all_of_them_spent_or_none(
-    ledger: Ledger, place: str, moment: str, spent: int, usable: list[int]
-) -> None:
-    done = subprocess.run([sys.executable, "-c", KILLED, place, moment], check=False)
-    assert done.returncode == -signal.SIGKILL
-    assert ledger.total_spent().epsilon * 4 == spent
-    used = []
-    for number_of_entry in range(2, 2 + spent):
-        try:
-            number(ledger.reserved(number_of_entry), epsilon=0.25)
-            used.append(number_of_entry)
-        except sg.LedgerError:
-            continue
-    assert used == usable
-
-
-def test_what_was_reserved_is_read_from_the_store(ledger: Ledger) -> None:
-    with ledger.together() as report:
-        charge = report.reserve(epsilon=0.25, what="a quarter")
-    charge.amount += charge.amount
-    with pytest.raises(sg.BudgetExceeded, match="nothing was released"):
-        number(charge, source=Untouchable(1), not_private=True)
-    charge.commit(ledger, ledger.spend(epsilon=0.5, what="something else"))
-    with pytest.raises(sg.ParameterError, match="must be that of a reserved entry"):
-        number(charge, source=Untouchable(1), not_private=True)

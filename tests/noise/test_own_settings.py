@@ -20,7 +20,7 @@ import sparsegate as sg
 from sparsegate.noise import discrete_laplace, fill_discrete_laplace, fill_geometric, geometric
 from sparsegate.noise.own_settings import runs_under_own_settings
 from sparsegate.selection.select import METHODS
-from sparsegate.uses.holdout_scoring import HiddenLabels
+from sparsegate.uses.holdout_scoring import agreement
 
 FLOATS = [0.0, -0.0, 5e-324, -5e-324, 2.2e-308, 1e-310, 1e308, -1e308, 1.7e308, 1282.0, 1283.0, -745.2, 2.0**53 + 2]
 PRIVATE: dict[str, Any] = {
@@ -162,7 +162,7 @@ def test_items_of_every_kind_are_named_the_same() -> None:
 
 def test_hidden_labels_agree_the_same() -> None:
     labels = [decimal.Decimal("1E+50"), decimal.Decimal("2.50"), *PRIVATE["floats"], *PRIVATE["whole"]]
-    same(lambda: HiddenLabels(labels).agreement(["1E+50", 2.5, *map(str, PRIVATE["floats"]), *PRIVATE["whole"]]))
+    same(lambda: agreement(labels, ["1E+50", 2.5, *map(str, PRIVATE["floats"]), *PRIVATE["whole"]]))
 
 
 def test_a_service_answers_the_same(tmp_path: Path) -> None:

@@ -43,18 +43,6 @@ def test_whoever_was_not_served_in_this_round_comes_first():
     assert called(lines) == [2, 0, 1]
 
 
-def test_two_who_come_back_at_once_do_not_keep_a_third_waiting():
-    lines = waiting(*"abccc")
-    order = []
-    for number in range(5, 14):
-        order.append(lines.next())
-        if order[-1] not in (2, 3, 4):
-            lines.join("ab"[number % 2 == 0], number)
-    assert order.index(2) == 2
-    assert order.index(3) <= 5
-    assert order.index(4) <= 8
-
-
 def test_what_is_remembered_of_senders_is_what_the_round_needs():
     lines: Lines[int] = Lines()
     for number in range(1000):

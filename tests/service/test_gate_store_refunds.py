@@ -161,17 +161,3 @@ def test_the_old_rule_is_that_of_the_gates_opened_under_it(shop: Shop) -> None:
     assert new.close_gate(kept)["reserved"] == "1"
     assert old.close_gate(other)["given_back"] == "1"
     assert new.budget().spent.epsilon == 1
-
-
-def test_opening_and_closing_again_and_again_never_passes_the_budget(shop: Shop) -> None:
-    keeper, said, turns = shop.keeper(), Fraction(0), 0
-    while keeper.budget().remaining.epsilon >= 4:
-        gate = shop.open(keeper, epsilon=4, cutoff=1)
-        keeper.ask(shop.caller(), gate, (HIGH, LOW)[turns % 2])
-        said += Fraction(keeper.close_gate(gate)["spent"])
-        statement = keeper.budget()
-        assert statement.spent.epsilon == said <= statement.budget.epsilon
-        turns += 1
-    assert turns > 2
-    with pytest.raises(BudgetExceeded):
-        shop.open(keeper, epsilon=4)

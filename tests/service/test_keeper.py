@@ -39,16 +39,6 @@ def test_opening_reserves_the_whole_epsilon_and_closing_gives_back_the_rest(shop
         keeper.ask(shop.caller(), gate, LOW)
 
 
-def test_gates_never_cost_more_than_the_budget(shop: Shop, keeper: Keeper) -> None:
-    for _ in range(3):
-        shop.open(keeper, epsilon=3)
-    with pytest.raises(BudgetExceeded):
-        shop.open(keeper, epsilon=Decimal("1.0000001"))
-    shop.open(keeper, epsilon=1)
-    assert keeper.budget().remaining.epsilon == 0
-    assert len(keeper.gates()) == 4
-
-
 @pytest.mark.parametrize(
     ("changes", "parameter"),
     [
@@ -94,16 +84,6 @@ def test_a_top_is_charged_once_stored_and_given_again(shop: Shop, keeper: Keeper
     with pytest.raises(BudgetExceeded):
         keeper.top(shop.caller(), question | {"epsilon": Decimal(9)})
     assert keeper.budget().spent.epsilon == 2
-
-
-def test_the_answers_of_a_gate_are_listed_in_order(shop: Shop, keeper: Keeper) -> None:
-    gate = shop.open(keeper)
-    for where in (LOW, HIGH, LOW):
-        keeper.ask(shop.caller(), gate, where)
-    assert [(a.number, a.condition, a.above) for a in keeper.answers(gate, after=1)] == [
-        (2, HIGH, True),
-        (3, LOW, False),
-    ]
 
 
 def test_an_above_carries_an_estimate_and_a_retry_and_the_list_have_the_same(shop: Shop, keeper: Keeper) -> None:

@@ -15,12 +15,12 @@ from tests.support.pretend_service import HIGH, LOW, Pretend, Shop, broken, unti
 
 from sparsegate.conditions import Column, Kind, Schema
 from sparsegate.errors import GateClosed, KeyReused, LedgerError, TableError
-from sparsegate.gates.sparse_vector import threshold_noise
+from sparsegate.gates.gate import threshold_noise
 from sparsegate.ledger import schema
 from sparsegate.service import schema as service_schema
 from sparsegate.service.gate_store import GateStore
 from sparsegate.service.keeper import CHANGED, ELSEWHERE, Keeper
-from sparsegate.service.sealed_noise import SealingKey
+from sparsegate.service.keys import SealingKey
 
 
 def test_a_retry_that_overtakes_its_answer_waits_for_it(shop: Shop) -> None:
@@ -69,22 +69,6 @@ def test_a_server_on_other_data_neither_answers_a_gate_nor_closes_the_gates_of_o
     with pytest.raises(TableError):
         shop.open(old)
     assert not new.ask(shop.caller(), fresh, LOW).above
-
-
-def test_two_openings_under_one_key_at_once_open_and_charge_once(shop: Shop) -> None:
-    keepers = [shop.keeper() for _ in range(2)]
-    views: list[Any] = []
-
-    def work(keeper: Keeper) -> None:
-        views.append(keeper.open_gate(shop.caller("k"), threshold=5, cutoff=1, epsilon=4))
-
-    threads = [threading.Thread(target=work, args=(keeper,)) for keeper in keepers]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert views[0] == views[1]
-    assert keepers[0].budget().spent.epsilon == 4
 
 
 def test_a_retry_gets_the_stored_outcome_also_after_a_restart(shop: Shop, keeper: Keeper) -> None:
@@ -187,34 +171,3 @@ def everything(keeper: Keeper) -> list[Any]:
             list(connection.execute(select(table)))
             for table in (*schema.METADATA.sorted_tables, *service_schema.METADATA.sorted_tables)
         ]
-
-
-def test_asks_of_many_threads_never_give_more_than_the_cutoff(shop: Shop, keeper: Keeper) -> None:
-    gate = shop.open(keeper, cutoff=5)
-    given: list[bool] = []
-
-    def work() -> None:
-        for _ in range(5):
-            try:
-                given.append(
-                    keeper.ask(shop.caller(f"{threading.get_ident()}-{time.monotonic_ns()}"), gate, HIGH).above
-                )
-            except GateClosed:
-                return
-
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert given == [True] * 5
-
-
-def test_a_wrong_key_is_an_error_and_spends_nothing(shop: Shop, keeper: Keeper, tmp_path: Path) -> None:
-    gate = shop.open(keeper)
-    SealingKey.create(tmp_path / "other.key")
-    shop.key = tmp_path / "other.key"
-    other = shop.keeper()
-    with pytest.raises(LedgerError, match="cannot be read with this key"):
-        other.ask(shop.caller(), gate, LOW)
-    assert other.gate(gate)["asked"] == 0

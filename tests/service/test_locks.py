@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -78,25 +77,3 @@ def test_a_database_that_is_gone_is_an_error_in_our_words(tmp_path: Path) -> Non
     with pytest.raises(LedgerError, match="cannot be reached") as refused, turns_of(database, patience=1).at(1):
         pass
     assert refused.value.__context__ is None
-
-
-def test_a_turn_is_given_back_after_an_error(ledger: Path) -> None:
-    turns = FileTurns(ledger, patience=0.5)
-    with pytest.raises(RuntimeError), turns.at(1):
-        raise RuntimeError
-    with turns.at(1):
-        pass
-
-
-def test_patience_has_an_end(ledger: Path) -> None:
-    turns = FileTurns(ledger, patience=0.1)
-    with ThreadPoolExecutor(1) as pool, turns.at(1):
-
-        def wait() -> None:
-            with turns.at(1):
-                raise AssertionError("nobody gave it back")
-
-        with pytest.raises(GateBusy, match="nothing was spent"):
-            pool.submit(wait).result()
-    with turns.at(1):
-        pass

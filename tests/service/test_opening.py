@@ -20,8 +20,8 @@ from sparsegate.service.data.copying import FillTerms
 from sparsegate.service.data.dataset import ServedTable, TableSource
 from sparsegate.service.gates import KeyedRequest
 from sparsegate.service.keeper import Keeper
+from sparsegate.service.keys import SealingKey
 from sparsegate.service.opening import KeeperTerms
-from sparsegate.service.sealed_noise import SealingKey
 
 
 @contextmanager

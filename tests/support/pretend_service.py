@@ -19,8 +19,8 @@ from sparsegate.ledger.schema import ENTRIES, GATES
 from sparsegate.service.deadline import DelayPlan
 from sparsegate.service.gates import KeyedRequest
 from sparsegate.service.keeper import Keeper
+from sparsegate.service.keys import SealingKey
 from sparsegate.service.schema import SERVED_GATES
-from sparsegate.service.sealed_noise import SealingKey
 
 HIGH, LOW = "page = 'high'", "page = 'low'"
 """Conditions whose counts are so far from any threshold here that noise decides nothing."""

@@ -18,8 +18,8 @@ from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.data.dataset import ServedTable
 from sparsegate.service.deadline import DelayPlan
 from sparsegate.service.keeper import Keeper
+from sparsegate.service.keys import SealingKey
 from sparsegate.service.opening import KeeperTerms
-from sparsegate.service.sealed_noise import SealingKey
 from sparsegate.service.tokens import Role, Tokens
 from sparsegate.service.web.admission import Limits
 from sparsegate.service.web.connections import ConnectionLimits

@@ -285,11 +285,6 @@ def test_a_training_score_that_is_none_is_refused(train: Any) -> None:
     assert made.spent == 0
 
 
-def test_a_seed_needs_not_private() -> None:
-    with pytest.raises(ParameterError, match="not_private"):
-        Holdout(size=10, threshold=0.1, cutoff=1, epsilon=1, source=sg.Seeded(1))
-
-
 def test_who_asks_must_be_a_name() -> None:
     made = holdout()
     with pytest.raises(ParameterError, match="^by must be one printable line"):

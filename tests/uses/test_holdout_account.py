@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.support.processes import in_forked_child
 
 import sparsegate as sg
 from sparsegate.errors import BudgetExceeded, GateClosed, LedgerError, ParameterError
@@ -89,24 +88,6 @@ def test_a_crash_costs_one_answer_more_than_was_seen_and_never_less(ledger: sg.L
     terms = dead.terms
     assert spent(ledger) == terms.cost(3) + terms.cost(second.remaining) <= terms.epsilon
     assert [part["paid"] for part in ledger.release(2).gave] == pytest.approx([0.8, 0.8], abs=0.01)
-
-
-def test_a_process_that_is_gone_leaves_what_it_was_paid_on_disk(tmp_path: Path) -> None:
-    place = tmp_path / "labels.ledger"
-    sg.Ledger.create(place, dataset="labels", budget=EPSILON).close()
-
-    def work() -> Fraction:  # the child ends without a close, as when it is killed
-        made = holdout(sg.Ledger(place))
-        free(made)
-        paid(made, 4)
-        return made.spent
-
-    said = in_forked_child(work)
-    with sg.Ledger(place) as ledger, holdout(ledger) as again:
-        assert again.remaining == again.terms.affordable(again.epsilon - again.terms.cost(5)) > 0
-    assert said == again.terms.cost(4)
-    with sg.Ledger(place) as ledger:
-        assert said < spent(ledger) == again.terms.cost(5)
 
 
 def test_crash_after_crash_the_sum_stays_within_epsilon_and_every_loss_is_covered(ledger: sg.Ledger) -> None:

@@ -87,21 +87,6 @@ def test_what_was_drawn_counts_whenever_a_signal_comes() -> None:
     assert interrupt_by_signal(Watched, Watched.score_on, Watched.check, times=80, within=6e-4) > 10
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # as above
-@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.soak)])
-@pytest.mark.parametrize("error", ERRORS)
-def test_a_scorer_that_is_interrupted_asks_nothing_after_it(error: type[BaseException], every: int) -> None:
-    def per_record(estimator: float, records: Any, labels: Any) -> Any:
-        return np.full(len(records), estimator if labels is None else 1.0)
-
-    class Scored(Watched):
-        def score(self) -> None:
-            scorer = sg.uses.HoldoutScorer(self.holdout, RIGHT, RIGHT, per_record=per_record)
-            self.told.append(scorer.score(0.0, np.zeros(10)))
-
-    assert interrupt_everywhere(Scored, Scored.score, Scored.check, error=error, every=every) > 50
-
-
 @pytest.mark.parametrize("every", [29, pytest.param(1, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("error", ERRORS)
 def test_under_one_name_no_more_is_paid_for_wherever_it_is_interrupted(

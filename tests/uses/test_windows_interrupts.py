@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 import pytest
-from tests.support.interrupts import interrupt_by_signal, interrupt_everywhere
+from tests.support.interrupts import interrupt_everywhere
 
 import sparsegate as sg
 from sparsegate.uses.windows import PeopleInWindows
@@ -87,23 +87,3 @@ def test_a_window_is_open_or_closed_wherever_its_end_is_interrupted(window: int,
         opcodes=True,
     )
     assert places > 30
-
-
-def test_a_row_is_counted_or_not_whenever_a_signal_comes() -> None:
-    rows = [(f"person {number % 5}", number * 7 % LAST) for number in range(400)]
-
-    def check(counted: PeopleInWindows) -> None:
-        kept = [set(counted._first[person]) for person in counted._first]
-        assert all(len(each) <= 2 for each in kept)
-        true = [sum(window in each for each in kept) for window in range(LAST)]
-        assert counts(counted) == true
-        assert sum(true) <= 2 * len(kept)
-
-    came = interrupt_by_signal(
-        lambda: PeopleInWindows(WINDOWS, per_user=2),
-        lambda counted: added(counted, rows),
-        check,
-        times=100,
-        within=0.002,
-    )
-    assert came > 20

@@ -93,11 +93,11 @@ class _Columns:
         """A value for each record: whether the prediction is the label, or the number itself."""
         import numpy as np
 
-        from sparsegate.uses.holdout_scoring import HiddenLabels
+        from sparsegate.uses.holdout_scoring import agreement
 
         if label is not None:
             both = self._fetched("{}", label, column)
-            return HiddenLabels(cell for cell, _ in both).agreement(cell for _, cell in both)
+            return agreement((cell for cell, _ in both), (cell for _, cell in both))
         numbers = self._fetched("TRY_CAST({} AS DOUBLE)", column)  # what is no number is read as NaN is
         return np.array([cell for (cell,) in numbers], dtype=np.float64)
 

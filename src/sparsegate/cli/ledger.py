@@ -37,8 +37,7 @@ from sparsegate.errors import ParameterError
 from sparsegate.ledger.account import Amount, Entry, EntryKind, Release, Statement, exact_text
 
 if TYPE_CHECKING:
-    from sparsegate.service.gate_store import GateStore
-    from sparsegate.service.keeper import Activity
+    from sparsegate.service.gate_store import Activity, GateStore
 
 ledger = typer.Typer(add_completion=False, no_args_is_help=True, help="What was spent on a dataset, and what is left.")
 
@@ -94,7 +93,7 @@ def create(
 ) -> None:
     """Make a ledger before it is used: for a service that is started by something else than a hand."""
     if key is not None and not Path(key).exists():
-        from sparsegate.service.sealed_noise import SealingKey
+        from sparsegate.service.keys import SealingKey
 
         SealingKey.create(key)
     with (
@@ -157,7 +156,7 @@ def _looked(store: GateStore) -> GateStore:
 
 
 def _asks(store: GateStore, **which: str | None) -> Iterator[Activity]:
-    from sparsegate.service.keeper import activity
+    from sparsegate.service.gate_store import activity
 
     after = None
     while page := activity(store, after=after, **which):  # type: ignore[arg-type]
@@ -268,7 +267,7 @@ def rotate_key(
     """Put a new key in the place of the one that a service seals its gates with. Gates stay open."""
     if key is None and "://" in file:
         raise ParameterError("key", "must be given for a ledger in PostgreSQL", next_step="give --key FILE")
-    from sparsegate.service.key_rotation import rotate_key
+    from sparsegate.service.keys import rotate_key
 
     place = Path(f"{file}.key" if key is None else key)
     with sg.Ledger(file) as opened:

@@ -496,7 +496,7 @@ _MARKS: Final = {Noise.LAPLACE: b"L", Noise.EXPONENTIAL: b"E"}
 def threshold_noise(gate: Gate) -> bytes:
     """Rho, in lattice steps, and the mark of its law; refused of a gate that was cut short.
 
-    It is the secret of the gate. Whoever calls this encrypts it at once (``service.sealed_noise``); two gates that
+    It is the secret of the gate. Whoever calls this encrypts it at once (``service.keys``); two gates that
     live at the same time with one rho must share their count of positives (``service.gates``).
     """
     with gate._lock:

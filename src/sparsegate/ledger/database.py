@@ -3,37 +3,8 @@
 Both are used in the same way. A writing transaction takes the one write lock before it reads (SQLite: BEGIN IMMEDIATE;
 PostgreSQL: the row of the table ``ledger``, FOR UPDATE), so that two processes cannot both spend the last of a budget,
 and is on disk when it ends (WAL with synchronous=FULL; synchronous_commit=on). What an ask reads and writes goes past
-SQLAlchemy (``looking``, ``together``), and what is written at the same time is committed together (``group_commit``).
+SQLAlchemy (``looking``, ``together``), and what is written at the same time is committed together (``GroupCommit``).
 Whatever the database reports becomes a ``LedgerError`` in constant words: its own may hold what was to be written.
-
-Writers that come at the same time are committed together, and wait for one write to disk instead of many.
-
-A piece is what a caller would else do in a transaction of its own. Whoever may write runs all pieces that wait, one
-after the other in one transaction, and commits them; the others wait for that.
-
-**Theorem.** For each caller it is as if its piece had been a transaction of its own:
-
-1. ``run`` returns only after the commit that holds what the piece wrote is on disk;
-2. a piece that raises leaves nothing behind, its caller gets what it raised, and the others stand;
-3. where the commit fails, or the process dies before it, nothing of any piece is left, and no caller gets a result;
-   where whoever writes is interrupted (Ctrl-C), all of it is left or nothing, nobody gets a result, and is told so;
-4. what the pieces read and write is what they would have, one transaction after the other.
-
-*Proof.* 1. Results are handed out after ``commit`` has returned, and nowhere else. 2. Each piece has a savepoint, to
-which the transaction goes back; where it cannot, it is undone as a whole, and 3. applies. (A piece that is alone needs
-none: its transaction is undone.) 3. A transaction is written whole or not at all; who waits is told of the failure.
-What is not said to be committed counts as interrupted.
-4. They run one after the other under the one write lock, so each sees what those before it wrote, as if it had been
-committed, and nothing of those that were undone. Constraints are checked at each statement, and so against all of
-these. []
-
-So an intent that ``run`` has returned from is on disk before data or noise is touched, an outcome before it leaves, and
-the unique constraints decide between two senders of one key as they do between transactions. Who is grouped with whom
-follows from when asks come and from how long they take, and the rows are the same whatever their outcomes are.
-
-A ledger in a PostgreSQL database, which several server processes share.
-
-A ledger in one SQLite file: WAL mode, synchronous=FULL.
 """
 
 from __future__ import annotations
@@ -96,7 +67,30 @@ class _Piece:
 
 
 class GroupCommit:
-    """The writers of one process: one at a time, or many together.
+    """The writers of one process: one at a time, or many together, who wait for one write to disk instead of many.
+
+    A piece is what a caller would else do in a transaction of its own. Whoever may write runs all pieces that wait, one
+    after the other in one transaction, and commits them; the others wait for that.
+
+    **Theorem.** For each caller it is as if its piece had been a transaction of its own:
+
+    1. ``run`` returns only after the commit that holds what the piece wrote is on disk;
+    2. a piece that raises leaves nothing behind, its caller gets what it raised, and the others stand;
+    3. where the commit fails, or the process dies before it, nothing of any piece is left, and no caller gets a result;
+       where whoever writes is interrupted (Ctrl-C), all of it is left or nothing, nobody gets a result, and is told so;
+    4. what the pieces read and write is what they would have, one transaction after the other.
+
+    *Proof.* 1. Results are handed out after ``commit`` has returned, and nowhere else. 2. Each piece has a savepoint,
+    to which the transaction goes back; where it cannot, it is undone as a whole, and 3. applies. (A piece that is alone
+    needs none: its transaction is undone.) 3. A transaction is written whole or not at all; who waits is told of the
+    failure. What is not said to be committed counts as interrupted. 4. They run one after the other under the one write
+    lock, so each sees what those before it wrote, as if it had been committed, and nothing of those that were undone.
+    Constraints are checked at each statement, and so against all of these. []
+
+    So an intent that ``run`` has returned from is on disk before data or noise is touched, an outcome before it leaves,
+    and the unique constraints decide between two senders of one key as they do between transactions. Who is grouped
+    with whom follows from when asks come and from how long they take, and the rows are the same whatever their outcomes
+    are.
 
     ``transaction`` begins one, and ``translated`` makes of an error what a caller gets. Whoever waits for the others
     longer than ``patience`` seconds gets ``busy``, and ``interrupted`` who waited for one that was.

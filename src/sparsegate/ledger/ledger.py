@@ -2,15 +2,6 @@
 
 Every method is one transaction. A ledger that is missing, locked, read-only, damaged or full is a ``LedgerError``, and
 then nothing was spent.
-
-Charges that are committed ahead of their releases: several at once, all or none.
-
-A release must not leave before its charge is committed, and a block that may still fail has committed nothing. So the
-block only collects charges; it commits them together when it ends, and each of them then serves one release. That a
-charge is used is written before anything is drawn, and the store refuses it a second time: a copy in a forked process,
-or one fetched again by its number after a crash, cannot draw twice for one charge.
-
-The rows of a ledger: written in one way, and read strictly, because what does not fit means a damaged ledger.
 """
 
 from __future__ import annotations
@@ -93,7 +84,13 @@ class Reserved:
 
 
 class Together:
-    """The charges that a block of ``Ledger.together`` has collected, in ``reserved``."""
+    """The charges that a block of ``Ledger.together`` has collected, in ``reserved``.
+
+    A release must not leave before its charge is committed, and a block that may still fail has committed nothing. So
+    the block only collects charges, and commits them together when it ends; each then serves one release. That a charge
+    is used is written before anything is drawn, and the store refuses it a second time: a copy in a forked process, or
+    one fetched again by its number after a crash, cannot draw twice for one charge.
+    """
 
     def __init__(self) -> None:
         self.reserved: list[Reserved] = []

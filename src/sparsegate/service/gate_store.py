@@ -34,15 +34,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice
 from typing import Any, Final
 
-from sqlalchemy import Connection, Select, and_, bindparam, delete, insert, or_, select, update
+from sqlalchemy import Connection, Select, and_, bindparam, delete, insert, or_, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 
-from sparsegate.errors import KeyReused, LedgerError, RequestLost, SparsegateError, UnknownGate
+from sparsegate.errors import KeyReused, LedgerError, ParameterError, RequestLost, SparsegateError, UnknownGate
 from sparsegate.ledger.account import Amount, exact_value
 from sparsegate.ledger.database import DriverConnection, DriverStatement, now
 from sparsegate.ledger.ledger import Ledger, add_part
@@ -480,6 +480,87 @@ def page_of_answers(
     with store.ledger.database.reading() as connection:
         found = [asked(row) for row in connection.execute(_FIRST if before is None else _LAST, values)]
     return found if before is None else found[::-1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Activity:
+    """One ask, for owners. ``above`` is None where the outcome is lost; ``by`` where the ledger knows no such token."""
+
+    gate: str
+    gate_name: str
+    number: int
+    by: str | None
+    at: str
+    condition: str
+    above: bool | None
+    estimate: int | None
+    cursor: str
+    """Its place: what came before it is ``after`` this."""
+
+
+_PLACE: Final = tuple_(ASKS.c.intended_at, ASKS.c.gate, ASKS.c.number)
+_NEWEST_FIRST: Final = (
+    select(ASKS, SERVED_GATES.c.id, SERVED_GATES.c.name, GATES.c.asked, TOKENS.c.name.label("asker"))
+    .join(GATES, GATES.c.entry == ASKS.c.gate)
+    .join(SERVED_GATES, SERVED_GATES.c.gate == ASKS.c.gate)
+    .outerjoin(TOKENS, TOKENS.c.number == ASKS.c.token)
+    # The time is to the second: within one second the order is that of the gates.
+    .order_by(ASKS.c.intended_at.desc(), ASKS.c.gate.desc(), ASKS.c.number.desc())
+)
+
+
+def activity(
+    store: GateStore, *, after: str | None = None, limit: int = PAGE, gate: str | None = None, by: str | None = None
+) -> list[Activity]:
+    """Who asked what and has an answer that left, over all gates, newest first: older than the cursor ``after``.
+
+    Fewer than ``limit`` are the last ones.
+    """
+    wanted = _NEWEST_FIRST
+    if gate is not None:
+        wanted = wanted.where(SERVED_GATES.c.id == gate)
+    if by is not None:
+        wanted = wanted.where(TOKENS.c.name == by)
+    found: list[Activity] = []
+    more = limit
+    with store.ledger.database.reading() as connection:
+        while more:
+            older = wanted if after is None else wanted.where(_place_of(after) > _PLACE)
+            rows = connection.execute(older.limit(more)).all()
+            found += [_shown(row) for row in rows if not _on_its_way(store, row)]
+            more = limit - len(found) if len(rows) == more else 0
+            after = _cursor(rows[-1]) if rows else None
+    return found
+
+
+def _on_its_way(store: GateStore, row: Any) -> bool:
+    return bool(row.number == row.asked) and store.departures.left(row.gate, row.number, row.lasts) > 0
+
+
+def _shown(row: Any) -> Activity:
+    ask = asked(row)
+    return Activity(
+        gate=row.id,
+        gate_name=row.name,
+        number=ask.number,
+        by=ask.by,
+        at=ask.at,
+        condition=ask.condition,
+        above=ask.above,
+        estimate=ask.estimate,
+        cursor=_cursor(row),
+    )
+
+
+def _cursor(row: Any) -> str:
+    return f"{row.intended_at}_{row.gate}_{row.number}"
+
+
+def _place_of(cursor: str) -> tuple[str, int, int]:
+    at, *numbers = cursor.split("_")
+    if len(numbers) == 2 and all(number.isascii() and number.isdigit() and len(number) < 10 for number in numbers):
+        return at, int(numbers[0]), int(numbers[1])
+    raise ParameterError("after", "must be the cursor of a line that was given before", cursor, "leave it out")
 
 
 SLICE: Final = 1000

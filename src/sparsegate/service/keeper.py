@@ -14,15 +14,11 @@ a count follows from public numbers (``data.constant_work``), and D is a multipl
 engine could fail on one database and not on its neighbour lies outside the theorem.
 
 **Theorem.** A gate is charged in full in the transaction that stores it, a release before it draws, and charges add up
-to at most the budget (``ledger``); what a closed gate gives back is what its answers did not cost (``gates``,
+to at most the budget (``ledger``); what a closed gate gives back is what its answers did not cost (``ledger.gate``,
 ``ledger.account``), and goes back in the transaction that closes it; where its last answer did, in that of whoever
 opens, closes or looks next. So by sequential composition, which holds for gates that run side by side too
 (concurrent composition), all that the keeper ever says is (epsilon, delta)-DP for the budget; each gate by ``gates``
 and ``gates.sparse_vector``.
-
-A private top-c that is served: charged under the request's key, drawn, stored, and only then answered.
-
-Who asked what, and what came of it, over all gates: for owners, and only answers that have left.
 """
 
 from __future__ import annotations
@@ -38,8 +34,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-from sqlalchemy import Row, select, tuple_
-
 from sparsegate.budget import Number
 from sparsegate.conditions import Condition, read_condition
 from sparsegate.errors import ConditionError, GateClosed, OutcomeLost, ParameterError, TableError
@@ -48,12 +42,11 @@ from sparsegate.gates.sparse_vector import SparseVector
 from sparsegate.ledger.account import Statement, exact_amount, exact_text
 from sparsegate.ledger.database import now
 from sparsegate.ledger.ledger import Ledger
-from sparsegate.ledger.schema import GATES as GATE_ROWS
 from sparsegate.noise.own_settings import own_settings
 from sparsegate.service.data.dataset import ServedTable
 from sparsegate.service.deadline import Asking, DelayPlan, Pressure, lost, wait_until
 from sparsegate.service.fair_lines import FairPlaces
-from sparsegate.service.gate_store import GateStore, page_of_answers, page_of_gates
+from sparsegate.service.gate_store import PAGE, Activity, GateStore, activity, page_of_answers, page_of_gates
 from sparsegate.service.gates import (
     MOST_ASKS,
     Answered,
@@ -71,10 +64,9 @@ from sparsegate.service.gates import (
     parameters,
     unused,
 )
+from sparsegate.service.keys import SealingKey
 from sparsegate.service.locks import turns_of
 from sparsegate.service.quotas import Standing
-from sparsegate.service.schema import ASKS, SERVED_GATES, TOKENS
-from sparsegate.service.sealed_noise import SealingKey
 
 TOP: Final = "/v1/top"
 
@@ -85,21 +77,6 @@ class _Given(Exception):
     def __init__(self, response: str) -> None:
         super().__init__()
         self.response = response
-
-
-def release_top(store: GateStore, dataset: ServedTable, request: KeyedRequest, question: Mapping[str, Any]) -> str:
-    """Charge, draw, store; or, where the same request was charged in the meantime, what that one gave."""
-    from sparsegate.tables.question import Question
-    from sparsegate.tables.top import release
-
-    paid = _OneRequest(store, request)
-    try:
-        found = release(dataset.relation(), Question(**dataset.unit_options, **question), ledger=paid)
-    except _Given as given:
-        return given.response
-    gave = found.to_dict()
-    store.finish(request, TOP, response := json.dumps(gave), {"release": "top_items", **gave})
-    return response
 
 
 @dataclass(frozen=True)
@@ -115,91 +92,6 @@ class _OneRequest:
 
     def keep(self, entry: object, gave: object) -> None:
         """What is answered is stored with the request, by ``finish``."""
-
-
-PAGE: Final = 1000
-
-
-@dataclass(frozen=True, kw_only=True)
-class Activity:
-    """One ask. ``above`` is None where the outcome is lost; ``by`` where the ledger knows no such token."""
-
-    gate: str
-    gate_name: str
-    number: int
-    by: str | None
-    at: str
-    condition: str
-    above: bool | None
-    estimate: int | None
-    cursor: str
-    """Its place: what came before it is ``after`` this."""
-
-
-_NEWEST_FIRST: Final = (
-    select(ASKS, SERVED_GATES.c.id, SERVED_GATES.c.name, GATE_ROWS.c.asked, TOKENS.c.name.label("by"))
-    .join(GATE_ROWS, GATE_ROWS.c.entry == ASKS.c.gate)
-    .join(SERVED_GATES, SERVED_GATES.c.gate == ASKS.c.gate)
-    .outerjoin(TOKENS, TOKENS.c.number == ASKS.c.token)
-    # The time is to the second: within one second the order is that of the gates.
-    .order_by(ASKS.c.intended_at.desc(), ASKS.c.gate.desc(), ASKS.c.number.desc())
-)
-
-
-def activity(
-    store: GateStore, *, after: str | None = None, limit: int = PAGE, gate: str | None = None, by: str | None = None
-) -> list[Activity]:
-    """Asks that have left, newest first: those older than the cursor ``after``, of one gate, by one token.
-
-    Fewer than ``limit`` are the last ones.
-    """
-    wanted = _NEWEST_FIRST
-    if gate is not None:
-        wanted = wanted.where(SERVED_GATES.c.id == gate)
-    if by is not None:
-        wanted = wanted.where(TOKENS.c.name == by)
-    found: list[Activity] = []
-    more = limit
-    with store.ledger.database.reading() as connection:
-        while more:
-            older = wanted if after is None else wanted.where(_place(after) > _PLACE)
-            rows = connection.execute(older.limit(more)).all()
-            found += [_shown(row) for row in rows if not _on_its_way(store, row)]
-            more = limit - len(found) if len(rows) == more else 0
-            after = _cursor(rows[-1]) if rows else None
-    return found
-
-
-def _on_its_way(store: GateStore, row: Row[Any]) -> bool:
-    return bool(row.number == row.asked) and store.departures.left(row.gate, row.number, row.lasts) > 0
-
-
-def _shown(row: Row[Any]) -> Activity:
-    return Activity(
-        gate=row.id,
-        gate_name=row.name,
-        number=row.number,
-        by=row.by,
-        at=row.intended_at,
-        condition=row.condition,
-        above=None if row.above is None else bool(row.above),
-        estimate=None if row.estimate is None else int(row.estimate),
-        cursor=_cursor(row),
-    )
-
-
-_PLACE: Final = tuple_(ASKS.c.intended_at, ASKS.c.gate, ASKS.c.number)
-
-
-def _cursor(row: Row[Any]) -> str:
-    return f"{row.intended_at}_{row.gate}_{row.number}"
-
-
-def _place(cursor: str) -> tuple[str, int, int]:
-    at, *numbers = cursor.split("_")
-    if len(numbers) == 2 and all(number.isascii() and number.isdigit() and len(number) < 10 for number in numbers):
-        return at, int(numbers[0]), int(numbers[1])
-    raise ParameterError("after", "must be the cursor of a line that was given before", cursor, "leave it out")
 
 
 GATES: Final = "/v1/gates"
@@ -266,12 +158,11 @@ class Keeper:
         public = {"threshold": threshold, "cutoff": cutoff, "epsilon": amount.epsilon, "queries": queries}
         spec = GateSpec(**public, most_asks=self._most_asks, noise=noise, closes=closes)  # type: ignore[arg-type]
         check_work(spec)
-        # What is as it always was is left out: a request from before these were known must stay the same.
-        said, usual = {"noise": noise, "closes": closes} | label, {"noise": "auto", "closes": "above"}
-        chosen = {option: value for option, value in said.items() if value != usual.get(option, "")}
         # What cannot be made must not be charged; and a gate keeps its law, whatever a later version would choose.
         spec = replace(spec, noise=law(spec).row.noise.name.lower())
-        request = request.bound_to(public | {"epsilon": exact_text(spec.epsilon)} | chosen)
+        named = GateLabel(**label, token=request.token, opened_by=request.by)
+        said = {"noise": noise, "closes": closes, "name": named.name, "description": named.description}
+        request = request.bound_to(public | {"epsilon": exact_text(amount.epsilon)} | said)
         # First of all: whatever has changed since, an answer that was given is given again.
         stored = self._store.recall(request, GATES)
         if stored is None:
@@ -287,7 +178,7 @@ class Keeper:
                 sealed=sealed,
                 tally=Tally(spec=spec),
                 refund=self._refund,
-                label=GateLabel(**label, token=request.token, opened_by=request.by),
+                label=named,
             )
             what = f"gate: threshold {threshold}, cutoff {cutoff}, unit {self.dataset.unit}"
             # The charge, the gate and the response are one transaction. If the charge is refused, or another sender
@@ -449,11 +340,24 @@ class Keeper:
             stored = self._store.recall(request, TOP)
             if stored is None:
                 self._check_data()
-                stored = release_top(self._store, self.dataset, request, question)
+                stored = self._release_top(request, question)
             return dict(json.loads(stored))
         finally:
             if self.pace.delay > 0:
                 wait_until(arrival + self.pace.delay * (1 + (time.monotonic() - arrival) // self.pace.delay))
+
+    def _release_top(self, request: KeyedRequest, question: Mapping[str, Any]) -> str:
+        """Charge, draw, store; or, where the same request was charged in the meantime, what that one gave."""
+        from sparsegate.tables.question import Question
+        from sparsegate.tables.top import release
+
+        paid, asked = _OneRequest(self._store, request), Question(**self.dataset.unit_options, **question)
+        try:
+            gave = release(self.dataset.relation(), asked, ledger=paid).to_dict()
+        except _Given as given:
+            return given.response
+        self._store.finish(request, TOP, response := json.dumps(gave), {"release": "top_items", **gave})
+        return response
 
     def close(self) -> None:
         """Forget the live gates, and give back the turns. Gates stay open in the ledger, which is the caller's."""

@@ -1,4 +1,4 @@
-"""Turns: at each gate one ask at a time, across threads and processes.
+"""Turns: at each gate one ask at a time, across threads and processes. A lock, and no line: that is at the door.
 
 A turn is held from before the intent until the answer leaves. So how long an ask waits tells when the one before it
 left, which is public, and not how long that one took to compute. A process that dies gives its turns back at once:
@@ -10,11 +10,8 @@ from __future__ import annotations
 
 import fcntl
 import os
-import struct
-import threading
 import time
 from abc import ABC, abstractmethod
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
@@ -28,7 +25,6 @@ from sparsegate.errors import GateBusy, LedgerError
 from sparsegate.ledger.database import Database, PostgresDatabase, SqliteFile
 
 _POLL: Final = 0.005
-_FLOCK: Final = "hhqqi"
 _CLASS: Final = 0x7367  # our own corner of PostgreSQL's advisory locks
 
 
@@ -37,26 +33,10 @@ class SharedTurns(ABC):
 
     def __init__(self, *, patience: float) -> None:
         self._patience = patience
-        self._locks: defaultdict[int, threading.Lock] = defaultdict(threading.Lock)
-        self._guard = threading.Lock()
-
-    @contextmanager
-    def at(self, gate: int) -> Iterator[None]:
-        """Wait for the gate's turn, and hold it."""
-        deadline = time.monotonic() + self._patience
-        with self._guard:
-            lock = self._locks[gate]
-        if not lock.acquire(timeout=self._patience):
-            raise GateBusy
-        try:
-            with self._among_processes(gate, deadline):
-                yield
-        finally:
-            lock.release()
 
     @abstractmethod
-    def _among_processes(self, gate: int, deadline: float) -> AbstractContextManager[None]:
-        """Hold the turn against other processes, or raise ``GateBusy`` at the deadline."""
+    def at(self, gate: int) -> AbstractContextManager[None]:
+        """Wait for the gate's turn, and hold it."""
 
     @abstractmethod
     def held(self, gates: Iterable[int]) -> set[int]:
@@ -64,57 +44,64 @@ class SharedTurns(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Give back what is held."""
+        """Let go of what turns need."""
+
+    def _deadline(self) -> float:
+        return time.monotonic() + self._patience
 
 
 class FileTurns(SharedTurns):
-    """Locks on bytes of a file beside a SQLite ledger: byte n is the turn of gate n.
+    """Locks on files beside a SQLite ledger, one for each gate.
 
-    Where the system has them, the locks belong to the open file and not to the process, so that two keepers in one
-    process exclude one another as well.
+    Such a lock belongs to the open file and not to the process: it excludes threads and keepers of one process, too.
     """
 
     def __init__(self, ledger: Path, *, patience: float) -> None:
         super().__init__(patience=patience)
+        self._ledger, self._folder = ledger, Path(f"{ledger}.turns")
+        os.close(self._opened("start"))  # says now what would be wrong at the first question
+
+    def _opened(self, turn: str) -> int:
         try:
-            # Kept open: closing it gives up all locks.
-            self._file = os.open(f"{ledger}.turns", os.O_RDWR | os.O_CREAT, 0o600)
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            return os.open(self._folder / turn, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError:
-            raise LedgerError(f"the ledger {ledger} needs a writable folder; check its permissions") from None
+            raise LedgerError(f"the ledger {self._ledger} needs a writable folder; check its permissions") from None
 
     @contextmanager
-    def _among_processes(self, gate: int, deadline: float) -> Iterator[None]:
-        while not self._lock(fcntl.F_WRLCK, gate):
-            _again(deadline)
+    def at(self, gate: int) -> Iterator[None]:
+        deadline = self._deadline()
+        turn = self._opened(str(gate))
         try:
+            while not _locked(turn, fcntl.LOCK_EX):
+                _again(deadline)
             yield
         finally:
-            self._lock(fcntl.F_UNLCK, gate)
-
-    def _lock(self, kind: int, byte: int) -> bool:
-        command = getattr(fcntl, "F_OFD_SETLK", fcntl.F_SETLK)
-        try:
-            fcntl.fcntl(self._file, command, struct.pack(_FLOCK, kind, os.SEEK_SET, byte, 1, 0))
-        except OSError:
-            return False
-        return True
+            os.close(turn)  # which gives the lock back
 
     def held(self, gates: Iterable[int]) -> set[int]:
-        command = getattr(fcntl, "F_OFD_GETLK", fcntl.F_GETLK)
+        return {gate for gate in gates if not self._free(gate)}
 
-        def free(byte: int) -> bool:
-            # What is locked through this very file does not stand in its way.
-            if (here := self._locks.get(byte)) is not None and here.locked():
-                return False
-            wanted = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, byte, 1, 0)
-            return bool(struct.unpack(_FLOCK, fcntl.fcntl(self._file, command, wanted))[0] == fcntl.F_UNLCK)
-
-        return {gate for gate in gates if not free(gate)}
+    def _free(self, gate: int) -> bool:
+        try:
+            turn = os.open(self._folder / str(gate), os.O_RDWR)
+        except FileNotFoundError:
+            return True
+        try:
+            return _locked(turn, fcntl.LOCK_SH)  # two who look do not see one another
+        finally:
+            os.close(turn)
 
     def close(self) -> None:
-        if self._file >= 0:
-            os.close(self._file)
-        self._file = -1
+        """Each turn has a file of its own, which is closed with it."""
+
+
+def _locked(turn: int, kind: int) -> bool:
+    try:
+        fcntl.flock(turn, kind | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 class PostgresTurns(SharedTurns):
@@ -133,9 +120,9 @@ class PostgresTurns(SharedTurns):
         )
 
     @contextmanager
-    def _among_processes(self, gate: int, deadline: float) -> Iterator[None]:
+    def at(self, gate: int) -> Iterator[None]:
         place = {"class": _CLASS, "gate": gate}
-        connection = self._held(place, deadline)
+        connection = self._held(place, self._deadline())
         try:
             yield
         finally:

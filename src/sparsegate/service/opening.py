@@ -20,7 +20,7 @@ from sparsegate.service.deadline import DelayPlan
 from sparsegate.service.gate_store import GateStore
 from sparsegate.service.gates import MOST_ASKS
 from sparsegate.service.keeper import CHANGED, Keeper
-from sparsegate.service.sealed_noise import SealingKey
+from sparsegate.service.keys import SealingKey
 from sparsegate.service.shown_sizes import public_sizes, shown_sizes
 from sparsegate.tables.columns import identifier
 

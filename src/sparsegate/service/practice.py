@@ -18,7 +18,7 @@ from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.data.dataset import ServedTable
 from sparsegate.service.deadline import DelayPlan
 from sparsegate.service.keeper import Keeper
-from sparsegate.service.sealed_noise import SealingKey
+from sparsegate.service.keys import SealingKey
 from sparsegate.tables.columns import identifier, unlike
 
 ROWS: Final = 4000

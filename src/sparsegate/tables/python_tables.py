@@ -294,7 +294,8 @@ def _arrow_column(column: Any) -> tuple[Held | None, ColumnType | None]:
     if kinds.is_float16(column.type):
         return column.cast(pa.float32()), None
     try:
-        duckdb.from_arrow(pa.table({"column": pa.chunked_array([], column.type)}))
+        with duckdb.connect() as own:  # that of the module is shared by all threads
+            own.from_arrow(pa.table({"column": pa.chunked_array([], column.type)}))
     except duckdb.Error:
         return None, ColumnType(name=str(column.type.id), person=False)
     return column, None

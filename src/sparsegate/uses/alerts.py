@@ -377,9 +377,9 @@ class Alert(Uncopied):
     **Theorem.** For neighbours that differ in one person, with all their rows in all windows, everything that ever
     leaves this object is epsilon-DP together. *Proof.* One person moves each count by at most 1, all in one direction,
     and those of at most ``windows_per_user`` windows (``windows``). A gate, or a noisy count of every window, is then
-    eps-DP: ``alert_plan`` has both proofs, and the choice, which public numbers make. Which windows are asked, and
-    when, is the work of a public clock. Answers that are read again after a restart are functions of what was
-    released, and what goes on does so as if it had never stopped (``alert_record``). []
+    eps-DP: the head of this file has both proofs, and the choice, which public numbers make. Which windows are asked,
+    and when, is the work of a public clock. Answers that are read again after a restart are functions of what was
+    released, and what goes on does so as if it had never stopped. []
 
     So a person in every window costs a gate no more than a person in one, and a year in which nothing happens costs
     eps1 (``plan.quiet_cost``), not epsilon.
@@ -396,7 +396,7 @@ class Alert(Uncopied):
     fires : "above", where a count is T or more; "below", where it is T or less, as in an outage.
     closes : "rarer" for a gate that goes on until it has fired c times *and* been quiet c times: where you cannot say
         which of the two is the common state. Otherwise choose ``fires`` so that firing is rare: it has less noise.
-    method : "auto", "gate" or "counts": see ``alert_plan``.
+    method : "auto", "gate" or "counts": see the head of this file.
     name : of this alert on its ledger. Windows that an alert of the name has answered are not asked again.
     about : what is counted, in a public line: an alert of the name that counts something else is refused.
     ledger : an open ``sparsegate.Ledger``, charged before anything is drawn; it keeps every answer.

@@ -1,74 +1,7 @@
 """The reusable holdout: a validation set that many people, or one program, may look at many times.
 
-What a holdout that says little, and that privately, proves: nobody fits its records by chance.
-
-Let S be n records drawn independently from a population P, and let all that an analyst learned of S be the transcript
-of k questions, in which at most c answers are paid for, each one of w numbers; her coins know nothing of S. Each
-question is a function with values in [0, 1], chosen by the answers before it. q(S) is its mean over the records, q(P)
-over the population. With probability 1 - b all k functions have |q(S) - q(P)| <= t, for each of these two:
-
-**Theorem 1** (few answers). t = sqrt((ln(2k) + ln N + ln(1/b)) / 2n), where N is the sum over j <= c of C(k, j) w**j.
-*Proof.* There are at most N transcripts, and each has k questions: at most k N functions, fixed before S is drawn. Each
-is off by more than t with probability at most 2 exp(-2 n t**2) (Hoeffding); the union bound. []
-
-**Theorem 2** (private answers). Let the transcript A be epsilon-DP for replacing one record, and u = epsilon sqrt(n/2).
-
-    t = sqrt((y**2 + ln(2k)) / 2n),    y = (u + sqrt(u**2 + 4 ln(1/b))) / 2.
-
-*Proof.* Fix a transcript a. f(S) = ln Pr[A = a | S] moves by at most epsilon when one record is replaced, so by the
-bounded difference lemma E[exp(p (f - E f))] <= exp(p**2 n epsilon**2 / 8) over S ~ P**n. With Z = Pr[A = a | S] / Pr[A
-= a] and Pr[A = a] = E exp(f) >= exp(E f) (Jensen), E[Z**p]**(1/p) <= exp(p n epsilon**2 / 8). Let B be the event that
-one of the k functions of a is off by more than t. Under P**n alone Pr[B] <= exp(-l), l = 2 n t**2 - ln(2k) (Hoeffding).
-Given A = a, by Hoelder, Pr[B] = E[Z 1_B] <= exp(p n epsilon**2/8 - l (1 - 1/p)) for every p > 1, and the best p =
-sqrt(8 l / n)/epsilon makes that exp(-(l - u sqrt(l))), which is b for sqrt(l) = y; and p >= 2, as y >= u. []
-
-Both ideas are of Dwork, Feldman, Hardt, Pitassi, Reingold, Roth (NIPS 2015: description length, and max-information of
-pure privacy); statements and constants are those of the proofs above, and not of their Theorem on Thresholdout, whose
-noise is another. For large n the second is epsilon/2, the order of Bassily, Nissim, Smith, Steinke, Stemmer, Ullman
-(STOC 2016). **Where epsilon is 1 it says next to nothing, whatever n**; the first does not ask for privacy at all, and
-grows with c. What a holdout does in practice is better than both.
-
-The public terms of a holdout: its size, the range of its values, and what a question may cost. No data is here.
-
-**The statistic.** Each record has a value v, clamped to the public range [low, high] and rounded to whole steps,
-x = round(2**20 (v - low) / (high - low)); NaN and a gap are read as low. The mean of the records is low + (high - low)
-X / (2**20 n), where X is the sum of the x, exact in integers, and n the PUBLIC size. *Adding or removing one record
-moves X by at most 2**20, and so does replacing one*, because n does not follow the data: a holdout of fewer records
-than n has its missing ones at low. So no length is refused (that would tell whether somebody is in it), and one epsilon
-holds for both kinds of neighbours, without a factor of two. A sum of floats would not do: its rounding depends on all
-records.
-
-**The prices.** With one-sided noise a transcript with a BELOW and k ABOVE costs e1 + k p, exactly, however many BELOWs
-there are (``gates.bounds``): e1 opens a holdout, and p = eps2/c + eps3/c is the price of a paid answer. Both are
-whole multiples of 10**-12, as is all that goes back to a ledger, so that a holdout goes on after a restart to the last
-answer.
-
-The account of a holdout: what it may still be paid for, across restarts and crashes, by what its ledger holds.
-
-A holdout has a name in its ledger. Each process that opens it charges a gate of its own for as many paid answers as the
-terms still allow, e1 + k p, with its terms beside the charge; and each paid answer is stored with that entry *before*
-anybody sees it. BELOWs are not stored: beyond the first they cost nothing more.
-
-**Theorem.** All gates that are ever opened under one name are (e1 + c p)-DP together, whatever crashes. *Proof.* By the
-theorem of ``ledger.account`` it is enough that each gate counts with at least the loss of what it has said, and that
-the counts of one name add up to at most e1 + c p. A gate counts with its whole charge until its entry gives back. (1)
-Its own process closes it first, and gives back all but e1 + k p for k ABOVEs, or all if nothing was asked. (2) Another
-process that opens the name gives back, for an entry that has given nothing back, all but e1 + (j + 1) p, where j paid
-answers are stored. Nobody knows whether that gate is dead. If it is not, it may go on to say BELOW, which costs nothing
-more (``holdout_terms``). Its next ABOVE finds in one transaction, which the store puts before or after that of (2),
-that its entry is over: it is refused and the gate closes, and that refusal is the ABOVE more that was counted. So is an
-ABOVE that was drawn and not stored, because a disk was full, a process was killed or somebody interrupted it: a gate
-says nothing after one. (3) A new gate is charged at most e1 + c p less what the name counts for, in the transaction of
-(2). []
-
-**Corollary.** No more than c answers are paid for under one name, lost ones included: g gates with k_i ABOVEs count
-with g e1 + p (k_1 + ... + k_g) or more, which is at most e1 + c p. That is why a gate without a BELOW, which has lost
-less, gives back no more than another: validity (``generalisation``) counts answers, and not what they lose.
-
-The theorem is of a ledger that was never restored from a backup. After that the ledger's own budget still holds for
-everything, but what a name was paid between the backup and the restore is counted there alone, and not for the name.
-
-One score of a holdout, and what one can do with it.
+``Holdout`` has the theorem of its privacy, ``HoldoutTerms`` what is summed and what an answer costs, ``_Account`` what
+may still be paid for after restarts and crashes, and ``far_from_the_truth`` why nobody fits its records by chance.
 """
 
 from __future__ import annotations
@@ -117,7 +50,36 @@ _FINE = 10**9
 def far_from_the_truth(
     size: int, *, epsilon: float, questions: int, cutoff: int, values: int, confidence: float
 ) -> float:
-    """The smaller t of the two theorems, and 1 where neither says anything.
+    """How far a mean over the records may be from that over the population: the smaller t of two theorems, at most 1.
+
+    Let S be n records drawn independently from a population P, and let all that an analyst learned of S be the
+    transcript of k questions, in which at most c answers are paid for, each one of w numbers; her coins know nothing of
+    S. Each question is a function with values in [0, 1], chosen by the answers before it. q(S) is its mean over the
+    records, q(P) over the population. With probability 1 - b all k functions have |q(S) - q(P)| <= t, for each of these
+    two:
+
+    **Theorem 1** (few answers). t = sqrt((ln(2k) + ln N + ln(1/b)) / 2n), where N is the sum over j <= c of C(k, j)
+    w**j. *Proof.* There are at most N transcripts, and each has k questions: at most k N functions, fixed before S is
+    drawn. Each is off by more than t with probability at most 2 exp(-2 n t**2) (Hoeffding); the union bound. []
+
+    **Theorem 2** (private answers). Let the transcript A be epsilon-DP for replacing one record, and u = epsilon
+    sqrt(n/2).
+
+        t = sqrt((y**2 + ln(2k)) / 2n),    y = (u + sqrt(u**2 + 4 ln(1/b))) / 2.
+
+    *Proof.* Fix a transcript a. f(S) = ln Pr[A = a | S] moves by at most epsilon when one record is replaced, so by the
+    bounded difference lemma E[exp(p (f - E f))] <= exp(p**2 n epsilon**2 / 8) over S ~ P**n. With Z = Pr[A = a | S] /
+    Pr[A = a] and Pr[A = a] = E exp(f) >= exp(E f) (Jensen), E[Z**p]**(1/p) <= exp(p n epsilon**2 / 8). Let B be the
+    event that one of the k functions of a is off by more than t. Under P**n alone Pr[B] <= exp(-l), l = 2 n t**2 -
+    ln(2k) (Hoeffding). Given A = a, by Hoelder, Pr[B] = E[Z 1_B] <= exp(p n epsilon**2/8 - l (1 - 1/p)) for every p >
+    1, and the best p = sqrt(8 l / n)/epsilon makes that exp(-(l - u sqrt(l))), which is b for sqrt(l) = y; and p >= 2,
+    as y >= u. []
+
+    Both ideas are of Dwork, Feldman, Hardt, Pitassi, Reingold, Roth (NIPS 2015: description length, and max-information
+    of pure privacy); statements and constants are those of the proofs above, and not of their Theorem on Thresholdout,
+    whose noise is another. For large n the second is epsilon/2, the order of Bassily, Nissim, Smith, Steinke, Stemmer,
+    Ullman (STOC 2016). **Where epsilon is 1 it says next to nothing, whatever n**; the first does not ask for privacy
+    at all, and grows with c. What a holdout does in practice is better than both.
 
     >>> public = {"questions": 1000, "cutoff": 20, "values": 1000, "confidence": 0.95}
     >>> [round(far_from_the_truth(10_000, epsilon=epsilon, **public), 3) for epsilon in (0.02, 0.1, 1, 100)]
@@ -164,6 +126,19 @@ class HoldoutTerms:
     ``size`` is the number of records, each with a value from ``low`` to ``high``; ``threshold`` is how far apart
     training and holdout may be and still agree, and ``cutoff`` how often they may not. The price of a paid answer is
     that of its ``question``, which found them apart, and of its ``answer``, the number.
+
+    **The statistic.** Each record has a value v, clamped to the public range [low, high] and rounded to whole steps, x
+    = round(2**20 (v - low) / (high - low)); NaN and a gap are read as low. The mean of the records is low + (high -
+    low) X / (2**20 n), where X is the sum of the x, exact in integers, and n the PUBLIC size. *Adding or removing one
+    record moves X by at most 2**20, and so does replacing one*, because n does not follow the data: a holdout of fewer
+    records than n has its missing ones at low. So no length is refused (that would tell whether somebody is in it), and
+    one epsilon holds for both kinds of neighbours, without a factor of two. A sum of floats would not do: its rounding
+    depends on all records.
+
+    **The prices.** With one-sided noise a transcript with a BELOW and k ABOVE costs e1 + k p, exactly, however many
+    BELOWs there are (``gates.bounds``): e1 opens a holdout, and p = eps2/c + eps3/c is the price of a paid answer. Both
+    are whole multiples of 10**-12, as is all that goes back to a ledger, so that a holdout goes on after a restart to
+    the last answer.
     """
 
     size: int
@@ -248,7 +223,7 @@ class HoldoutTerms:
     def generalisation(self, *, questions: int, confidence: float = CONFIDENCE) -> float:
         """How far the mean of the holdout lies from that of its population at most, for this many adaptive questions.
 
-        The theorems are in ``generalisation``; where they say nothing, this is the width of the range.
+        The theorems are in ``far_from_the_truth``; where they say nothing, this is the width of the range.
         """
         return self._width * far_from_the_truth(
             self.size,
@@ -347,7 +322,32 @@ def check_name(name: object, parameter: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Account:
-    """What paid for one gate: for how many answers, and what its name had left before and who was paid under it."""
+    """What paid for one gate: for how many answers, and what its name had left before and who was paid under it.
+
+    A holdout has a name in its ledger. Each process that opens it charges a gate of its own for as many paid answers as
+    the terms still allow, e1 + k p, with its terms beside the charge; and each paid answer is stored with that entry
+    *before* anybody sees it. BELOWs are not stored: beyond the first they cost nothing more.
+
+    **Theorem.** All gates that are ever opened under one name are (e1 + c p)-DP together, whatever crashes. *Proof.* By
+    the theorem of ``ledger.account`` it is enough that each gate counts with at least the loss of what it has said, and
+    that the counts of one name add up to at most e1 + c p. A gate counts with its whole charge until its entry gives
+    back. (1) Its own process closes it first, and gives back all but e1 + k p for k ABOVEs, or all if nothing was
+    asked. (2) Another process that opens the name gives back, for an entry that has given nothing back, all but e1 + (j
+    + 1) p, where j paid answers are stored. Nobody knows whether that gate is dead. If it is not, it may go on to say
+    BELOW, which costs nothing more (``HoldoutTerms``). Its next ABOVE finds in one transaction, which the store puts
+    before or after that of (2), that its entry is over: it is refused and the gate closes, and that refusal is the
+    ABOVE more that was counted. So is an ABOVE that was drawn and not stored, because a disk was full, a process was
+    killed or somebody interrupted it: a gate says nothing after one. (3) A new gate is charged at most e1 + c p less
+    what the name counts for, in the transaction of (2). []
+
+    **Corollary.** No more than c answers are paid for under one name, lost ones included: g gates with k_i ABOVEs count
+    with g e1 + p (k_1 + ... + k_g) or more, which is at most e1 + c p. That is why a gate without a BELOW, which has
+    lost less, gives back no more than another: validity (``far_from_the_truth``) counts answers, not what they lose.
+
+    The theorem is of a ledger that was never restored from a backup. After that the ledger's own budget still holds for
+    everything, but what a name was paid between the backup and the restore is counted there alone, and not for the
+    name.
+    """
 
     gate: PaidGate
     cutoff: int
@@ -467,7 +467,7 @@ class HoldoutScore(Single):
 class Holdout(Uncopied):
     """Scores models on a holdout set, adaptively and many times, and pays only where training and holdout disagree.
 
-    With t the mean on the training set, h the mean on the holdout (``holdout_terms`` says of what), rho ~ Exp(D/e1)
+    With t the mean on the training set, h the mean on the holdout (``HoldoutTerms`` says of what), rho ~ Exp(D/e1)
     drawn once, nu ~ Exp(2c D/eps2) fresh for every question, D = (high - low)/n and a public kappa that puts the middle
     of rho - nu at zero,
 
@@ -481,12 +481,12 @@ class Holdout(Uncopied):
     Rothblum 2010, with the noise outside of the absolute value as Lyu, Su, Li 2017 repair it, one-sided as in Liu et
     al. 2024): align rho with rho + D, which costs e1; a BELOW is then no less likely, each of at most c ABOVEs is by at
     most exp(2 D eps2/(2c D)), and its number costs eps3/c. The scale is the general one, 2c: when a record comes, |t -
-    h| rises for one question and falls for another. Restarts: ``holdout_account``. []
+    h| rises for one question and falls for another. Restarts: ``_Account``. []
 
     **Theorem** (validity). If the holdout's records, as many as ``size``, were drawn independently from a population,
     and all that was learned of them came through here, then none of the functions that were asked about has its mean on
     the holdout further from its mean in the population than ``generalisation`` says. (One that is chosen after the last
-    answer is a question more.) Proof and limits: ``generalisation``; docs/how-to/holdout.md has numbers.
+    answer is a question more.) Proof and limits: ``far_from_the_truth``; docs/how-to/holdout.md has numbers.
 
     This is Thresholdout (Dwork, Feldman, Hardt, Pitassi, Reingold, Roth 2015) with two changes: the threshold noise is
     drawn once and not after each ABOVE, and the noise is one-sided, so that more answers can be paid for.
@@ -494,7 +494,7 @@ class Holdout(Uncopied):
     Parameters
     ----------
     size: n, how many records the holdout has; PUBLIC. More or fewer values than that are no error: see
-        ``holdout_terms``.
+        ``HoldoutTerms``.
     threshold: T, how far training and holdout may be apart and still agree; public. Where a paid score is expected to
         lie further off than that there is a warning, before anything is charged.
     cutoff: c, how many scores can be paid for.

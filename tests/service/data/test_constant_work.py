@@ -21,7 +21,7 @@ from sparsegate.service.data.copying import SERVED
 from sparsegate.service.data.dataset import ServedTable
 from sparsegate.service.deadline import DelayPlan
 from sparsegate.service.keeper import Keeper
-from sparsegate.service.sealed_noise import SealingKey
+from sparsegate.service.keys import SealingKey
 
 
 class Watched:

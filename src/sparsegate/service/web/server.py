@@ -16,8 +16,7 @@ from sparsegate.budget import Number
 from sparsegate.errors import LedgerError, ParameterError, SparsegateError
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.gate_store import GateStore
-from sparsegate.service.key_rotation import key_of, rename_key
-from sparsegate.service.sealed_noise import SealingKey
+from sparsegate.service.keys import SealingKey, key_of, rename_key
 from sparsegate.service.web.middleware import logging_of
 from sparsegate.tables.files import without_password
 

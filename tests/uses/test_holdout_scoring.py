@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import sparsegate as sg
 from sparsegate.errors import GateClosed, ParameterError, SparsegateError
-from sparsegate.uses.holdout_scoring import HoldoutScorer
+from sparsegate.uses.holdout_scoring import HoldoutScorer, agreement
 
 TRAIN = np.zeros((100, 1)), np.arange(100) % 4 == 0
 HELD = np.ones((1000, 1)), np.arange(1000) % 4 == 0
@@ -128,3 +129,32 @@ def test_what_fails_to_predict_spends_nothing() -> None:
     with pytest.raises(AttributeError):
         scoring(object(), *TRAIN)
     assert scoring.holdout.spent == 0
+
+
+@pytest.mark.parametrize(
+    ("label", "same", "other"),
+    [
+        ("cat", ["cat"], ["Cat", " cat", "dog", 1, None]),
+        ("1", [1, 1.0, "1.0", True, np.int64(1), np.float32(1), Decimal("1.00")], ["01", 10, -1, "1e0", False]),
+        (0, ["0", "-0", -0.0, False, "0.000"], ["", "00", None]),
+        ("True", [True, "True", "true", np.bool_(True)], [False, "False", "yes"]),
+        ("false", [False, "False", "false"], [True, "true", None]),
+        ("007", ["007"], ["7", 7]),
+        ("0.5", [0.5, "0.50", np.float64(0.5)], [".5", 5]),
+        (1e300, [1e300], ["1", 1]),
+        (None, [], [None, "", "None", math.nan]),
+        (math.nan, [], [math.nan, "nan"]),
+        ("", [], ["", None]),
+        ("\ud800", ["\ud800"], ["?"]),
+    ],
+)
+def test_texts_agree_as_they_are_and_numbers_by_their_value(label: Any, same: list[Any], other: list[Any]) -> None:
+    guesses = [*same, *other]
+    assert agreement([label] * len(guesses), guesses).tolist() == [True] * len(same) + [False] * len(other)
+
+
+def test_another_number_of_predictions_and_what_is_no_label_are_refused() -> None:
+    for wrong in (["a"], ["a", ["b"]]):
+        with pytest.raises(ParameterError) as refused:
+            agreement(["a", "b"], wrong)
+        assert refused.value.parameter == "predictions"

@@ -12,11 +12,10 @@ from sqlalchemy import select
 from tests.support.pretend_service import HIGH, LOW, Shop
 
 from sparsegate.errors import LedgerError
-from sparsegate.gates.sparse_vector import threshold_noise
+from sparsegate.gates.gate import threshold_noise
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.ledger.schema import LEDGER
-from sparsegate.service.key_rotation import key_of, rotate_key
-from sparsegate.service.sealed_noise import SealingKey
+from sparsegate.service.keys import SealingKey, key_of, rotate_key
 from sparsegate.service.web.server import open_key
 
 KILLED = """
@@ -24,8 +23,8 @@ import os, signal, sys
 from pathlib import Path
 from sqlalchemy import Engine, event
 from sparsegate.ledger.ledger import Ledger
-from sparsegate.service import key_rotation
-from sparsegate.service.sealed_noise import SealingKey
+from sparsegate.service import keys as key_rotation
+from sparsegate.service.keys import SealingKey
 
 def die(*_, **__): os.kill(os.getpid(), signal.SIGKILL)
 
@@ -78,7 +77,6 @@ def gates(shop: Shop) -> list[str]:
     return opened
 
 
-@pytest.mark.turns(2)
 @pytest.mark.parametrize("step", [*STEPS, "after the rename"])
 def test_a_rotation_that_is_killed_leaves_gates_that_answer_as_before(tmp_path: Path, step: str) -> None:
     shop = Shop(tmp_path)

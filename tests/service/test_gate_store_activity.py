@@ -8,7 +8,8 @@ import pytest
 from tests.support.pretend_service import HIGH, LOW, Pretend, Shop, broken, swallow, until
 
 from sparsegate.errors import ParameterError
-from sparsegate.service.keeper import Keeper, activity
+from sparsegate.service.gate_store import activity
+from sparsegate.service.keeper import Keeper
 from sparsegate.service.tokens import Tokens
 
 
