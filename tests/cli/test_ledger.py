@@ -21,7 +21,7 @@ from tests.support.pretend_service import HIGH, LOW, Shop
 
 import sparsegate as sg
 from sparsegate.ledger.ledger import Ledger
-from sparsegate.service.sealed_noise import SealingKey
+from sparsegate.service.keys import SealingKey
 from sparsegate.service.tokens import Tokens
 
 TOP = ("top", "visits.csv", *ASK, "--domain", "pages.csv", "--ledger", "x.ledger")
