@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from scipy import special, stats
+from scipy import stats
 
 import sparsegate as sg
 from sparsegate.gates.variants import Noise
@@ -27,23 +27,14 @@ def real_runs(method: Method, ladder: Ladder, *, count: int, epsilon: float, run
     scores = np.repeat(ladder.values, ladder.sizes)
     rungs = np.repeat(np.arange(ladder.values.size), ladder.sizes)
     order, source = np.random.default_rng(seed), sg.Seeded(seed)
-    common: Any = {
-        "epsilon": epsilon,
-        "sensitivity": 1.0,
-        "monotonic": True,
-        "source": source,
-        "not_private": True,
-    }
+    promise = {"epsilon": epsilon, "sensitivity": 1.0, "monotonic": True}
+    common: Any = {**promise, "source": source, "not_private": True}
     threshold = method.threshold_factor * ladder.oracle_threshold(count)
     seen: Counter[Outcome] = Counter()
     for _ in range(runs):
         if method.row is None:
-            given: Any = {
-                "method": method.selection,
-                "max_items_per_user": method.max_items_per_user,
-                "delta": method.delta,
-            }
-            chosen = sg.select_top(scores, count=count, **given, **common).indices
+            way: Any = {"method": method.selection, "max_items_per_user": method.max_items_per_user}
+            chosen = sg.select_top(scores, count=count, **way, **common).indices
         elif method.passes > 1:
             chosen = sg.select_top(
                 scores,
@@ -62,23 +53,12 @@ def real_runs(method: Method, ladder: Ladder, *, count: int, epsilon: float, run
                 scores[shuffled],
                 threshold=threshold,
                 cutoff=count,
-                **common | _paid(method, count, epsilon),
+                allocation=method.allocation,
+                **common,
             )
             chosen = shuffled[[place for place, answer in enumerate(answers) if answer][:count]]
         seen[tuple(np.bincount(rungs[chosen], minlength=ladder.values.size).tolist())] += 1
     return seen
-
-
-def _paid(method: Method, count: int, epsilon: float) -> dict[str, Any]:
-    """What the runner is told of epsilon: with a delta the shares that have such scales, else how it is split."""
-    assert method.row is not None
-    if method.delta:
-        rho_scale, nu_scale = method.noise(count=count, epsilon=epsilon)
-        return {"epsilon": None, "budget": sg.Budget(threshold_epsilon=1 / rho_scale, query_epsilon=count / nu_scale)}
-    tight = (
-        sg.privacy.tight_epsilon(method.row, cutoff=count, epsilon=1, monotonic=True) if method.at_true_epsilon else 1
-    )
-    return {"epsilon": epsilon / tight, "allocation": method.allocation}
 
 
 def two_sample_p(one: Counter[Outcome], other: Counter[Outcome]) -> float:
@@ -111,8 +91,6 @@ def _select(
     rng: np.random.Generator, method: Method, ladder: Ladder, scores: np.ndarray, count: int, epsilon: float
 ) -> np.ndarray:
     rho_scale, nu_scale = method.noise(count=count, epsilon=epsilon)
-    if method.selection == "subset":
-        return _subset(rng, scores, count, nu_scale)
     if method.row is None:
         noise: Any = {"one-shot": rng.exponential, "noisy-scores": rng.laplace}.get(method.selection, rng.gumbel)
         return np.argsort(scores / nu_scale + noise(size=scores.size))[-count:]
@@ -131,19 +109,6 @@ def _select(
         if chosen.size == count:
             break
     return chosen
-
-
-def _subset(rng: np.random.Generator, scores: np.ndarray, count: int, scale: float) -> np.ndarray:
-    """Every class of sets by its first missing and its last item, one by one; scores fall."""
-    first, last = np.meshgrid(np.arange(count), np.arange(count, scores.size), indexing="ij")
-    sets = special.gammaln(last - first) - special.gammaln(count - first) - special.gammaln(last - count + 1)
-    weights = np.append(sets - (scores[first] - scores[last]) / scale, (scores[count - 1] - scores[count]) / scale)
-    number = int(np.argmax(weights + rng.gumbel(size=weights.size)))
-    if number == first.size:
-        return np.arange(count)
-    missing, end = int(first.flat[number]), int(last.flat[number])
-    between = rng.choice(np.arange(missing + 1, end), count - missing - 1, replace=False)
-    return np.concatenate((np.arange(missing), between, [end]))
 
 
 def _redrawn(rng: np.random.Generator, surplus: np.ndarray, rho: float, rho_scale: float, count: int) -> Iterable[int]:
