@@ -24,7 +24,10 @@ from time import monotonic
 from tests.mutants.catalogue import ROOT, Mutant
 
 # What tests read. Missing ones are passed over, so that a small tree can be tried too.
-NEEDED = ("src", "tests", "examples", "benchmarks", "docs", "pyproject.toml", "README.md", "Makefile", "CHANGELOG.md")
+NEEDED = (
+    *("src", "tests", "examples", "benchmarks", "docs", "pages"),
+    *("pyproject.toml", "README.md", "Makefile", "CHANGELOG.md"),
+)
 TEST_SECONDS = 120
 RUN_SECONDS = 300
 
