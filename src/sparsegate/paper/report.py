@@ -17,6 +17,7 @@ from pathlib import Path
 from sparsegate.budget import Number
 from sparsegate.errors import load_extra
 from sparsegate.paper.charts import LINE_STYLES, BarChart, ChartBar, save
+from sparsegate.paper.checks import DISTANCE
 from sparsegate.paper.data import PUBLISHED, Dataset
 from sparsegate.paper.decisions import FALSE_VERDICT, Quantity, mean_of, rate
 from sparsegate.paper.experiments import DEFAULT_COUNTS, DEFAULT_EPSILONS, MOST_RUNS, run
@@ -246,16 +247,14 @@ def reading_table(verdicts: ReadingVerdicts, claims: Mapping[str, str]) -> str:
 CHANGES = ("svt-dpbook-monotonic", "svt-alg1", "svt-dpbook-once")
 """SVT-DPBook with one part changed; ``LINE_STYLES`` has the name of each change."""
 
-DISTANCE = 0.1
-"""Where SVT-DPBook and SVT-S 1:1 are nearer than this in SER there is nothing to explain."""
-
 REMOVED = "share of the distance removed"
 
 
 def removed_shares(findings: Findings) -> dict[str, dict[str, Quantity]]:
     """By change and dataset: the sum over c of SER(book) - SER(changed), over that of SER(book) - SER(SVT-S 1:1).
 
-    Over every c where the latter difference is more than ``DISTANCE``. All datasets together are "".
+    Over every c where the latter difference is more than ``DISTANCE``: nearer, there is nothing to explain. All datasets
+    together are "".
     """
     shares: dict[str, dict[str, Quantity]] = {}
     for key in CHANGES:
