@@ -253,8 +253,8 @@ REMOVED = "share of the distance removed"
 def removed_shares(findings: Findings) -> dict[str, dict[str, Quantity]]:
     """By change and dataset: the sum over c of SER(book) - SER(changed), over that of SER(book) - SER(SVT-S 1:1).
 
-    Over every c where the latter difference is more than ``DISTANCE``: nearer, there is nothing to explain. All datasets
-    together are "".
+    Over every c where the latter difference is more than ``DISTANCE``: nearer, there is nothing to explain. "" stands
+    for all datasets together.
     """
     shares: dict[str, dict[str, Quantity]] = {}
     for key in CHANGES:
