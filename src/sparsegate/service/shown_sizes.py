@@ -44,22 +44,22 @@ def shown_sizes(
 
     Those that are ``public`` are not drawn; where all are, nothing is charged.
     """
-    given = dict(public or {})
-    sizes = {name: size for name, size in data.sizes.items() if name not in given}
+    known = dict(public or {})
+    sizes = {name: size for name, size in data.sizes.items() if name not in known}
     if not sizes:
-        return given
+        return known
     terms = terms.of_unit(data.unit)
     entry = _charged(ledger, data, terms, sizes)
     if kept := _kept(ledger, entry):
-        return given | kept
+        return known | kept
     shown = terms.drawn(sizes, source or Secure())
     try:
         ledger.keep(entry, {"release": WHAT, "sizes": shown}, after=0)
     except LedgerError:
         if not (kept := _kept(ledger, entry)):
             raise
-        return given | kept
-    return given | shown
+        return known | kept
+    return known | shown
 
 
 def public_sizes(text: str, names: Sequence[str]) -> dict[str, int]:
@@ -70,13 +70,13 @@ def public_sizes(text: str, names: Sequence[str]) -> dict[str, int]:
     >>> public_sizes("ward=50", ["rows", "values of ward", "values of note"])
     {'values of ward': 50}
     """
-    said = {name.strip(): _whole(size) for name, _, size in (each.rpartition("=") for each in text.split(","))}
-    everything = said.pop("", None)
+    numbers = {name.strip(): _whole(size) for name, _, size in (each.rpartition("=") for each in text.split(","))}
+    everything = numbers.pop("", None)
     columns = {name: name.partition(" of ")[2] for name in names}
-    if unknown := sorted(set(said) - set(columns.values())):
+    if unknown := sorted(set(numbers) - set(columns.values())):
         rule = "must name columns that are copied and may be asked about"
         raise ParameterError("capacity", rule, ", ".join(unknown), "for instance 100000,country=300")
-    sizes = {name: said.get(column, everything) for name, column in columns.items()}
+    sizes = {name: numbers.get(column, everything) for name, column in columns.items()}
     return {name: size for name, size in sizes.items() if size is not None}
 
 

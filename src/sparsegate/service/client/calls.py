@@ -117,8 +117,8 @@ def exchange(call: Call[Result], *, retries: int, patience: Patience) -> Generat
     heard: Heard | None = None
     for attempt in range((retries if call.again else 0) + 1):
         if attempt:
-            asked = heard.wait if heard is not None and heard.wait is not None else 0.0
-            yield min(LONGEST_PAUSE, max(asked, 0.1 * 2 ** (attempt - 1)))
+            wait = heard.wait if heard is not None and heard.wait is not None else 0.0
+            yield min(LONGEST_PAUSE, max(wait, 0.1 * 2 ** (attempt - 1)))
         heard = yield call
         if heard is not None and not _come_again(heard):
             break
@@ -165,8 +165,8 @@ def _error(heard: Heard | None) -> SparsegateError:
     if heard is None:
         return ServiceError("the service cannot be reached; check the URL, and that it runs")
     try:
-        said = json.loads(heard.content)
-        kind, detail = said["type"], said["detail"]
+        body = json.loads(heard.content)
+        kind, detail = body["type"], body["detail"]
     except (ValueError, TypeError, LookupError):
         text = f"an answer with status {heard.status} that is not sparsegate's; check the URL, and what is in between"
         return ServiceError(text, status=heard.status, type="foreign")
@@ -180,11 +180,11 @@ def _error(heard: Heard | None) -> SparsegateError:
     # Not by its own __init__, which would put the message together anew from parts that did not travel.
     error = sort.__new__(sort)
     error.args = (str(detail),)
-    error.parameter, error.rule = str(said.get("parameter", "")), str(said.get("rule", ""))
-    error.next_step = str(said.get("next_step", ""))
+    error.parameter, error.rule = str(body.get("parameter", "")), str(body.get("rule", ""))
+    error.next_step = str(body.get("next_step", ""))
     if isinstance(error, ConditionError):
-        error.start, error.end = said.get("start", 0), said.get("end", 0)
-        error.near = tuple(said.get("near", ()))
+        error.start, error.end = body.get("start", 0), body.get("end", 0)
+        error.near = tuple(body.get("near", ()))
     return error
 
 
@@ -250,7 +250,7 @@ def read_statement(body: Any) -> Statement:
 def read_top(body: Any) -> TopAnswer:
     """A top-c; a set of items is a tuple, as in the library. An older service may have stored the answer."""
     top = PrintedTop(kept=body)
-    items, estimates = tuple(one.item for one in top.chosen), tuple(one.estimate for one in top.chosen)
+    items, estimates = tuple(row.item for row in top.chosen), tuple(row.estimate for row in top.chosen)
     bars = {name: body.get(name) for name in ("error_bar", "error_bar_all")}
     return TopAnswer(
         items=items, estimates=estimates if top.estimated else None, **bars, record=body["record"], body=body
@@ -321,9 +321,9 @@ class RemotePreview(Printed):
 
     def sheet(self) -> Sheet:
         """One row, and what speaks against the gate."""
-        found = super().sheet()
-        columns = {name: cells for name, cells in found.columns.items() if name != "warning"}
-        return replace(found, title=f"a gate at ε = {exact_text(self.cost)}", brief=self.warning or "", columns=columns)
+        sheet = super().sheet()
+        columns = {name: cells for name, cells in sheet.columns.items() if name != "warning"}
+        return replace(sheet, title=f"a gate at ε = {exact_text(self.cost)}", brief=self.warning or "", columns=columns)
 
 
 @dataclass(frozen=True, kw_only=True)

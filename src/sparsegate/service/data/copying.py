@@ -381,12 +381,12 @@ class CopyEngine(Workspace):
 
         schema, place, owners = read.schema, read.place, read.owners
         order = _by_person(owners)
-        found = [_with_cells(each, schema.max_cell, filled_up) for each in read.values]
+        columns = [_with_cells(each, schema.max_cell, filled_up) for each in read.values]
         # The cells that fill characters up have room of their own, as many as there can be: how many there are is drawn
         # with the characters, and the sizes must follow from what is shown alone.
-        sizes = {each.name: public_size(shown[values_of(each.name)] + each.filling_cells + 1) for each in found}
-        rows = public_size(shown[ROWS] + sum(each.filling_cells for each in found))
-        tables = self._values(found, sizes, place)
+        sizes = {each.name: public_size(shown[values_of(each.name)] + each.filling_cells + 1) for each in columns}
+        rows = public_size(shown[ROWS] + sum(each.filling_cells for each in columns))
+        tables = self._values(columns, sizes, place)
         copied = Copy(
             schema=schema,
             unit="user" if read.people else "row",
@@ -400,13 +400,13 @@ class CopyEngine(Workspace):
                     # Filling has the code of some value: no end of a person comes after it.
                     codes=np.concatenate([each.codes[order], np.zeros(rows - len(order), np.intp)]),
                 )
-                for each in found
+                for each in columns
             },
             shown=_shown(schema, people_of(schema) if read.people else None, place),
         )
-        for each in found:
+        for each in columns:
             self._fill(SERVED, each.name, each.row_cells)
-        nulls = rows - len(owners) - sum(len(each.row_cells) for each in found)
+        nulls = rows - len(owners) - sum(len(each.row_cells) for each in columns)
         self._connection.execute(f"INSERT INTO {SERVED} ({place}) SELECT NULL FROM range({nulls})")
         return copied
 
@@ -444,7 +444,7 @@ class CopyEngine(Workspace):
 
     def _places(self, place: str) -> npt.NDArray[np.int64]:
         """All places, in the order in which the engine gives the rows."""
-        return self._arrays(f"SELECT {place} AS found FROM {SERVED}")["found"]
+        return self._arrays(f"SELECT {place} AS place FROM {SERVED}")["place"]
 
     def _owners(self, person: str, place: str) -> npt.NDArray[np.int64]:
         """The number of the person of each row; they stay in ``OWNERS``, and who has which number is forgotten."""
@@ -459,9 +459,9 @@ class CopyEngine(Workspace):
             f"ALTER TABLE {SERVED} DROP COLUMN {person}",
         ):
             self._connection.execute(sql)
-        found = self._arrays(f"SELECT place, number FROM {OWNERS}")
-        owners = np.empty_like(found["number"])
-        owners[found["place"]] = found["number"]
+        rows = self._arrays(f"SELECT place, number FROM {OWNERS}")
+        owners = np.empty_like(rows["number"])
+        owners[rows["place"]] = rows["number"]
         return owners
 
     def _distinct(self, column: Column, place: str, rows: int) -> _Distinct:
@@ -473,27 +473,27 @@ class CopyEngine(Workspace):
             f"""CREATE TABLE {table} AS SELECT {name}, row_number() OVER () - 1 AS {place}
             FROM (SELECT DISTINCT {name} FROM {SERVED})"""
         )
-        found = self._arrays(
+        coded = self._arrays(
             f"""SELECT {SERVED}.{place} AS place, {table}.{place} AS code FROM {SERVED} JOIN {table}
             ON {SERVED}.{name} IS NOT DISTINCT FROM {table}.{name}"""
         )
         codes = np.empty(rows, np.intp)
-        codes[found["place"]] = found["code"]
+        codes[coded["place"]] = coded["code"]
         ((count,),) = self._connection.execute(f"SELECT count(*) FROM {table}").fetchall()
-        told = _Distinct(name=column.name, kind=column.kind, table=table, count=count, codes=codes)
+        distinct = _Distinct(name=column.name, kind=column.kind, table=table, count=count, codes=codes)
         if column.kind is not Kind.TEXT:
-            return told
+            return distinct
         sums = ", ".join(
             f"coalesce({each}, 0)::BIGINT AS width_{width}" for width, each in enumerate(width_counts(name))
         )
         widths = np.array([*self._arrays(f"SELECT {sums} FROM {table} ORDER BY {place}").values()])
         often = np.bincount(codes, minlength=count)
-        return replace(told, characters=[(widths @ each).tolist() for each in (np.ones_like(often), often)])
+        return replace(distinct, characters=[(widths @ each).tolist() for each in (np.ones_like(often), often)])
 
-    def _values(self, found: Sequence[_Distinct], sizes: Mapping[str, int], place: str) -> dict[int, str]:
+    def _values(self, columns: Sequence[_Distinct], sizes: Mapping[str, int], place: str) -> dict[int, str]:
         """A table for each size, with the values of all columns of that size, filled up; by the size."""
         execute = self._connection.execute
-        for each in found:
+        for each in columns:
             self._fill(each.table, each.name, each.cells)
             nulls = sizes[each.name] - each.count - len(each.cells)
             execute(f"INSERT INTO {each.table} ({place}) SELECT NULL FROM range({nulls})")
@@ -501,11 +501,11 @@ class CopyEngine(Workspace):
         for size, table in tables.items():
             ordered = (
                 f"(SELECT {identifier(each.name)} FROM {each.table} ORDER BY {place} NULLS LAST)"
-                for each in found
+                for each in columns
                 if sizes[each.name] == size
             )
             execute(f"CREATE TABLE {table} AS SELECT * FROM {' POSITIONAL JOIN '.join(ordered)}")
-        for each in found:
+        for each in columns:
             execute(f"DROP TABLE {each.table}")
         return tables
 
@@ -516,19 +516,19 @@ class CopyEngine(Workspace):
             self._connection.execute(f"INSERT INTO {table} ({identifier(column)}) {cell}")
 
     def _arrays(self, sql: str) -> dict[str, npt.NDArray[np.int64]]:
-        found: dict[str, npt.NDArray[np.int64]] = self._connection.execute(sql).fetchnumpy()
-        return found
+        arrays: dict[str, npt.NDArray[np.int64]] = self._connection.execute(sql).fetchnumpy()
+        return arrays
 
 
-def _with_cells(found: _Distinct, max_cell: int, filled_up: Callable[[Sequence[int]], list[int]]) -> _Distinct:
+def _with_cells(column: _Distinct, max_cell: int, filled_up: Callable[[Sequence[int]], list[int]]) -> _Distinct:
     """With the cells that fill the characters of a text column up."""
-    if found.kind is not Kind.TEXT:
-        return found
+    if column.kind is not Kind.TEXT:
+        return column
     cells, row_cells = (
         filling_cells([after - before for before, after in zip(counted, filled_up(counted), strict=True)], max_cell)
-        for counted in found.characters
+        for counted in column.characters
     )
-    return replace(found, cells=cells, row_cells=row_cells)
+    return replace(column, cells=cells, row_cells=row_cells)
 
 
 def _by_person(owners: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:

@@ -103,16 +103,16 @@ def _stamps(files: Sequence[str]) -> tuple[Stamp, ...]:
         if stamp is None:
             raise TableError(f"{file} has vanished, or cannot be reached; check the path")
         stamps.append(stamp)
-        stamps += (found for ending in JOURNALS if (found := _stamp(file + ending)) and found[1])
+        stamps += (journal for ending in JOURNALS if (journal := _stamp(file + ending)) and journal[1])
     return tuple(stamps)
 
 
 def _stamp(file: str) -> Stamp | None:
     try:
-        found = Path(file).stat()
+        status = Path(file).stat()
     except OSError:
         return None
-    return file, found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev
+    return file, status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev
 
 
 def _digest(file: str) -> bytes | None:

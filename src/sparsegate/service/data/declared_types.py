@@ -57,20 +57,20 @@ TYPES: Final[dict[str, tuple[Kind, str]]] = {
 """By its name: the kind, and how a cell is read. Nothing here fails on a cell."""
 
 
-def read_declarations(given: Sequence[str] | None) -> dict[str, str]:
+def read_declarations(texts: Sequence[str] | None) -> dict[str, str]:
     """``COLUMN=TYPE``, each, as a mapping.
 
     >>> read_declarations(["note=timestamptz", "age=integer"])
     {'note': 'timestamptz', 'age': 'integer'}
     """
-    found: dict[str, str] = {}
-    for text in given or ():
+    declared: dict[str, str] = {}
+    for text in texts or ():
         name, _, kind = text.rpartition("=")
-        if not name or name in found:
+        if not name or name in declared:
             rule = "must give each column one type, as COLUMN=TYPE" if name else "must be COLUMN=TYPE"
             raise ParameterError("read", rule, text, "for instance --read age=integer")
-        found[name] = kind.strip()
-    return found
+        declared[name] = kind.strip()
+    return declared
 
 
 def declared_types(types: Mapping[str, str], read: Mapping[str, str]) -> dict[str, tuple[Kind, str]]:

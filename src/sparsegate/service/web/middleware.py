@@ -45,8 +45,8 @@ class TextLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Time, level, and what happened."""
-        said = " ".join([record.getMessage(), *_raised(record)])
-        return f"{_moment(record)} {record.levelname} {said}"
+        text = " ".join([record.getMessage(), *_raised(record)])
+        return f"{_moment(record)} {record.levelname} {text}"
 
 
 class JsonLines(logging.Formatter):
@@ -55,8 +55,8 @@ class JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """The same, with the fields of a request by name."""
         fields = getattr(record, "request", {})
-        said = {"time": _moment(record), "level": record.levelname.lower(), "logger": record.name, **fields}
-        return json.dumps(said | ({} if fields else {"message": " ".join([record.getMessage(), *_raised(record)])}))
+        line = {"time": _moment(record), "level": record.levelname.lower(), "logger": record.name, **fields}
+        return json.dumps(line | ({} if fields else {"message": " ".join([record.getMessage(), *_raised(record)])}))
 
 
 def _moment(record: logging.LogRecord) -> str:
@@ -133,9 +133,9 @@ class RequestLog:
         # As it was sent, in percent signs: what is decoded may hold the end of a line.
         path = scope.get("raw_path", scope["path"].encode("ascii", "replace")).decode("ascii", "replace")
         who = None if token is None else token.name
-        told = ((scope.get("client") or ("",))[0], who, scope["method"], path, status, scope["state"]["request_id"])
-        line = (told[0] or "-", who or "-", *told[2:])
-        REQUESTS.info('%s %s "%s %s" %d %s', *line, extra={"request": dict(zip(_FIELDS, told, strict=True))})
+        values = ((scope.get("client") or ("",))[0], who, scope["method"], path, status, scope["state"]["request_id"])
+        line = (values[0] or "-", who or "-", *values[2:])
+        REQUESTS.info('%s %s "%s %s" %d %s', *line, extra={"request": dict(zip(_FIELDS, values, strict=True))})
 
 
 _HOST: Final = re.compile(r"(?P<host>\[[^\]]*\]|[^:\[\]]*)(:[0-9]*)?", re.ASCII)
@@ -215,8 +215,8 @@ class HostCheck:
         await self.app(scope, receive, send)
 
     def _known(self, named: list[str]) -> bool:
-        found = _HOST.fullmatch(named[0].lower()) if len(named) == 1 else None
-        return found is not None and (found["host"] in self._hosts or _is_address(found["host"].strip("[]")))
+        host = _HOST.fullmatch(named[0].lower()) if len(named) == 1 else None
+        return host is not None and (host["host"] in self._hosts or _is_address(host["host"].strip("[]")))
 
 
 def _is_address(host: str) -> bool:

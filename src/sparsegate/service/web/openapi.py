@@ -282,5 +282,5 @@ def describe(app: FastAPI) -> Callable[[], dict[str, Any]]:
 
 def methods_at(description: dict[str, Any], path: str) -> list[str]:
     """The methods that an address takes, by the description; none where it is not in there."""
-    there = (found for form, found in description["paths"].items() if compile_path(form)[0].fullmatch(path))
-    return sorted({method.upper() for operations in there for method in operations})
+    matching = (methods for form, methods in description["paths"].items() if compile_path(form)[0].fullmatch(path))
+    return sorted({method.upper() for methods in matching for method in methods})

@@ -48,8 +48,8 @@ class Sort:
 
     def body(self, detail: str = "", **members: Any) -> dict[str, Any]:
         """The problem as an object; an error's own words count only where the sort is not constant."""
-        said = self.says if self.constant or not detail else detail
-        return {"type": self.type, "title": self.title, "status": self.status, "detail": said, **members}
+        shown = self.says if self.constant or not detail else detail
+        return {"type": self.type, "title": self.title, "status": self.status, "detail": shown, **members}
 
 
 MALFORMED: Final = Sort(

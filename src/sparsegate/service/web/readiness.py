@@ -43,18 +43,18 @@ class Readiness:
     def __init__(self, service: Callable[[], ThreadedKeeper], *, clock: Callable[[], float] = time.monotonic) -> None:
         self._service, self._clock = service, clock
         self._lock = anyio.Lock()
-        self._found, self._until = "", -1.0
+        self._trouble, self._until = "", -1.0
 
     async def trouble(self) -> str:
         """What is wrong, for the log; empty: it is ready."""
         async with self._lock:
             if self._clock() >= self._until:
                 with self._service().leased() as service:
-                    found = await service.run(_look, service.keeper)
-                if found != self._found:
-                    LOG.error("not ready: %s", found) if found else LOG.warning("ready again")
-                self._found, self._until = found, self._clock() + KEPT_SECONDS
-            return self._found
+                    trouble = await service.run(_look, service.keeper)
+                if trouble != self._trouble:
+                    LOG.error("not ready: %s", trouble) if trouble else LOG.warning("ready again")
+                self._trouble, self._until = trouble, self._clock() + KEPT_SECONDS
+            return self._trouble
 
 
 def _look(keeper: Keeper) -> str:

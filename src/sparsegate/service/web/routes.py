@@ -64,10 +64,10 @@ async def gates(
 ) -> list[Body]:
     """Gates, newest first. The header Link says where the next page is."""
     listed = partial(service.keeper.gates, closed=closed, after=after, limit=limit + 1)
-    found = (await service.listing.run(token.number, listed))()
-    if len(found) > limit:
-        link(request, response, "next", after=found[limit - 1]["id"])
-    return [service.label(view) for view in found[:limit]]
+    views = (await service.listing.run(token.number, listed))()
+    if len(views) > limit:
+        link(request, response, "next", after=views[limit - 1]["id"])
+    return [service.label(view) for view in views[:limit]]
 
 
 @gate_router.post(
@@ -154,19 +154,19 @@ async def answers(
 
     The header Link says where the next page is, or with `before` the one before it.
     """
-    found = await service.run(service.keeper.answers, gate, after=after, before=before, limit=limit + 1)
-    if len(found) > limit:
-        found = found[:limit] if before is None else found[1:]
+    page = await service.run(service.keeper.answers, gate, after=after, before=before, limit=limit + 1)
+    if len(page) > limit:
+        page = page[:limit] if before is None else page[1:]
         if before is None:
-            link(request, response, "next", after=found[-1].number)
+            link(request, response, "next", after=page[-1].number)
         else:
-            link(request, response, "prev", before=found[0].number)
+            link(request, response, "prev", before=page[0].number)
     named = ("number", "at", "above", "estimate")
     return [
         {name: getattr(past, name) for name in named}
         | {"where": past.condition, "by": past.by if token.role is Role.OWNER or past.token == token.number else None}
         | {"practice": service.practice}
-        for past in found
+        for past in page
     ]
 
 
@@ -345,10 +345,10 @@ async def activity(
     limit: Limit = 100,
 ) -> list[Body]:
     """Who asked what, at all gates, newest first: the answers that have left. For owners."""
-    found = await service.run(service.keeper.activity, after=after, limit=limit + 1)
-    if len(found) > limit:
-        link(request, response, "next", after=found[limit - 1].cursor)
-    return [asdict(each) | {"where": each.condition} for each in found[:limit]]
+    lines = await service.run(service.keeper.activity, after=after, limit=limit + 1)
+    if len(lines) > limit:
+        link(request, response, "next", after=lines[limit - 1].cursor)
+    return [asdict(each) | {"where": each.condition} for each in lines[:limit]]
 
 
 def _found(service: ThreadedKeeper, tokens: Tokens, name: str) -> Body:
