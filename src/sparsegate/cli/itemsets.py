@@ -64,12 +64,12 @@ def itemsets(
         "selection": selection,
         "domain": opt.read_domain(domain),
     }
-    asked = ItemsetQuestion(sets=SetQuestion(**sets), **public)
+    question = ItemsetQuestion(sets=SetQuestion(**sets), **public)
     make = partial(frequent_itemsets, files, table=table, sql=sql, **written, **sets, **public)
     publish(
         lambda spending: make(ledger=spending),
         opt.Spending(ledger=ledger, budget=budget, budget_delta=budget_delta, dataset=dataset),
-        cost=(asked.spent + asked.answers, delta),
+        cost=(question.spent + question.answers, delta),
         form=form,
         plot=plot,
         estimated=bool(answers_epsilon),

@@ -97,10 +97,10 @@ def create(
 
         SealingKey.create(key)
     with (
-        sg.Ledger.create(file, dataset=dataset, budget=budget, budget_delta=budget_delta or 0) as made,
+        sg.Ledger.create(file, dataset=dataset, budget=budget, budget_delta=budget_delta or 0) as ledger,
         to_standard_output("the ledger is made"),
     ):
-        typer.echo(f"{made.database.shown}: {made.statement().remaining} for {dataset}")
+        typer.echo(f"{ledger.database.shown}: {ledger.statement().remaining} for {dataset}")
 
 
 @ledger.command()
@@ -131,14 +131,14 @@ def asks(
     form = read_output(output, as_json=as_json, as_csv=as_csv)
     ready_to_print()
     with sg.Ledger(file) as opened:
-        asked = list(_asks(_looked(GateStore(opened)), gate=gate, by=by))
+        answered = list(_asks(_looked(GateStore(opened)), gate=gate, by=by))
     if form in ("json", "csv"):
-        records = [asdict(ask) for ask in asked]
+        records = [asdict(ask) for ask in answered]
         print_json(records, schema="ask") if form == "json" else _print_csv(records, _ASKED)
         return
     short = ("when (UTC)", "by", "gate", "")
     table = grid(*short, "condition", unbroken=short, gap=2)
-    for ask in asked:
+    for ask in answered:
         outcome = "lost" if ask.above is None else "ABOVE" if ask.above else "below"
         when = ask.at[:16].replace("T", " ")
         table.add_row(when, ask.by or "?", ask.gate_name or ask.gate, outcome, printable(ask.condition))

@@ -54,22 +54,21 @@ def loss(
     if any(part is not None for part in pair):
         if any(part is None for part in pair):
             raise ParameterError("answers", "neighbour and outcome go together", next_step="give all three")
-        here, there = _numbers(answers, "answers"), _numbers(neighbour, "neighbour")
-        said = _outcome(outcome or "")
-        report |= {"answers": here, "neighbour": there, "outcome": said}
-        report["threshold"] = bars = _numbers(threshold, "threshold")
-        report["estimates"] = guesses = None if estimates is None else _numbers(estimates, "estimates")
+        report["answers"], report["neighbour"] = _numbers(answers, "answers"), _numbers(neighbour, "neighbour")
+        report["outcome"] = _outcome(outcome or "")
+        report["threshold"] = thresholds = _numbers(threshold, "threshold")
+        report["estimates"] = None if estimates is None else _numbers(estimates, "estimates")
         report["loss"] = privacy.loss(
             row,
-            here,
-            there,
-            said,
-            threshold=bars[0] if len(bars) == 1 else bars,
-            estimates=guesses,
+            report["answers"],
+            report["neighbour"],
+            report["outcome"],
+            threshold=thresholds[0] if len(thresholds) == 1 else thresholds,
+            estimates=report["estimates"],
             noise="lattice" if lattice else "continuous",
             **common,
         )
-        if queries is not None and len(said) > queries:
+        if queries is not None and len(report["outcome"]) > queries:
             raise ParameterError("outcome", f"must have at most --queries = {queries} answers", next_step="shorten it")
     else:
         if threshold != "0" or estimates is not None:
@@ -96,7 +95,7 @@ def _show(report: dict[str, Any], form: str) -> None:
     tight, claimed, bars = report["tight_epsilon"], report["epsilon"], report["threshold"]
     limit = "" if report["queries"] is None else f" for at most {report['queries']} questions"
     word = f"{'within' if tight <= claimed else 'NOT within'} the claimed {claimed:g}{limit}"
-    said = {
+    texts = {
         "claimed epsilon": f"{claimed:g}",
         "tight epsilon": f"{_readable(tight)}   {word}",
         "answers on D": _runs(report["answers"]),
@@ -107,7 +106,7 @@ def _show(report: dict[str, Any], form: str) -> None:
         "its loss": _readable(report["loss"]),
         "picture": report.get("plot", ""),
     }
-    print_table(facts({name: text for name, text in said.items() if text}), form, title=f"loss of {report['row']}")
+    print_table(facts({name: text for name, text in texts.items() if text}), form, title=f"loss of {report['row']}")
 
 
 def _readable(number: float) -> str:
@@ -136,8 +135,8 @@ def _numbers(text: str | None, parameter: str) -> list[float]:
 
 
 def _outcome(text: str) -> list[bool | float]:
-    said: list[bool | float] = []
+    answers: list[bool | float] = []
     for part in text.split(","):
         word = part.strip().lower()
-        said += [WORDS[word]] if word in WORDS else _numbers(word, "outcome")
-    return said
+        answers += [WORDS[word]] if word in WORDS else _numbers(word, "outcome")
+    return answers

@@ -23,8 +23,8 @@ def methods(as_json: AsJson = False) -> None:
             for key, row in METHODS.items()
         ]
         unknown = {"title": None, "interactive": None}  # nothing is imported for a list
-        found = [{"key": key, **unknown, "package": package(point), "source": point.value} for key, point in theirs]
-        print_json([*ours, *found], schema="method")
+        others = [{"key": key, **unknown, "package": package(point), "source": point.value} for key, point in theirs]
+        print_json([*ours, *others], schema="method")
         return
     table = grid("key", "", "method", "sees")
     for key, row in METHODS.items():

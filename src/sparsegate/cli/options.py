@@ -130,16 +130,16 @@ class Spending:
         """The ledger itself; made where there is none."""
         if self.ledger is None or self._opened is not None:
             return self._opened
-        asked: dict[str, Any] = {"dataset": self.dataset, "budget": self.budget, "budget_delta": self.budget_delta}
+        terms: dict[str, Any] = {"dataset": self.dataset, "budget": self.budget, "budget_delta": self.budget_delta}
         if self._is_new():
             try:
-                self._opened = sg.Ledger.create(self.ledger, **{**asked, "budget_delta": self.budget_delta or 0})
+                self._opened = sg.Ledger.create(self.ledger, **{**terms, "budget_delta": self.budget_delta or 0})
                 return self._opened
             except LedgerError:
                 # Another process may have made it a moment ago; then it is opened, and checked, like any other.
                 if not sg.Ledger.exists(self.ledger):
                     raise
-        self._opened = sg.Ledger(self.ledger, **asked)
+        self._opened = sg.Ledger(self.ledger, **terms)
         return self._opened
 
     def _is_new(self) -> bool:

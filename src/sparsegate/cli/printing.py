@@ -181,27 +181,27 @@ def print_top(top: PrintedTop, form: str = "table", *, again: str = "") -> None:
 
 
 def _print_table(top: PrintedTop) -> None:
-    """The items, then the record, as wide as the terminal at most."""
-    table = grid(gap=2)
-    if top.groups:
-        table.add_column(printable(top.group_heading), overflow="fold")
-    if top.ranked:
-        table.add_column("#", justify="right", no_wrap=True)
-    for heading in top.headings:
-        table.add_column(printable(heading), overflow="fold")
-    bar = top.kept["error_bar"]
-    if top.estimated:
-        table.add_column(f"{top.measure} ± {rounded(bar, bar)}", justify="right", no_wrap=True)
-    groups = top.groups
-    for at, (rank, (parts, estimate)) in enumerate(zip(top.places, top.rows, strict=True)):
-        group = [Text(printable(groups[at]) if rank == 1 else "")] if groups else []
-        cells = [Text(printable(part)) for part in parts]
-        place = [str(rank)] if top.ranked else []
-        table.add_row(*group, *place, *cells, *([] if estimate is None else [rounded(estimate, bar)]))
+    """The items, a group named once, then the record; as wide as the terminal at most."""
+    sheet, bar = top.sheet(), top.kept["error_bar"]
+    names = {name: printable(name) for name in sheet.columns}
+    names |= {"rank": "#"} if "rank" in names else {}
+    names |= {"estimate": f"{top.measure} ± {rounded(bar, bar)}"} if top.estimated else {}
+    numbers = [names[name] for name in sheet.columns if name in sheet.numbers]
+    table, groups, last = (
+        grid(*names.values(), right=numbers, unbroken=numbers, gap=2),
+        top.kept.get("groups", []),
+        None,
+    )
+    for row in sheet.rows:
+        cells = [Text(printable(cell)) for cell in sheet.texts(row)]
+        if groups and row[0] == last:
+            cells[0] = Text()
+        last = row[0]
+        table.add_row(*cells)
     notes = {name: printable(text) for name, text in top.notes.items()}
-    if empty := [group for group in top.kept.get("groups", []) if group not in groups]:
+    if empty := [group for group in groups if group not in next(iter(sheet.columns.values()))]:
         notes["nothing selected in"] = ", ".join(map(printable, empty))
-    print_plain(table if top.rows else "no item was selected", "", facts(notes))
+    print_plain(table if top.kept["items"] else "no item was selected", "", facts(notes))
 
 
 def drawable(file: str) -> None:

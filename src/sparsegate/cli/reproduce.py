@@ -73,17 +73,17 @@ def reproduce(
         reading=reading or [],
     )
     with opt.long_run(jobs, out) as how:
-        made = paper.reproduce(out, **options, **how)
+        reproduction = paper.reproduce(out, **options, **how)
     names = {"results": "results.csv", "parquet": "results.parquet", "manifest": "manifest.json"}
-    files = {**{name: out / file for name, file in names.items()}, "report": made.report}
-    with to_standard_output(f"all of it is in {made.report}"):
+    files = {**{name: out / file for name, file in names.items()}, "report": reproduction.report}
+    with to_standard_output(f"all of it is in {reproduction.report}"):
         if as_json:
-            print_json(_record(made, seconds=time.monotonic() - begun, files=files))
+            print_json(_record(reproduction, seconds=time.monotonic() - begun, files=files))
         else:
-            typer.echo("\n".join([*verdict_lines(made.checked), *reading_lines(made.readings)]))
-            typer.echo(f"{len(made.results)} rows: {files['results']}, {files['parquet']}, {files['manifest']}")
-            typer.echo(f"report: {made.report}")
-    if any(_failed_self_check(each) for each in made.checked):
+            typer.echo("\n".join([*verdict_lines(reproduction.checked), *reading_lines(reproduction.readings)]))
+            typer.echo(f"{len(reproduction.results)} rows: {files['results']}, {files['parquet']}, {files['manifest']}")
+            typer.echo(f"report: {reproduction.report}")
+    if any(_failed_self_check(each) for each in reproduction.checked):
         raise typer.Exit(1)
 
 
@@ -121,26 +121,26 @@ def _failed_self_check(each: Checked) -> bool:
     return each.statement.kind == "self-check" and each.judgement.support is Support.NOT_SUPPORTED
 
 
-def _record(made: Reproduction, *, seconds: float, files: Mapping[str, Path]) -> dict[str, Any]:
+def _record(reproduction: Reproduction, *, seconds: float, files: Mapping[str, Path]) -> dict[str, Any]:
     """The same for programs: the schema "sparsegate/reproduction/1" of docs/reference/json.md."""
-    verdicts = {} if made.readings is None else made.readings.by_reading
+    verdicts = {} if reproduction.readings is None else reproduction.readings.by_reading
     return {
         "schema": "sparsegate/reproduction/1",
         "tally": {
             kind: {support.value: number for support, number in counts.items()}
-            for kind, counts in tally(made.checked).items()
+            for kind, counts in tally(reproduction.checked).items()
         },
         "statements": [
             {name: getattr(each.statement, name) for name in ("key", "kind", "where", "claim", "rule")}
             | _judged(each.judgement)
             | {"places": {name: _judged(place) for name, place in each.judgement.places.items()}}
-            for each in made.checked
+            for each in reproduction.checked
         ],
         "readings": {
             reading: {key: judgement.support.value for key, judgement in judged.items()}
             for reading, judged in verdicts.items()
         },
-        "rows": len(made.results),
+        "rows": len(reproduction.results),
         "seconds": round(seconds, 1),
         "files": {name: str(path) for name, path in files.items()},
     }

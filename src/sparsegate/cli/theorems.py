@@ -76,8 +76,8 @@ def _overview(findings: Mapping[str, ClaimFinding]) -> Table:
         table.add_row(*(Text(part, style="bold reverse") for part in title.split(": ", 1)), "")
         for claim in claims:
             finding = findings[claim.key]
-            said = Text.assemble((claim.key, "bold"), f"\n{claim.statement}")
-            table.add_row(said, finding.evidence, _verdict(claim, finding))
+            statement = Text.assemble((claim.key, "bold"), f"\n{claim.statement}")
+            table.add_row(statement, finding.evidence, _verdict(claim, finding))
             table.add_row()
     return table
 

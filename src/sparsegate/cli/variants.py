@@ -74,7 +74,7 @@ def _detail(row: Variant) -> Table:
     again = ", drawn again after each positive" if row.redraws_threshold else ""
     shift = " + kappa" if row.noise is Noise.EXPONENTIAL else ""
     query, monotonic = _law(row.query_noise, "ε₂"), _law(row.query_noise_monotonic, "ε₂")
-    said = {
+    texts = {
         "key": row.key,
         "title": row.title,
         "paper": row.algorithm,
@@ -91,7 +91,7 @@ def _detail(row: Variant) -> Table:
         "true loss": row.truth,
         "ε-DP": _private(row),
     }
-    return facts({**said, "flaw": row.flaw} if row.flaw else said, bold=True)
+    return facts({**texts, "flaw": row.flaw} if row.flaw else texts, bold=True)
 
 
 def _private(row: Variant) -> Text:

@@ -77,7 +77,7 @@ class Sheet:
         head = "".join(f"<th{self._class(name)}>{_html(name)}</th>" for name in self.columns)
         body = "".join(f"<tr>{''.join(self._cells(row, largest))}</tr>" for row in shown)
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if total else "<p>nothing</p>"
-        facts = "".join(f"<tr><th>{_html(name)}</th><td>{_html(said)}</td></tr>" for name, said in self.about.items())
+        facts = "".join(f"<tr><th>{_html(name)}</th><td>{_html(text)}</td></tr>" for name, text in self.about.items())
         about = f"<details><summary>how it was made</summary><table>{facts}</table></details>" if facts else ""
         brief = f'<p class="brief">{_html(self.brief)}</p>' if self.brief else ""
         title = f'<p class="title">{_html(self.title)}</p>'
@@ -130,7 +130,7 @@ class Sheet:
         lines += [" | ".join(_markdown(text) for text in self.texts(row)) for row in self.rows]
         table = "\n".join(f"| {line} |" for line in lines)
         brief = [_markdown(self.brief)] if self.brief else []
-        about = "\n".join(f"- {_markdown(name)}: {_markdown(said)}" for name, said in self.about.items())
+        about = "\n".join(f"- {_markdown(name)}: {_markdown(text)}" for name, text in self.about.items())
         return "\n\n".join([f"**{_markdown(self.title)}**", table, *brief, *([about] if about else [])]) + "\n"
 
     def csv(self, constant: Mapping[str, object] | None = None) -> str:
@@ -140,7 +140,7 @@ class Sheet:
         A label stays as it is: a reader must be able to join it with the labels it came from. ``warn_of_formulas`` is
         for those who open it in a spreadsheet.
         """
-        fixed = {f"record {name}" if name in self.columns else name: said for name, said in (constant or {}).items()}
+        fixed = {f"record {name}" if name in self.columns else name: text for name, text in (constant or {}).items()}
         rows = ([*row, *fixed.values()] for row in self.rows)
         return "".join(map(_csv_line, chain([[*self.columns, *fixed]], rows)))
 
@@ -148,9 +148,9 @@ class Sheet:
         """Warn where a spreadsheet could take a label for a formula, and run it."""
         texts = {cell for row in self.rows for cell in row if isinstance(cell, str)}
         if risky := sum(text.startswith(_FORMULA) for text in texts):
-            said = f"labels that begin with {', '.join(_FORMULA[:4])} or a tab: {risky}"
+            risk = f"labels that begin with {', '.join(_FORMULA[:4])} or a tab: {risky}"
             hint = "a spreadsheet may run them as formulas, so import them as text"
-            warnings.warn(f"{said}; {hint}", SparsegateWarning, stacklevel=2)
+            warnings.warn(f"{risk}; {hint}", SparsegateWarning, stacklevel=2)
 
     def _class(self, name: str) -> str:
         return ' class="n"' if name in self.numbers else ""

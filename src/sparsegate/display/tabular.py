@@ -39,10 +39,10 @@ class Printed:
 
     def sheet(self) -> Sheet:
         """The result as named columns, with what there is to say about them."""
-        held = {field.name: getattr(self, field.name) for field in fields(self) if not field.name.startswith("_")}  # type: ignore[arg-type]
-        said = {name: _said(value) for name, value in held.items() if value is None or isinstance(value, _SIMPLE)}
-        numbers = frozenset(name for name, value in said.items() if type(value) in (int, float))
-        columns = {name.replace("_", " "): [value] for name, value in said.items()}
+        values = {field.name: getattr(self, field.name) for field in fields(self) if not field.name.startswith("_")}  # type: ignore[arg-type]
+        shown = {name: _shown(value) for name, value in values.items() if value is None or isinstance(value, _SIMPLE)}
+        numbers = frozenset(name for name, value in shown.items() if type(value) in (int, float))
+        columns = {name.replace("_", " "): [value] for name, value in shown.items()}
         title = "".join(f" {mark.lower()}" if mark.isupper() else mark for mark in type(self).__name__).strip()
         return Sheet(title=title, columns=columns, numbers=frozenset(name.replace("_", " ") for name in numbers))
 
@@ -140,7 +140,7 @@ def labels(values: Sequence[Any]) -> list[Any]:
     return [str(plain_label(value)) for value in values]
 
 
-def _said(value: Any) -> Any:
+def _shown(value: Any) -> Any:
     if isinstance(value, Fraction):
         exact = exact_text(value)
         return exact if len(exact) <= _DIGITS else f"about {float(value):.6g}"
