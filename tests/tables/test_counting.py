@@ -46,7 +46,6 @@ def baskets(rng: np.random.Generator, *, users: int, items: int, size: int) -> l
     return [(f"i{item:02}", user) for user in range(users) for item in rng.choice(items, size, replace=False)]
 
 
-@pytest.mark.parametrize("make", ["duckdb", "polars", "spark"], indirect=True)
 def test_every_engine_keeps_what_plain_python_keeps(make: Maker) -> None:
     rng = np.random.default_rng(3)
     rows = [row for size in (1, 3, 4, 9) for row in baskets(rng, users=5, items=12, size=size)]

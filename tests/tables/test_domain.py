@@ -60,7 +60,6 @@ def test_free_numbers_are_found_among_very_many(size: int, near: list[int], data
         assert number - sum(other < number for other in used) == rank
 
 
-@pytest.mark.parametrize("make", ["duckdb", "spark"], indirect=True)
 def test_every_engine_finds_the_same_free_candidates(make: Maker) -> None:
     engine = open_engine(make({"item": [5, 6, 7, 10**6, 4096 * 4096]}))
     with engine:

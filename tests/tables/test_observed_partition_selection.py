@@ -188,7 +188,6 @@ def visits(counts: dict[str, int]) -> dict[str, list[Any]]:
 COUNTS = {f"p{number:02}": number for number in range(1, 41)} | {"z": 20, "a": 20, "m": 90}
 
 
-@pytest.mark.parametrize("make", ["polars", "spark"], indirect=True)
 def test_every_engine_gives_the_set_that_plain_python_gives(make: Maker) -> None:
     release = items_above(make(visits(COUNTS)), above=20, epsilon=1, max_items_per_user=1, source=Seeded(4), **OPTIONS)
     found = bar_at(20, epsilon=Fraction(1), delta=Fraction(1, 1000), max_items_per_user=1)

@@ -35,6 +35,7 @@ from sparsegate.tables.online import (
     Lesson,
     OnlineAnswer,
     OnlineAnswers,
+    _noisy_population,
     count_cells,
 )
 
@@ -238,10 +239,12 @@ def test_people_outside_of_the_categories_and_a_population_too_large_are_learned
 
 
 def test_a_noisy_population_is_close_and_hardly_ever_too_small() -> None:
-    sizes = [online(seed=seed, population=None, epsilon=2).population for seed in range(30)]
+    counts = np.array([900, 300, 50])
+    sizes = [_noisy_population(counts, Fraction(1, 10), Seeded(seed), True) for seed in range(300)]
     assert min(sizes) >= 1250
     assert max(sizes) <= 1250 + 150
     assert len(set(sizes)) > 10
+    assert online(population=None, epsilon=2).population > 1250
 
 
 def test_the_derived_cutoff_lasts_for_queries_chosen_to_hurt() -> None:

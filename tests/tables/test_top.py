@@ -81,7 +81,6 @@ def test_a_set_is_shown_by_label_or_by_noisy_counts_that_were_paid_for() -> None
     assert [round(count, -2) for count in found.estimates] == [900, 800, 700]
 
 
-@pytest.mark.parametrize("make", ["duckdb", "spark"], indirect=True)
 @pytest.mark.parametrize("options", [{}, {"domain": "observed", "delta": 1e-6}], ids=["public", "observed"])
 def test_only_a_histogram_and_the_chosen_items_leave_the_engine(
     make: Maker, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
