@@ -73,14 +73,6 @@ def test_no_search_beats_the_bound_of_any_row_that_can_be_written_down(monotonic
     assert tried == 72
 
 
-def test_a_row_needs_its_noise_alone_and_the_rest_is_not_known() -> None:
-    assert (MINE.citation, MINE.claimed, MINE.truth, MINE.private, MINE.flaw) == (*["not known"] * 3, None, "")
-    assert MINE.query_noise_monotonic == TWO_C
-    gate = sg.variants.gate(MINE, threshold=0, cutoff=3, epsilon=1, sensitivity=1)
-    assert gate.ask(10**6)
-    assert gate.remaining == 2
-
-
 def test_a_row_of_ones_own_is_refused_exactly_where_it_costs_more_than_it_is_paid() -> None:
     weak = sg.variants.Variant(
         key="weak", threshold_noise=ONE, query_noise=sg.variants.Scale(factor=2), allocation="1:1"
@@ -243,29 +235,6 @@ def test_rows_with_a_stop_give_exactly_c_positives_and_others_answer_everything(
     assert (out.asked == answered).all()
     assert out.above[:, :answered].all()
     assert not out.above[:, answered:].any()
-
-
-def test_dwork_roth_redraws_its_threshold_and_lyu_does_not() -> None:
-    """Far below the noise of nu two identical questions hang together through rho only where it is kept.
-
-    With nu almost silenced (a huge queries share) the answers to q, q are equal under one rho; redrawing after the
-    first ABOVE makes the second independent: it is BELOW in half of the runs.
-    """
-    budget = sg.Budget(threshold_epsilon=0.01, query_epsilon=1000)
-    options: dict[str, Any] = {
-        "runs": 2_000,
-        "cutoff": 9,
-        "budget": budget,
-        "not_private": True,
-        "source": sg.Seeded(4),
-    }
-    kept = sg.run_many("lyu-2017", [0, 0], **options).above
-    redrawn = sg.run_many("dwork-roth-2014", [0, 0], **options).above
-    assert (kept[:, 0] == kept[:, 1]).mean() > 0.99
-    after_positive = redrawn[redrawn[:, 0], 1]
-    assert 0.4 < after_positive.mean() < 0.6  # 1,000 fair coins: 6 standard deviations, rate below 1e-8
-    after_negative = redrawn[~redrawn[:, 0], 1]
-    assert after_negative.mean() < 0.01
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if not row.private], ids=lambda row: row.key)
