@@ -14,42 +14,35 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import ASK, Command
+from tests.cli.conftest import ASK, PROGRAM, Command, Refused
 
 from sparsegate.ledger.account import exact_amount
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.tables import prepared as drawing
 from sparsegate.tables.workspace import Workspace
 
+TOP = ("top", "visits.csv", *ASK, "--domain", "pages.csv", "--json")
+CHARGED = (*TOP, "--ledger", "x.ledger")
 
-def test_the_ledger_is_charged_refuses_and_is_named(command: Command, folder: Path) -> None:
-    options = ("top", "visits.csv", *ASK, "--domain", "pages.csv", "--ledger", "x.ledger")
-    code, out, _ = command(*options, "--budget", "70", "--dataset", "visits", "--answers-epsilon", "5", "--json")
+
+def test_the_ledger_is_charged_refuses_and_is_named(command: Command, refused: Refused, folder: Path) -> None:
+    code, out, _ = command(*CHARGED, "--budget", "70", "--dataset", "visits", "--answers-epsilon", "5")
     assert code == 0
     assert json.loads(out)["record"]["recorded"] == "entry 2 of the ledger of 'visits'"
-    assert command(*options)[0] == 0
-    code, out, err = command(*options)
-    assert (code, out) == (2, "")
-    assert "epsilon 65 is spent and epsilon 5 remains" in err
+    assert command(*CHARGED)[0] == 0
+    assert "epsilon 65 is spent and epsilon 5 remains" in refused(*CHARGED)
     # A delta that no method needs is not charged, and no reason to refuse.
-    code, _, err = command(*options, "--epsilon", "5", "--delta", "1e-9", "--json")
-    assert (code, err) == (0, "")
-    spent = Ledger("x.ledger").entries()[1]
-    assert spent.what == "top 3 of page, unit user, method subset, domain public"
+    assert command(*CHARGED, "--epsilon", "5", "--delta", "1e-9")[::2] == (0, "")
+    assert Ledger("x.ledger").entries()[1].what == "top 3 of page, unit user, method subset, domain public"
     assert Ledger("x.ledger").total_spent() == exact_amount(70, 0)
+    elsewhere = (*TOP, "--ledger", "no/folder/x.ledger", "--budget", "70", "--dataset", "visits")
+    assert "no/folder/x.ledger cannot be made; check that its folder exists" in refused(*elsewhere)
 
 
-def test_a_ledger_that_cannot_be_made_is_said_to_be_that(command: Command, folder: Path) -> None:
-    options = ("top", "visits.csv", *ASK, "--domain", "pages.csv", "--ledger", "no/folder/x.ledger")
-    code, out, err = command(*options, "--budget", "70", "--dataset", "visits")
-    assert (code, out) == (2, "")
-    assert "no/folder/x.ledger cannot be made; check that its folder exists" in err
-
-
-def test_an_observed_domain_spends_delta_too(command: Command, folder: Path) -> None:
+def test_an_observed_domain_spends_delta_too(command: Command, refused: Refused, folder: Path) -> None:
     options = ("top", "visits.csv", *ASK, "--domain", "observed", "--delta", "1e-6", "--ledger", "x.ledger")
     budget = ("--budget", "99", "--dataset", "visits")
-    assert command(*options, *budget)[0] == 2
+    assert refused(*options, *budget).startswith("--budget ")
     assert not Path("x.ledger").exists()
     assert command(*options, *budget, "--budget-delta", "1e-6")[0] == 0
     assert Ledger("x.ledger").total_spent().delta * 10**6 == 1
@@ -71,20 +64,16 @@ cli.main()
 
 def test_a_kill_between_the_commit_and_the_output_leaves_it_spent(folder: Path) -> None:
     ledger = Ledger.create("x.ledger", dataset="visits", budget=70)
-    options = ["top", "visits.csv", *ASK, "--domain", "pages.csv", "--ledger", "x.ledger"]
     environment = {**os.environ, "TMPDIR": str(folder)}
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED, *options], capture_output=True, text=True, check=False, env=environment
-    )
+    words = [sys.executable, "-c", KILLED, *CHARGED]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGKILL, "", "")
     assert ledger.total_spent().epsilon == 30
 
 
 def test_two_commands_at_once_cannot_both_have_the_last_of_a_budget(folder: Path) -> None:
     ledger = Ledger.create("x.ledger", dataset="visits", budget=30)
-    options = ["top", "visits.csv", *ASK, "--domain", "pages.csv", "--ledger", "x.ledger"]
-    program = [sys.executable, "-c", "from sparsegate.cli import main; main()", *options]
-    both = [subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) for _ in range(2)]
+    both = [subprocess.Popen([*PROGRAM, *CHARGED], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) for _ in range(2)]
     outputs = [process.communicate(timeout=60)[0] for process in both]
     assert sorted(process.returncode for process in both) == [0, 2]
     assert sorted(map(bool, outputs)) == [False, True]
@@ -95,8 +84,7 @@ def test_ctrl_c_stops_the_engine_at_once_and_spends_nothing(folder: Path) -> Non
     """The query would count for hours; the test waits until it has spilled or counted for a moment."""
     ledger = Ledger.create("x.ledger", dataset="visits", budget=30)
     endless = "SELECT page, visitor || range AS visitor FROM data, range(1000000000)"
-    options = ["top", "visits.csv", *ASK, "--domain", "pages.csv", "--ledger", "x.ledger", "--sql", endless]
-    program = [sys.executable, "-c", "from sparsegate.cli import main; main()", *options]
+    program = [*PROGRAM, *CHARGED, "--sql", endless]
     environment = {**os.environ, "TMPDIR": str(folder)}
     with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as running:
         while not list(folder.glob("sparsegate-*")):
@@ -108,9 +96,6 @@ def test_ctrl_c_stops_the_engine_at_once_and_spends_nothing(folder: Path) -> Non
         assert running.returncode == 130
     assert list(folder.glob("sparsegate-*")) == []
     assert len(ledger.entries()) == 1
-
-
-TOP = ("top", "visits.csv", *ASK, "--domain", "pages.csv", "--json")
 
 
 @pytest.fixture
@@ -146,7 +131,7 @@ def test_before_the_charge_nothing_is_spent_whatever_the_worker_does_next(
 ) -> None:
     """The signal comes between the last query and the charge, where no query is there to be interrupted."""
     interrupted_at(Workspace, "pay")
-    code, out, err = command(*TOP, "--ledger", "x.ledger")
+    code, out, err = command(*CHARGED)
     assert (code, out, err) == (130, "", "sparsegate: interrupted, nothing was spent\n")
     assert len(ledger.entries()) == 1
 
@@ -156,7 +141,7 @@ def test_after_the_charge_the_release_is_finished_printed_and_kept(
     command: Command, ledger: Ledger, interrupted_at, times: int
 ) -> None:
     interrupted_at(drawing.Prepared, "draw", times)
-    code, out, err = command(*TOP, "--ledger", "x.ledger")
+    code, out, err = command(*CHARGED)
     assert code == 130
     assert len(json.loads(out)["items"]) == 3, err
     assert "interrupted after epsilon 30 was paid: charged as entry 2 of the ledger of 'visits'" in err
