@@ -18,6 +18,8 @@ from tests.support.serving import Service, listening, serving, visits
 from sparsegate.errors import SparsegateError
 from sparsegate.service.client.calls import Call, Heard, Patience, exchange
 from sparsegate.service.web import problems
+from sparsegate.service.web.http import routed_app
+from sparsegate.service.web.openapi import EXAMPLES, MEANINGS
 
 OPERATIONS = [
     ("/v1/gates", "POST"),
@@ -112,3 +114,34 @@ def test_every_problem_is_in_the_docs_and_is_raised_as_they_say() -> None:
             steps.send(heard)
         assert type(raised.value).__name__ == told[kind]
         assert f"| {sort.status} | `{kind}` | {sort.title} |" in page
+
+
+SCHEMAS = routed_app().openapi()["components"]["schemas"]
+
+
+def test_every_field_has_a_meaning() -> None:
+    missing = {
+        f"{name}.{field}"
+        for name, schema in SCHEMAS.items()
+        for field, found in schema["properties"].items()
+        if not found.get("description")
+    }
+    assert missing == set()
+
+
+def test_every_meaning_is_of_a_field_that_has_none_of_its_own() -> None:
+    used = {
+        key
+        for name, schema in SCHEMAS.items()
+        for field, found in schema["properties"].items()
+        for key in (f"{name}.{field}", field)
+        if MEANINGS.get(key) == found["description"]
+    }
+    assert {*MEANINGS} - used == set()
+
+
+def test_every_example_is_of_a_field() -> None:
+    named = {
+        key for name, schema in SCHEMAS.items() for field in schema["properties"] for key in (f"{name}.{field}", field)
+    }
+    assert {*EXAMPLES} - named == set()
