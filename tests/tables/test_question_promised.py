@@ -55,7 +55,7 @@ def test_an_observed_domain_promises_what_peeling_its_list_does() -> None:
 def test_error_bars_are_those_of_the_release() -> None:
     paid = release(answers_epsilon=1)
     question = asked(count=2, epsilon=2, answers_epsilon=1)
-    assert question.error_bars(4) == (paid.error_bar, paid.error_bar_all)
+    assert question.error_bars(4) == (paid.error_bar, paid.error_bar_all) == (6, 7)
     free = release(max_items_per_user=1)
     assert asked(count=2, epsilon=2, max_items_per_user=1).error_bars(4) == (free.error_bar, free.error_bar_all)
     assert asked().error_bars(4) is None
