@@ -19,7 +19,6 @@ from tests.tables.conftest import FORMS, table
 
 from sparsegate.errors import ParameterError, SparsegateError, TableError
 from sparsegate.noise import Seeded
-from sparsegate.tables.online import OnlineAnswers
 from sparsegate.tables.release import TopItems
 from sparsegate.tables.top import top_items
 
@@ -132,16 +131,6 @@ def test_a_stream_that_fails_shows_no_cell() -> None:
         counts(pyarrow.RecordBatchReader.from_batches(ARROW.schema, batches()))
     assert "secret" not in str(caught.value)
     assert caught.value.__context__ is None
-
-
-def test_online_answers_take_them_too() -> None:
-    given: dict[str, Any] = {"epsilon": 1000, "tolerance": 100, "cutoff": 3, "population": 900}
-    days = [date(2024, 1, 31)] * 600 + [date(2024, 2, 1)] * 300
-    typed = pyarrow.table({"day": days, "visitor": range(900)}).to_reader()
-    categories = ["2024-01-31", "2024-02-01", "2024-02-02"]
-    for data in (typed, {"day": days, "visitor": list(range(900))}):
-        online = OnlineAnswers(data, {"day": categories}, user="visitor", source=Seeded(1), not_private=True, **given)
-        assert abs(online.ask({"day": "2024-01-31"}).estimate - 600) < 5
 
 
 ASKED: dict[str, Any] = {"item": "page", "user": "visitor", "count": 1, "epsilon": 2, "domain": ["/home", "/pay"]}

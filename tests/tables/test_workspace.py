@@ -87,11 +87,8 @@ def test_a_database_is_read_by_table_or_by_query(folder: Path, name: str) -> Non
     assert read(folder / name, sql="SELECT page, visitor FROM visits WHERE page = '/pay' -- one") == ROWS[2:]
 
 
-def test_a_query_over_files_reads_the_table_data(folder: Path) -> None:
+def test_files_are_the_table_data_and_matched_by_the_names_of_their_columns(folder: Path) -> None:
     assert read(folder / "comma.csv", sql="SELECT page, visitor FROM data WHERE visitor = '2';") == ROWS[1:2]
-
-
-def test_files_whose_columns_stand_in_another_order_are_matched_by_name(folder: Path) -> None:
     (folder / "turned.csv").write_text("visitor,country,page\n9,DE,/z\n")
     assert read(folder / "comma.csv", folder / "turned.csv") == [*ROWS, ("/z", "9")]
 

@@ -89,10 +89,7 @@ def test_people_may_be_compared_as_it_likes(engine: sqlalchemy.Engine, collation
     assert found.estimates == (2,)
 
 
-@pytest.mark.parametrize(
-    ("kind", "probes"),
-    [(STRING, ("a", "a")), (STRING, ("ä", "a\u0308", "ä")), (INTEGER, (7, 7))],
-)
+@pytest.mark.parametrize(("kind", "probes"), [(STRING, ("ä", "a\u0308", "ä")), (INTEGER, (7, 7))])
 def test_the_probe_sees_two_that_are_one(
     engine: sqlalchemy.Engine, monkeypatch: pytest.MonkeyPatch, kind: str, probes: tuple[Any, ...]
 ) -> None:
@@ -129,14 +126,10 @@ def test_what_is_not_known_to_work_is_refused(
     assert caught.value.parameter == parameter
 
 
-def test_columns_that_are_neither(engine: sqlalchemy.Engine) -> None:
-    fill(engine, "page FLOAT, visitor FLOAT", [])
-    with pytest.raises(TableError, match="items in column 'page'"):
-        top(engine, table="visits", count=1, domain=["a"])
-    with engine.begin() as connection:
-        connection.exec_driver_sql("DROP TABLE visits")
-    fill(engine, "page VARCHAR, visitor FLOAT", [])
-    with pytest.raises(TableError, match="users in column 'visitor'"):
+@pytest.mark.parametrize("columns", ["page FLOAT, visitor INTEGER", "page VARCHAR, visitor FLOAT"])
+def test_columns_that_tell_nothing_apart_are_refused(engine: sqlalchemy.Engine, columns: str) -> None:
+    fill(engine, columns, [])
+    with pytest.raises(TableError, match="in column"):
         top(engine, table="visits", count=1, domain=["a"])
 
 

@@ -12,7 +12,7 @@ import sqlalchemy
 from tests.support.in_database import Meanwhile, Store, top
 
 from sparsegate.errors import ParameterError, SparsegateError, TableError
-from sparsegate.tables.databases.snapshot import engine_at, one_moment
+from sparsegate.tables.databases.snapshot import one_moment
 
 ASKED: dict[str, Any] = {"count": 1, "domain": ["a", "b"]}
 CELLS = [("a", 1), ("a", 2), ("b", 1), ("s3cret cell", 4)]
@@ -42,11 +42,6 @@ def test_an_address_that_leads_nowhere(url: str, words: str) -> None:
     with pytest.raises((TableError, ParameterError), match=words) as caught:
         top(url, table="visits", **ASKED)
     assert "hunter2" not in words_of(caught.value)
-
-
-def test_a_driver_that_is_not_there_is_named() -> None:
-    with pytest.raises(ParameterError, match="driver for mysql://.*the module MySQLdb"):
-        engine_at("mysql://ann:hunter2@host/shop")
 
 
 def test_a_sqlite_file_is_not_made(tmp_path: Path) -> None:
