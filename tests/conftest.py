@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -51,23 +50,6 @@ def again(tmp_path: Path) -> Callable[[], Ledger]:
         return Ledger(place, patience=0.5)
 
     return copied
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of the cases of a test that is marked ``turns(n)`` every n-th runs each time, and the others in the soak.
-
-    Of all that runs on Spark or in a browser, where a case takes seconds, every third does.
-    """
-    seen: Counter[str] = Counter()
-    for item in items:
-        test, _, case = item.nodeid.partition("[")
-        mark = item.get_closest_marker("turns")
-        slow = "spark" if "spark" in case else "page" if "/service/web/test_page" in f"/{test}" else None
-        group, turns = (slow, 3) if slow else (test, mark.args[0] if mark else 1)
-        if seen[group] % turns:
-            item.add_marker(pytest.mark.soak)
-        seen[group] += 1
 
 
 @pytest.hookimpl(optionalhook=True)

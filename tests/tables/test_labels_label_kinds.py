@@ -106,7 +106,6 @@ def counts(native: Any, domain: Any, count: int, item: str = "label", **options:
     return dict(zip(release.items, release.estimates, strict=True))
 
 
-@pytest.mark.turns(2)
 @pytest.mark.parametrize("name", TYPES)
 def test_a_label_comes_back_as_it_was(engine: str, name: str) -> None:
     dtype, values = TYPES[name]

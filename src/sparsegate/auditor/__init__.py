@@ -1,6 +1,6 @@
 """Black box: any callable in, a certified lower bound on what it leaks out.
 
-``audit`` searches for a pair of neighbouring inputs and an event (``pair_search``, ``neighbours``, ``events``), fixes
+``audit`` searches for a pair of neighbouring inputs and an event (``neighbours``, ``events``), fixes
 them, and counts the event on fresh runs (``certify``, ``confidence``). It knows no mechanism of this library.
 """
 

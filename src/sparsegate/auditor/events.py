@@ -13,20 +13,18 @@ runs than to certify one. Inputs that lie A times as far apart differ by up to A
 same structure with A^2 times fewer runs. So half of the training runs are on magnified pairs, where a log ratio of A x
 is read as x. That is a guess about which pair and event to take; certification never magnifies.
 
-Ways to cut the space of outcomes into numbered cells; an event is a set of cells.
+*Cells.* An event is a set of numbered cells, into which the outcomes are cut:
 
 - *Atoms*: a cell for each outcome that was seen more than once, and one for all others.
 - *Bins*: a cell for each value of the discrete part, cut further along the numeric columns.
-- *Slices*, in a file of their own: a classifier learns to tell the samples apart, and its score is cut into cells.
+- *Slices*: a classifier learns to tell the samples apart, and its score is cut into cells.
 
 A partition is learned from training samples and then fixed: ``cells`` is a function of the outcome alone.
 
-A score that tells two samples apart, cut into cells: for outcomes that are long or hold several numbers.
-
-The best event at any size is a set {outcome : p1/p2 >= t} (Neyman and Pearson). A classifier that is trained to say
-which of two equally large samples an outcome came from estimates p1/(p1 + p2), which rises with that ratio. Logistic
-regression on ranks needs nothing but numpy; gradient boosting is tried too where scikit-learn is installed. A poor
-classifier gives a weak bound, never a wrong one.
+*Slices* are for outcomes that are long or hold several numbers. The best event at any size is a set {outcome : p1/p2 >=
+t} (Neyman and Pearson). A classifier that is trained to say which of two equally large samples an outcome came from
+estimates p1/(p1 + p2), which rises with that ratio. Logistic regression on ranks needs nothing but numpy; gradient
+boosting is tried too where scikit-learn is installed. A poor classifier gives a weak bound, never a wrong one.
 
 *The score is a function of one outcome alone.* A product of a matrix and a vector is none: BLAS adds in an order that
 depends on how many rows there are, and a last bit decides on which side of a cut an outcome lies. Here a score is made

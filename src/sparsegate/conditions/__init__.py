@@ -16,7 +16,7 @@ number of people who match by at most 1, always in one direction: sensitivity 1,
 
 *Proof.* By induction over the tree (``tree``). A column has the value of the row, a literal its own. Every operation of
 ``operations`` is total: comparisons, IN, BETWEEN, IS and patterns are defined for all values of one kind, and
-``checking`` brings their arguments to one kind; arithmetic is that of doubles, with infinities and NaN where integers
+``reading`` brings their arguments to one kind; arithmetic is that of doubles, with infinities and NaN where integers
 overflow; the functions on texts and dates are defined everywhere; a cast is a TRY_CAST, which is null where there is no
 value, and a constant that does not convert is refused before there is data. CASE and coalesce choose among values that
 are there. AND, OR and NOT are Kleene's, defined on three values. No node reads anything but its arguments: there is no
@@ -31,9 +31,9 @@ worth asking first.) QED
 tests of a condition: each is worked out for every row by ``SELECT leaf, leaf, ... FROM table`` *without a WHERE and
 with the engine's optimizer off* (it would answer ``age = 500`` from the greatest age there is), and ``combine`` puts
 the arrays together in the same steps for every row. ``cost`` is a public upper bound of the work on one row, in about
-nanoseconds, if text cells have at most ``Schema.max_cell`` characters: see ``costs``. A condition without such a bound
-(regular expressions, casts of text, some patterns with _) raises ConditionError there; ``sql()`` is for callers who
-show nobody how long it took.
+nanoseconds, if text cells have at most ``Schema.max_cell`` characters: see ``operations``. A condition without such a
+bound (regular expressions, casts of text, some patterns with _) raises ConditionError there; ``sql()`` is for callers
+who show nobody how long it took.
 
     >>> print(*(leaf.sql() for leaf in condition.leaves), sep="\\n")
     coalesce(2 * CAST(("ward" = 'ICU') AS TINYINT), 1)

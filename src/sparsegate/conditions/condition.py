@@ -235,7 +235,7 @@ class Leaf:
 
     node: Node
     cost: int
-    """The public upper bound of its work on one row; see ``costs``."""
+    """The public upper bound of its work on one row; see ``operations``."""
 
     def truth(self, dialect: str = "duckdb") -> str:
         """The test as a truth value for a row, null where it is unknown."""
@@ -270,7 +270,7 @@ class Condition:
 
     @property
     def cost(self) -> int:
-        """The public upper bound of the work on one row; raises ConditionError where there is none. See ``costs``."""
+        """The public upper bound of the work on one row; ConditionError where there is none; see ``operations``."""
         return sum(leaf.cost for leaf in self.leaves) + self._cut[1]
 
     def combine(self, values: Sequence[Values], spread: Callable[[str, Values], Values] | None = None) -> Values:

@@ -433,7 +433,7 @@ def _adapts(node: Node) -> bool:
 
 
 def _liked(value: Node, pattern: str, *, fold: bool) -> Node:
-    """``value LIKE pattern``, without an escape, as an operation that ``costs`` knows; with ``fold``, ILIKE."""
+    """``value LIKE pattern``, without an escape, as one of the ``operations``; with ``fold``, ILIKE."""
 
     def test(operation: str, text: str) -> Node:
         sides = (value, Literal(Kind.TEXT, text))

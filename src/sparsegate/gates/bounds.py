@@ -286,8 +286,8 @@ def tight_epsilon(
 ) -> float:
     """The smallest epsilon for which the row is epsilon-DP: math.inf where there is none.
 
-    ``queries`` is how many questions there are at most (None: no limit), ``cutoff`` how many positives stop it. The
-    parameters are those of a ``Setting``, but for the sensitivity, which makes no difference.
+    ``queries`` is how many questions there are at most (None: no limit), ``cutoff`` how many positives stop it.
+    ``epsilon``, or a ``budget``, is what is spent, ``allocation`` how epsilon is split; ``monotonic`` as for a gate.
 
     >>> import sparsegate as sg
     >>> sg.privacy.tight_epsilon("lee-clifton-2014", cutoff=3, epsilon=0.1)

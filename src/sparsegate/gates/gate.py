@@ -445,7 +445,7 @@ class Gate(Uncopied):
 
     @property
     def spent(self) -> Fraction:
-        """L(m,k): what the answers drawn so far have cost, exactly; at most the whole budget. See ``meter``.
+        """L(m,k): what the answers drawn so far have cost, exactly; at most the whole budget..
 
         Of a gate that was cut short it is the whole budget.
         """

@@ -436,9 +436,15 @@ FIGURE, PAGE = Expected(kind="figure", seconds=1.3), Expected(kind="report", sec
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Reproduction:
-    """A folder of results with what they say: ``checked`` has every statement of the paper with its verdict.
+    """A ``folder`` of results with what they say: ``checked`` has every statement of the paper with its verdict.
 
-    ``readings`` has the verdicts under other readings of the paper, where these were run.
+    ``findings`` are the numbers that the statements are checked by, and ``readings`` has the verdicts under other
+    readings of the paper, where these were run.
+
+    >>> from sparsegate import paper
+    >>> paper.Reproduction.load("no such folder")
+    Traceback (most recent call last):
+    sparsegate.errors.ParameterError: ...
     """
 
     folder: Path

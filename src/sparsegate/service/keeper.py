@@ -320,7 +320,7 @@ class Keeper:
         return self.gate(id)
 
     def activity(self, *, after: str | None = None, limit: int = PAGE) -> list[Activity]:
-        """Who asked what, over all gates, newest first; see ``activity.activity``."""
+        """Who asked what, over all gates, newest first."""
         return activity(self._store, after=after, limit=limit)
 
     def standing(self, token: int) -> Standing:

@@ -1,6 +1,6 @@
 """The sizes that a service shows of its data: paid for, then drawn, then kept, once for each dataset.
 
-What is shown of the sizes of a table is drawn (``data.filling``) and has an epsilon and a delta. They are charged
+What is shown of the sizes of a table is drawn (``data.copying``) and has an epsilon and a delta. They are charged
 before the draw, and what was drawn is stored with its entry before anything is filled up to it. Whoever opens the same
 data on the same ledger again, after a restart or on another server, finds it there: the same sizes, at no cost. Other
 data, other columns or other terms are another release, with a charge of its own: a second draw on the same sizes tells

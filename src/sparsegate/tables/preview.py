@@ -77,7 +77,6 @@ def preview(
 
     Parameters
     ----------
-    all but the following: as in the release. Without a ``user`` or a ``unit``, people may have many rows.
     domain: also the number of candidates. It may be left out for ``above``, and where ``like`` says it.
     within: W, in people: asks for the smallest epsilon with which every selected item is within W of the c-th, with the
         given confidence; rounded up to three digits. ``epsilon`` may then be left out.
@@ -86,6 +85,9 @@ def preview(
         counts by label, a histogram {count: items} or "count:items,...", or a file with the columns ``item`` and
         ``user``, or ``item`` and ``count``.
     confidence: 0.95 unless given.
+
+    All others are those of ``top_items``, of ``items_above`` or of ``top_sums``. Without a ``user`` or a ``unit``,
+    people may have many rows. (``value``, ``clip`` and ``granularity`` are those of ``top_sums``.)
 
     >>> import sparsegate as sg
     >>> preview = sg.preview(count=50, epsilon=0.5, domain=40_000)

@@ -34,10 +34,10 @@ class Record:
     how many items one of them can have. ``counted`` says what counts of a user, where users were cut.
 
     ``domain_size`` is the number of public candidates, None for ``domain="observed"``; of that, ``accounting`` says how
-    it spent epsilon and delta: by which theorem of ``tables.observed``. Where all items that about ``above`` units have
-    were asked for, those of fewer than ``never_below`` are never among them and those of ``always_from`` or more always
-    are. Where sums of the column ``value`` were ranked, clipped to ``clip``, one unit moves each by at most
-    ``sensitivity``, and ``granularity`` is the step of their lattice.
+    it spent epsilon and delta, by which theorem of ``tables.observed``, and ``dbar`` how many of the largest it chose
+    from. Where all items that about ``above`` units have were asked for, those of fewer than ``never_below`` are never
+    among them and those of ``always_from`` or more always are. Where sums of the column ``value`` were ranked, clipped
+    to ``clip``, one unit moves each by at most ``sensitivity``, and ``granularity`` is the step of their lattice.
 
     Of a release for several ``groups``, ``per`` says which group a row is in, ``groups_per_user`` in how many of them a
     person counts, and ``composition`` why epsilon is paid once; ``count``, ``max_items_per_user`` and the like are then

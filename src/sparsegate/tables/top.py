@@ -186,7 +186,8 @@ def items_above(
     above: N: an item that N people have is kept half of the time, and one that far more have always.
     epsilon, delta: the privacy loss of the selection, both > 0.
     max_items_per_user: how many items one person counts for; needed unless rows are people.
-    others: as in ``top_items``.
+
+    All others are those of ``top_items``.
 
     >>> import sparsegate as sg
     >>> visits = {"page": ["/home"] * 400 + ["/docs"] * 300 + ["/rare"] * 2}
@@ -272,7 +273,8 @@ def top_sums(
     clip: (low, high), PUBLIC: the least and the most that one person may count for.
     granularity: the step of the lattice that values are rounded to: a power of ten, about a millionth of the clip,
         unless given.
-    others: as in ``top_items``; a threshold is in the units of the values.
+
+    All others are those of ``top_items``; a threshold is in the units of the values.
 
     >>> import sparsegate as sg
     >>> orders = {"product": ["tea"] * 30 + ["jam"] * 30, "customer": [*range(30), *range(30)], "paid": [9.5] * 60}

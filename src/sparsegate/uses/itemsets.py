@@ -1,25 +1,21 @@
 """Frequent sets of items of a table: one call, from the user's own baskets to what may be published.
 
-Candidate sets of items, and the support of each: public sets in, numbers of people out.
-
-Items are numbered 0, 1, 2, ..., and a set is a tuple of rising numbers. Which sets are candidates is decided here by
-functions of numbers and of sets that were released; only ``ItemBits`` looks at people.
+**Candidates.** Items are numbered 0, 1, 2, ..., and a set is a tuple of rising numbers. Which sets are candidates is
+decided here by functions of numbers and of sets that were released; only ``ItemBits`` looks at people.
 
 *Support* is the number of people who have all items of a set. Each item is a row of bits, one for a person, and the
 support of a set is how many bits are left when its rows are put together by AND. So the work for given candidates is
 their number times the people, in words of 64, and does not depend on who has what. Memory: a bit for each item and
 person, and 8 bytes for each person and 60 items while the bits are laid.
 
-Baskets in the engine they live in: how many people have each item, and who has which of a few.
+**Baskets** stay in their engine. Nothing leaves the engine before a draw but a histogram of the counts of items. Once
+some items are released, each person becomes a few whole numbers in the engine, with a bit for each of those items that
+the person has, and what comes out is how many people have the same numbers. Every engine that ``top_items`` knows can
+do that.
 
-Nothing leaves the engine before a draw but a histogram of the counts of items. Once some items are released, each
-person becomes a few whole numbers in the engine, with a bit for each of those items that the person has, and what comes
-out is how many people have the same numbers. Every engine that ``top_items`` knows can do that.
-
-Frequent sets of items by levels: what a level may select from is a function of what the levels before released.
-
-The support of a set, the number of people who have all of its items, is a score with sensitivity 1, and monotonic: a
-person who comes or goes moves each support by at most one, all in one direction, however many sets the person has.
+**Levels.** What a level may select from is a function of what the levels before released. The support of a set, the
+number of people who have all of its items, is a score with sensitivity 1, and monotonic: a person who comes or goes
+moves each support by at most one, all in one direction, however many sets the person has.
 
     whole        all sets of the domain are candidates of one selection, with all of epsilon;
     items-first  a third of epsilon selects ``pool`` items, the rest ``count`` of all sets of these;
@@ -42,10 +38,6 @@ finite epsilon).
 
 *Without noise* "levels" finds the ``count`` sets of the largest support, if ``smallest`` is 1 and ``pool`` is
 ``count``: each part of a set has at least its support, so the parts of a set among the best are among the best, too.
-
-What is released of frequent sets of items: the sets, their noisy supports if paid for, and a record.
-
-What is asked of frequent sets of items: every parameter but the table and its domain, checked before either.
 """
 
 from __future__ import annotations
@@ -637,10 +629,10 @@ def frequent_itemsets(
     """Select the ``count`` sets of items that most people have; the release is (epsilon + answers_epsilon, delta)-DP.
 
     *Theorem.* What a level selects from is a function of what the levels before released, and supports have sensitivity
-    1 and are monotonic, so the epsilons of the levels add: ``levels`` has the proof. They sum to ``epsilon``.
-    Noisy supports are those of sets that were released, with noise of scale c / answers_epsilon, because one person may
-    have all c sets. Neighbours: one person more or less, with all rows. How long it takes depends on the data: publish
-    the result, not the time.
+    1 and are monotonic, so the epsilons of the levels add: the proof is at the head of this file. They sum to
+    ``epsilon``. Noisy supports are those of sets that were released, with noise of scale c / answers_epsilon, because
+    one person may have all c sets. Neighbours: one person more or less, with all rows. How long it takes depends on the
+    data: publish the result, not the time.
 
     Parameters
     ----------
@@ -649,10 +641,10 @@ def frequent_itemsets(
     count: c, how many sets to select; at most 5,000.
     size, smallest: the most and the fewest items of a set: 1 to 3 unless given. With ``smallest=2`` single items are
         left out.
-    epsilon: the privacy loss of all levels together, > 0; a float is read as the decimal it prints as.
-    domain: the public items, as in ``top_items``; or "observed", at the price of ``delta``.
-    delta: for "observed" alone.
-    method: "whole", "items-first" or "levels", see ``levels``; "auto" takes the first of them whose candidates can
+    epsilon: the privacy loss of all levels together, > 0; a float is read as the decimal it prints as. domain: the
+    public items, as in ``top_items``; or "observed", at the price of ``delta``. delta: for "observed" alone. method:
+    "whole", "items-first" or "levels", see the head of ``uses.itemsets``; "auto" takes the first of them whose
+    candidates can
         be counted, from public numbers.
     pool: how many items are selected first: four times the root of ``count`` (five without single items), or ``count``
         for "levels".

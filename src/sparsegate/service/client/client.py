@@ -277,7 +277,7 @@ class RemoteGate(RemoteState):
 
 
 class AsyncGate(RemoteState):
-    """``RemoteGate`` for ``async with`` and ``await``."""
+    """``RemoteGate`` for ``async with`` and ``await``: `ask`, `refresh` and `close` are as there, and awaited."""
 
     ask = awaited(RemoteGate.ask)
     refresh = awaited(RemoteGate.refresh)
@@ -521,7 +521,11 @@ class Client(_Sender):
 
 
 class AsyncClient(_Sender):
-    """``Client`` for ``async with`` and ``await``; made by ``connect_async``."""
+    """``Client`` for ``async with`` and ``await``; made by ``connect_async``.
+
+    `open_gate`, `gate`, `preview`, `whoami`, `tokens`, `add_token`, `revoke_token`, `budget`, `top`, `schema` and
+    `refresh` are as there, and awaited.
+    """
 
     open_gate = awaited_gate(Client.open_gate)
     gate = awaited_gate(Client.gate)

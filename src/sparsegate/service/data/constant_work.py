@@ -12,7 +12,7 @@ No filter, no hash table, no work for each match or person. (``logical_or.reduce
 first match of each person.) Nearly all of it runs without the interpreter's lock, so counts use all cores.
 
 **Shown sizes.** The rows and the different values of each column are filled up to sizes that were drawn, and paid for,
-and so may be seen (``filling``); the schema is public. The work follows from them and the condition, and so do D and
+and so may be seen (``copying``); the schema is public. The work follows from them and the condition, and so do D and
 what is refused as too dear.
 
 **How long it takes at worst** is a sum over the steps: queries, values times the cost of the leaves on them

@@ -276,7 +276,7 @@ class _Distinct:
     characters: Sequence[Sequence[int]] = ()
     """Of a text column, how many of each width there are in the values, and in the rows."""
     cells: Sequence[tuple[str, int]] = ()
-    """What fills the characters of the values up; see ``filling``."""
+    """What fills the characters of the values up; the theorem is at the head of this file."""
     row_cells: Sequence[tuple[str, int]] = ()
     """What fills the characters of the rows up."""
 
