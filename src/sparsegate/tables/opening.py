@@ -218,12 +218,12 @@ def given(
     place = _database(data, patterns)
     if patterns is None or place is not None:
         unused = {**({} if place is not None else {"table": table, "sql": sql}), **vars(form)}
-        for name, value in unused.items():
-            if value is not None:
+        for name, option in unused.items():
+            if option is not None:
                 kinds, given = (
                     ("files", "database") if place is not None else ("files and databases", type(data).__name__)
                 )
-                raise ParameterError(name, f"is for {kinds}, and data is a {given}", value, "leave it out")
+                raise ParameterError(name, f"is for {kinds}, and data is a {given}", option, "leave it out")
         if place is not None:
             from sparsegate.tables.databases.table import TableInDatabase
 
