@@ -20,7 +20,7 @@ from tests.tables.conftest import FORMS, table
 from sparsegate.errors import ParameterError, SparsegateError, TableError
 from sparsegate.noise import Seeded
 from sparsegate.tables.release import TopItems
-from sparsegate.tables.top import top_items
+from sparsegate.tables.top import top_items, top_sums
 
 PAGES = ["a", "a", "a", "b", None, "b", "c"]
 VISITORS = [1, 1, 2, 3, 4, None, 5]
@@ -85,6 +85,13 @@ def test_a_list_has_no_type_and_its_cells_are_read_one_by_one() -> None:
     visitors = [17, 17.0, Decimal("17.00"), "17", [17], float("nan"), object()]
     assert counts({"page": ["a"] * 7, "visitor": visitors})["a"] == 2
     assert counts([{"page": "a", "visitor": visitor} for visitor in visitors])["a"] == 2
+
+
+def test_values_of_a_list_are_numbers_and_text_is_none() -> None:
+    data = {"page": ["a", "a", "b"], "visitor": [1, 2, 3], "spent": [5, Decimal("2.50"), "9"]}
+    asked: dict[str, Any] = {"item": "page", "user": "visitor", "value": "spent", "clip": (0, 10), "count": 2}
+    asked |= {"domain": ["a", "b"], "epsilon": 4000, "answers_epsilon": 4000, "source": Seeded(1), "not_private": True}
+    assert dict(top_sums(data, **asked)) == {"a": pytest.approx(7.5, abs=0.1), "b": pytest.approx(0, abs=0.1)}
 
 
 def test_candidates_come_back_as_they_were_given() -> None:
