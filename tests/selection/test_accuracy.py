@@ -110,7 +110,7 @@ def worst_scores(method: str, gap: int, *, count: int, total: int, rate: float) 
 
 def simulated(asked: Request) -> Method:
     """The request as the evaluation simulates it."""
-    read = {"selection": asked.method, "touched": asked.max_items_per_user, "delta": asked.delta}
+    read = {"selection": asked.method, "max_items_per_user": asked.max_items_per_user, "delta": asked.delta}
     return Method(key="", title="", row=None, interactive=False, **read)  # type: ignore[arg-type]
 
 
