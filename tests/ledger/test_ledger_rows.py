@@ -114,6 +114,17 @@ def test_items_that_cannot_be_stored_still_go_to_their_owner(ledger: Ledger) -> 
     assert found.items[0] is item
 
 
+def test_a_store_that_fails_after_the_draw_loses_no_result(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(ledger, "keep", fail)
+    with pytest.warns(RuntimeWarning, match="paid for, and is not stored"):
+        found = sg.select_top({"tea": 5}, count=1, epsilon=0.5, sensitivity=1, ledger=ledger)
+    assert found.items is not None
+    assert list(found.items) == ["tea"]
+
+
 def test_an_item_that_cannot_be_written_down_is_stored_by_its_kind(ledger: Ledger) -> None:
     sg.select_top({Unspeakable(): 5}, count=1, epsilon=0.5, sensitivity=1, ledger=ledger)
     (stored,) = ledger.release(2).gave[0]["items"]

@@ -157,7 +157,9 @@ def test_a_minus_sign_on_either_noise_loses_everything(rho_side: Any, nu_side: A
     "scales",
     [
         SCALES,
+        Scales(Fraction(1), Fraction(200), None),
         Scales(Fraction(300), Fraction(7), None),
+        Scales(Fraction(300), Fraction(900), None),
     ],
 )
 def test_the_shared_grid_agrees_with_the_adaptive_integral(key: str, scales: Scales, noise: Any) -> None:
