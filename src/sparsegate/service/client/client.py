@@ -18,6 +18,7 @@ from __future__ import annotations
 import ipaddress
 import re
 import time
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -299,7 +300,7 @@ class AsyncGate(RemoteState):
                 raise
 
 
-class _Sender:
+class _Sender(ABC):
     """What both clients have: where they send to, how long they wait, and which kind of gate they make."""
 
     def __init__(self, http: Any, *, retries: int, patience: Patience | None = None, practice: bool = False) -> None:
@@ -311,12 +312,13 @@ class _Sender:
         """The same service, with gates to practise on: made-up rows, for everybody, and free."""
         return type(self)(self._http, retries=self._retries, patience=Patience(self._patience.told), practice=True)
 
+    @abstractmethod
     def send(self, call: Call[Result]) -> Any:
         """Send a call, again where no answer came, and return what it is read as."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _gate(self, view: View) -> Any:
-        raise NotImplementedError
+        """The gate of this kind of client that a view shows."""
 
     def _gates(self, closed: bool | None) -> Pages[View]:
         def page(after: str | None) -> Call[list[View]]:
