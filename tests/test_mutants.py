@@ -32,6 +32,17 @@ def test_a_number_comes_back():
 def test_with_an_assurance(assured):
     pass
 
+@pytest.fixture
+def emptied():
+    held = []
+    yield held
+    assert not held
+
+def test_that_leaves_something_open(emptied):
+    emptied.append(larger(2, 1) == 1)
+    assert larger(2, 1) == 2
+    emptied.clear()
+
 @pytest.mark.skip(reason="never here")
 def test_that_is_skipped():
     assert larger(2, 1) == 2
@@ -119,6 +130,10 @@ ONE_OF_EACH = [
     (replace(SWAPPED, name="fails-without", tests=("tests/test_small.py::test_that_is_broken",)), "BROKEN"),
     (replace(SWAPPED, name="fails-in-a-fixture", tests=("tests/test_small.py::test_with_an_assurance",)), "BROKEN"),
     (replace(SWAPPED, name="fails-at-import", search="def larger", replace="def other"), "BROKEN"),
+    (
+        replace(SWAPPED, name="fails-at-its-end-too", tests=("tests/test_small.py::test_that_leaves_something_open",)),
+        "killed",
+    ),
     (replace(SWAPPED, name="skipped", tests=("tests/test_small.py::test_that_is_skipped",)), "not run"),
 ]
 
@@ -134,7 +149,7 @@ def test_only_a_test_that_fails_under_the_mutant_kills_it(
         assert re.search(rf"^{outcome} .* small: {mutant.name}$", said, re.MULTILINE), said
         assert (f"{outcome}: small: {mutant.name}\n" in said) is (outcome != "killed")
     assert "small: same: a guard behind a guard" in said
-    assert said.splitlines()[-1].split() == ["small", "8", "1"]
+    assert said.splitlines()[-1].split() == ["small", "9", "2"]
     assert (tree / SWAPPED.file).read_text() == SOURCE, "the tree itself is never touched"
 
 

@@ -29,7 +29,9 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if report.when == "call":
         _ended[report.nodeid] = report.outcome
     elif report.failed:
-        _ended[report.nodeid] = "error"
+        # A test that failed may leave something open: that its end fails, too, takes nothing back.
+        if _ended.get(report.nodeid) != "failed":
+            _ended[report.nodeid] = "error"
     elif report.skipped:
         _ended[report.nodeid] = "skipped"
 
