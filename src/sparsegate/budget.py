@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -77,12 +77,35 @@ def exact_decimal(value: object) -> Fraction | None:
     return None
 
 
-def exact_count(value: object, parameter: str, *, least: int = 1) -> int:
-    """Read a whole number of at least 1, or of another least one."""
+def exact_count(value: object, parameter: str, *, least: int = 1, most: int | None = None) -> int:
+    """Read a whole number of at least 1, or of another least one, and at most ``most``."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         rule = f"must be a whole number of at least {least}"
         raise ParameterError(parameter, rule, value, f"pass for instance {parameter}=25")
+    if most is not None and value > most:
+        raise ParameterError(parameter, f"must be at most {most:,}", value)
     return int(value)
+
+
+def check_truth(value: object, parameter: str, next_step: str = "") -> bool:
+    """Read True or False, of Python or numpy."""
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterError(parameter, "must be True or False", value, next_step)
+    return bool(value)
+
+
+def check_choice(value: object, parameter: str, choices: Iterable[str], next_step: str = "") -> None:
+    """Refuse what is none of these words."""
+    words = list(choices)
+    if not isinstance(value, str) or value not in words:
+        raise ParameterError(parameter, f"must be one of {', '.join(words)}", value, next_step)
+
+
+def public_line(text: object, parameter: str, *, most: int = LONGEST_LINE) -> str:
+    """Read a text for the record: one printable line of 1 to ``most`` characters."""
+    if not (isinstance(text, str) and 0 < len(text) <= most and text.isprintable()):
+        raise ParameterError(parameter, f"must be one printable line of 1 to {most} characters", text, "shorten it")
+    return text
 
 
 @dataclass(frozen=True, kw_only=True)

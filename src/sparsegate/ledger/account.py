@@ -62,7 +62,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from sparsegate.budget import LONGEST_LINE, Number, exact_epsilon
+from sparsegate.budget import Number, exact_epsilon
 from sparsegate.display.plain import exact_text as exact_text
 from sparsegate.display.published import SCHEMA, PrintedTop
 from sparsegate.display.sheet import Sheet
@@ -265,12 +265,3 @@ def exact_value(text: object) -> Fraction:
     if not isinstance(text, str) or not _EXACT.fullmatch(text):
         raise LedgerError("the ledger is damaged: it holds an amount that is no number; restore or examine it by hand")
     return Fraction(text)
-
-
-def public_line(text: str, parameter: str) -> str:
-    """Check a text for the record: one printable line of 1 to 500 characters."""
-    if not (isinstance(text, str) and 0 < len(text) <= LONGEST_LINE and text.isprintable()):
-        raise ParameterError(
-            parameter, f"must be one printable line of 1 to {LONGEST_LINE} characters", text, "shorten it"
-        )
-    return text

@@ -19,7 +19,7 @@ from typing import Any, Final, Self
 
 from sqlalchemy import Connection, func, insert, inspect, select, update
 
-from sparsegate.budget import LONGEST_LINE, Number, exact_epsilon
+from sparsegate.budget import LONGEST_LINE, Number, exact_epsilon, public_line
 from sparsegate.errors import BudgetExceeded, GateClosed, LedgerError, ParameterError
 from sparsegate.ledger.account import (
     Amount,
@@ -30,7 +30,6 @@ from sparsegate.ledger.account import (
     exact_amount,
     exact_text,
     exact_value,
-    public_line,
 )
 from sparsegate.ledger.database import Database, now, open_database
 from sparsegate.ledger.gate import AnswerCounts, DurableGate, rounded_down
