@@ -1,8 +1,7 @@
 """Privacy budgets as exact rationals: what a gate spends on its threshold, its comparisons and its numeric answers.
 
 A float epsilon is read as the decimal it prints as, so twenty times 0.1 is 2 and shares never add up to more than
-what was given. (A noise *scale* is different: it is whatever the mechanism uses, so the samplers take it at its
-exact value.)
+what was given. (A noise *scale* is taken at its exact value.)
 
 Epsilons of what is released one after the other add, whatever the later ones were chosen by, and what is computed from
 a release costs nothing more. Deltas add likewise. Machine-checked: proofs/README.md.
@@ -30,15 +29,12 @@ Keep = Callable[[Mapping[str, Any]], None]
 """Stores what a release gave; call it before anybody sees that."""
 
 LONGEST_LINE = 500  # of what a ledger records
-_RATIO_DENOMINATOR = 10**6  # an optimal ratio is irrational: six digits of it cost less than 1e-12 of the variance
-
 _RATIOS = {
     "1:1": lambda c, monotonic: Fraction(1),
     "1:3": lambda c, monotonic: Fraction(3),
     "1:c": lambda c, monotonic: Fraction(c),
-    "optimal": lambda c, monotonic: Fraction((c if monotonic else 2 * c) ** (2 / 3)).limit_denominator(
-        _RATIO_DENOMINATOR
-    ),
+    # Irrational: six digits cost less than 1e-12 of the variance.
+    "optimal": lambda c, monotonic: Fraction((c if monotonic else 2 * c) ** (2 / 3)).limit_denominator(10**6),
 }
 
 
@@ -55,12 +51,12 @@ def exact_epsilon(value: object, parameter: str = "epsilon", *, zero: bool = Fal
     return exact
 
 
-def exact_delta(value: object, *, zero: bool = False) -> Fraction:
-    """A delta strictly between 0 and 1, or 0 where that may be, read as an epsilon is."""
+def exact_delta(value: object, parameter: str = "delta", *, zero: bool = False, example: str = "1e-6") -> Fraction:
+    """A probability strictly between 0 and 1, or 0 where that may be, read as an epsilon is."""
     exact = exact_decimal(value)
     if exact is None or not 0 <= exact < 1 or (exact == 0 and not zero):
         rule = "must be at least 0 and less than 1" if zero else "must lie strictly between 0 and 1"
-        raise ParameterError("delta", rule, value, "pass for instance delta=1e-6")
+        raise ParameterError(parameter, rule, value, f"pass for instance {parameter}={example}")
     return exact
 
 
@@ -133,9 +129,9 @@ class Budget:
     def __init__(
         self, *, threshold_epsilon: Number, query_epsilon: Number, answer_epsilon: Number = 0, delta: Number = 0
     ) -> None:
-        object.__setattr__(self, "threshold_epsilon", exact_epsilon(threshold_epsilon, "threshold_epsilon", zero=True))
-        object.__setattr__(self, "query_epsilon", exact_epsilon(query_epsilon, "query_epsilon"))
-        object.__setattr__(self, "answer_epsilon", exact_epsilon(answer_epsilon, "answer_epsilon", zero=True))
+        shares = {"threshold_epsilon": threshold_epsilon, "query_epsilon": query_epsilon}
+        for name, share in {**shares, "answer_epsilon": answer_epsilon}.items():
+            object.__setattr__(self, name, exact_epsilon(share, name, zero=name != "query_epsilon"))
         object.__setattr__(self, "delta", exact_delta(delta, zero=True))
 
     @property
@@ -183,23 +179,14 @@ def allocation_ratio(allocation: Allocation, *, cutoff: int, monotonic: bool) ->
     >>> allocation_ratio("1:c", cutoff=25, monotonic=True)
     Fraction(25, 1)
     """
-    if isinstance(allocation, str):
-        if allocation not in _RATIOS:
-            raise ParameterError(
-                "allocation",
-                f"must be one of {', '.join(_RATIOS)} or a positive number",
-                allocation,
-                "pass r for the split 1:r",
-            )
-        return _RATIOS[allocation](cutoff, monotonic)
-    return exact_epsilon(allocation, "allocation")
+    if not isinstance(allocation, str):
+        return exact_epsilon(allocation, "allocation")
+    check_choice(allocation, "allocation", _RATIOS, "or pass a positive number r for the split 1:r")
+    return _RATIOS[allocation](cutoff, monotonic)
 
 
 def sequential(*epsilons: Number | Budget) -> Fraction:
-    """Sequential composition: the epsilons of mechanisms on the same data add, also when they run at the same time.
-
-    For pure differential privacy this holds for adaptively chosen and concurrently interleaved mechanisms (Vadhan,
-    Wang 2021).
+    """Sequential composition: epsilons add, also of mechanisms chosen adaptively and interleaved (Vadhan, Wang 2021).
 
     >>> sequential(*[0.1] * 20)
     Fraction(2, 1)
@@ -233,8 +220,7 @@ def advanced(epsilon: Number, *, runs: int, delta: float) -> float:
 class Spender(Protocol):
     """What ``ledger=`` takes: a ``sparsegate.Ledger``, a charge reserved on one, or an account of your own.
 
-    An account may also have ``give_back(entry, *, epsilon)``, which takes back what a gate of pure epsilon did not cost
-    when it is closed; without it the whole charge stays spent.
+    An account may also have ``give_back(entry, *, epsilon)``; without it the whole charge of a gate stays spent.
     """
 
     def spend(self, *, epsilon: Number, delta: Number = 0, what: str) -> Any:
@@ -302,10 +288,7 @@ def or_warn(otherwise: str, write: Callable[[], object]) -> bool:
 
 
 def charge(ledger: Spender | None, *, epsilon: Number, delta: Number = 0, what: str) -> Charge:
-    """Charge a release to its ledger, if it has one.
-
-    Call this when all parameters are checked and nothing is drawn; it refuses by raising.
-    """
+    """Charge a release to its ledger, if it has one: when all parameters are checked and nothing is drawn."""
     if ledger is None:
         return Charge()
     if isinstance(ledger, Prepaid):  # itself: what cannot be given back now may be tried again

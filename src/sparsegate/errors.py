@@ -20,15 +20,14 @@
     SparsegateWarning         done as asked, but what was asked looks like a mistake (a UserWarning, no error)
 
 A refused call spends nothing and changes nothing. A message names the parameter, the rule, the value given
-and the next step; it never holds private data, noise or a noisy value. What needs a package that is not installed is
-refused in one wording, that of ``load_extra``.
+and the next step; it never holds private data, noise or a noisy value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 _SHOWN: Final = 80
 _ABSENT: Final = object()
@@ -78,13 +77,10 @@ class ParameterError(SparsegateError, ValueError):
     def __init__(self, parameter: str, rule: str, value: object = _ABSENT, next_step: str = "") -> None:
         got = "" if value is _ABSENT else f", got {_shown(value)}"
         super().__init__(f"{parameter} {rule}{got}" + (f"; {next_step}" if next_step else ""))
-        self.parameter = parameter
-        self.rule = rule
-        self.next_step = next_step
+        self.parameter, self.rule, self.next_step = parameter, rule, next_step
 
     def __reduce__(self) -> tuple[object, ...]:
-        # The value is not kept: an error that outlives its call must hold no data, and must pickle whatever
-        # the value was. So a pickle carries the finished message, not the arguments of __init__.
+        # The value is not kept: an error must hold no data, and must pickle whatever the value was.
         return _restore, (type(self), self.args, vars(self))
 
 
@@ -117,9 +113,7 @@ class ConditionError(ParameterError):
         if near:
             next_step = "; ".join(filter(None, [f"near it: {', '.join(near)}", next_step]))
         super().__init__("where", f"{rule} (character {start + 1})", text[start:end], next_step)
-        self.start = start
-        self.end = end
-        self.near = near
+        self.start, self.end, self.near = start, end, near
 
     def about(self, parameter: str) -> ConditionError:
         """The same error, of an expression that was given as another parameter."""
@@ -195,12 +189,14 @@ class ServiceError(SparsegateError):
     unreachable
     """
 
-    status: int
-    type: str
+    text: ClassVar[str] = ""
+    status: int = 0
+    type: str = "unreachable"
 
-    def __init__(self, text: str, *, status: int = 0, type: str = "unreachable") -> None:
-        super().__init__(text)
-        self.status, self.type = status, type
+    def __init__(self, text: str = "", *, status: int | None = None, type: str | None = None) -> None:
+        super().__init__(text or self.text)
+        self.status = self.status if status is None else status
+        self.type = type or self.type
 
     def __reduce__(self) -> tuple[object, ...]:
         return _restore, (self.__class__, self.args, vars(self))
@@ -209,62 +205,49 @@ class ServiceError(SparsegateError):
 class OutcomeLost(ServiceError):
     """The ask has no outcome that anybody may see. One text for every cause: it must not tell ABOVE from BELOW."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "this answer is lost and counts as an ABOVE of the gate's cutoff; look at the gate, and ask again under a "
-            "new idempotency key",
-            status=503,
-            type="outcome-lost",
-        )
+    status, type = 503, "outcome-lost"
+    text = (
+        "this answer is lost and counts as an ABOVE of the gate's cutoff; look at the gate, and ask again under a "
+        "new idempotency key"
+    )
 
 
 class RequestLost(ServiceError):
     """A release that was charged and has no result: another sender waits for it still, or it was cut short."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "this request was charged before and has no result: it is still under way, or was cut short and stays "
-            "spent; send it again under the same idempotency key in a while, and look at the budget before you send it "
-            "under a new one",
-            status=503,
-            type="request-lost",
-        )
+    status, type = 503, "request-lost"
+    text = (
+        "this request was charged before and has no result: it is still under way, or was cut short and stays "
+        "spent; send it again under the same idempotency key in a while, and look at the budget before you send it "
+        "under a new one"
+    )
 
 
 class KeyReused(ServiceError):
     """An idempotency key came back with another request than the one it was first used for."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "this idempotency key was used for another request; nothing was spent; send a new key with a new request",
-            status=409,
-            type="key-reused",
-        )
+    status, type = 409, "key-reused"
+    text = "this idempotency key was used for another request; nothing was spent; send a new key with a new request"
 
 
 class QuotaExceeded(ServiceError):
     """The token has used what it may be given, or charge, in all; nothing was spent."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text, status=403, type="quota-exceeded")
+    status, type = 403, "quota-exceeded"
 
 
 class UnknownGate(ServiceError):
     """There is no gate of that name."""
 
-    def __init__(self) -> None:
-        super().__init__("there is no such gate; list the gates to see their names", status=404, type="unknown-gate")
+    status, type = 404, "unknown-gate"
+    text = "there is no such gate; list the gates to see their names"
 
 
 class GateBusy(ServiceError):
     """Too many questions wait for their turn at this gate."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "too many questions wait at this gate; nothing was spent; ask again in a while",
-            status=429,
-            type="gate-busy",
-        )
+    status, type = 429, "gate-busy"
+    text = "too many questions wait at this gate; nothing was spent; ask again in a while"
 
 
 def _shown(value: object) -> str:
@@ -284,13 +267,13 @@ def _restore(kind: type[SparsegateError], args: tuple[object, ...], state: dict[
 
 
 def unknown_key(parameter: str, rule: str, given: object, known: Iterable[str], next_step: str) -> ParameterError:
-    """A key that a table lacks: the nearest that it has, and where all of them are listed.
+    """The error of a key that a table lacks, with the nearest that it has.
 
     >>> raise unknown_key("row", "must be the key of a row", "standrad", ["standard", "gptt"], "see sg.VARIANTS")
     Traceback (most recent call last):
     sparsegate.errors.ParameterError: row must be the key of a row, got 'standrad'; did you mean 'standard'? see ...
     """
-    import difflib  # here: nobody waits for it who makes no mistake
+    import difflib
 
     near = difflib.get_close_matches(str(given), list(known), n=3, cutoff=0.5)
     meant = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
@@ -314,12 +297,8 @@ def load_extra(module: str, *, extra: str) -> Any:
 
 
 def install_line(extra: str) -> str:
-    """What brings the packages of an extra, however this library came: by their own names, as it declares them.
-
-    >>> install_line("plots")
-    "pip install 'matplotlib...'"
-    """
-    from importlib.metadata import PackageNotFoundError, requires  # here: nobody waits for it who has the package
+    """What installs the packages of an extra, by their own names, as this library declares them."""
+    from importlib.metadata import PackageNotFoundError, requires
 
     try:
         declared = requires("sparsegate") or []
