@@ -18,19 +18,16 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparsegate.budget import Number, exact_epsilon
+from sparsegate.budget import Allocation, Budget, Number, exact_count, exact_epsilon
 from sparsegate.errors import ParameterError
 from sparsegate.gates.approximate import row_renyi_bound
-from sparsegate.gates.bounds import Setting
-from sparsegate.gates.lattice import Lattice
-from sparsegate.gates.variants import Scales, Variant, variant
+from sparsegate.gates.variants import Scales, Variant
 from sparsegate.privacy.loss import require_neighbours
-from sparsegate.privacy.model import Floats, Model, ModelOptions, Noise, RunOptions, build
+from sparsegate.privacy.model import Floats, Model, Noise, build
 from sparsegate.privacy.outcome import log_probabilities, log_sum
 
 
@@ -43,7 +40,15 @@ def renyi(
     threshold: ArrayLike = 0,
     estimates: ArrayLike | None = None,
     queries: int | None = None,
-    **options: Unpack[ModelOptions],
+    cutoff: int = 1,
+    sensitivity: Number = 1,
+    epsilon: Number | None = None,
+    budget: Budget | None = None,
+    scales: Scales | None = None,
+    allocation: Allocation | None = None,
+    monotonic: bool = False,
+    granularity: Number | None = None,
+    noise: Noise = "continuous",
 ) -> float:
     """The Renyi divergence of order alpha > 1: exact for a pair, or without one a bound for all of them.
 
@@ -65,13 +70,26 @@ def renyi(
         order = Fraction(0)
     if order <= 1:
         raise ParameterError("alpha", "must be larger than 1, and finite", alpha, "pass for instance alpha=2")
+    model = build(
+        row,
+        threshold=threshold,
+        cutoff=cutoff,
+        sensitivity=sensitivity,
+        epsilon=epsilon,
+        budget=budget,
+        scales=scales,
+        allocation=allocation,
+        monotonic=monotonic,
+        granularity=granularity,
+        noise=noise,
+    )
     if answers is None or neighbour is None:
         if answers is not neighbour:
             raise ParameterError("neighbour", "or answers must not be given alone", next_step="pass both, or none")
-        return _bound(variant(row), order, threshold, queries, **options)
+        return _bound(model, order, queries)
     if queries is not None:
         raise ParameterError("queries", "must not be given with answers", queries, "their number is that of answers")
-    own, other = _pair(build(row, threshold=threshold, **options), answers, neighbour, threshold, estimates)
+    own, other = _pair(model, answers, neighbour, threshold, estimates)
     return max(_divergence(own, other, float(order)), _divergence(other, own, float(order)))
 
 
@@ -83,7 +101,15 @@ def delta(
     *,
     threshold: ArrayLike = 0,
     estimates: ArrayLike | None = None,
-    **options: Unpack[ModelOptions],
+    cutoff: int = 1,
+    sensitivity: Number = 1,
+    epsilon: Number | None = None,
+    budget: Budget | None = None,
+    scales: Scales | None = None,
+    allocation: Allocation | None = None,
+    monotonic: bool = False,
+    granularity: Number | None = None,
+    noise: Noise = "continuous",
 ) -> float:
     """The privacy profile of a pair: the least delta at which it is (``at``, delta)-indistinguishable, exactly.
 
@@ -95,7 +121,20 @@ def delta(
     [0.01481, 3e-05, 0.0]
     """
     factor = float(exact_epsilon(at, "at", zero=True))
-    own, other = _pair(build(row, threshold=threshold, **options), answers, neighbour, threshold, estimates)
+    model = build(
+        row,
+        threshold=threshold,
+        cutoff=cutoff,
+        sensitivity=sensitivity,
+        epsilon=epsilon,
+        budget=budget,
+        scales=scales,
+        allocation=allocation,
+        monotonic=monotonic,
+        granularity=granularity,
+        noise=noise,
+    )
+    own, other = _pair(model, answers, neighbour, threshold, estimates)
     return max(_beyond(own, other, factor), _beyond(other, own, factor))
 
 
@@ -124,29 +163,16 @@ def _beyond(log_p: Floats, log_q: Floats, at: float) -> float:
         return float(np.maximum(0.0, np.exp(log_p) - np.exp(log_q + at)).sum())
 
 
-def _bound(
-    row: Variant,
-    order: Fraction,
-    threshold: ArrayLike,
-    queries: int | None,
-    *,
-    noise: Noise = "continuous",
-    scales: Scales | None = None,
-    **options: Unpack[RunOptions],
-) -> float:
-    setting = Setting(row=row, queries=queries, scales=scales, **options)
-    whole = np.asarray(threshold).dtype.kind in "iu"
-    lattice = Lattice.fit(
-        sensitivity=setting.sensitivity, threshold=0 if whole else 0.0, granularity=setting.granularity
-    )
-    step = lattice.sensitivity if noise == "lattice" else 1
+def _bound(model: Model, order: Fraction, queries: int | None) -> float:
+    """What no pair of the row passes, in lattice steps where the noise is on a lattice."""
+    step = 1 if model.lattice is None else model.lattice.sensitivity
     return row_renyi_bound(
         order,
-        row,
-        scales=Scales(*(None if scale is None else scale * step for scale in setting.noise)),
+        model.row,
+        scales=Scales(*(None if scale is None else scale * step for scale in model.scales)),
         sensitivity=step,
-        cutoff=setting.cutoff,
-        monotonic=setting.monotonic,
-        queries=setting.queries,
-        lattice=noise == "lattice",
+        cutoff=model.cutoff,
+        monotonic=model.monotonic,
+        queries=None if queries is None else exact_count(queries, "queries"),
+        lattice=model.lattice is not None,
     )

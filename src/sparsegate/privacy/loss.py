@@ -18,17 +18,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Unpack
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsegate.budget import exact_count
+from sparsegate.budget import Allocation, Budget, Number, exact_count
 from sparsegate.display.sheet import Sheet
 from sparsegate.display.tabular import Printed
 from sparsegate.errors import ParameterError
-from sparsegate.gates.variants import Compared, Released, Variant
-from sparsegate.privacy.model import Comparisons, Floats, Model, ModelOptions, build
+from sparsegate.gates.variants import Compared, Released, Scales, Variant
+from sparsegate.privacy.model import Comparisons, Floats, Model, Noise, build
 from sparsegate.privacy.outcome import (
     MOST_QUERIES,
     Outcome,
@@ -51,7 +51,15 @@ def loss(
     *,
     threshold: ArrayLike = 0,
     estimates: ArrayLike | None = None,
-    **options: Unpack[ModelOptions],
+    cutoff: int = 1,
+    sensitivity: Number = 1,
+    epsilon: Number | None = None,
+    budget: Budget | None = None,
+    scales: Scales | None = None,
+    allocation: Allocation | None = None,
+    monotonic: bool = False,
+    granularity: Number | None = None,
+    noise: Noise = "continuous",
 ) -> float:
     """ln Pr[A(D) = outcome] - ln Pr[A(D') = outcome]; infinite where only D can produce it, 0 where neither can.
 
@@ -62,7 +70,19 @@ def loss(
     >>> round(sg.privacy.loss("lyu-2017", [40] * 4 + [0], [41] * 4 + [-1], [False] * 4 + [True], epsilon=1), 4)
     1.0
     """
-    model = build(row, threshold=threshold, **options)
+    model = build(
+        row,
+        threshold=threshold,
+        cutoff=cutoff,
+        sensitivity=sensitivity,
+        epsilon=epsilon,
+        budget=budget,
+        scales=scales,
+        allocation=allocation,
+        monotonic=monotonic,
+        granularity=granularity,
+        noise=noise,
+    )
     own, other = (model.compare(values, threshold, estimates) for values in (answers, neighbour))
     require_neighbours(own, other)
     return difference(transcript(own, outcome), transcript(other, outcome))
@@ -137,15 +157,21 @@ class Found(Printed):
     threshold: tuple[float, ...]
     """The threshold of each question."""
     outcome: tuple[Any, ...]
-    """What was answered: True for ABOVE."""
+    """What was answered: True for ABOVE, or the number that it released."""
     loss: float
     """ln Pr_D[outcome] - ln Pr_D'[outcome]."""
 
     def sheet(self) -> Sheet:
         """A row for each question."""
         fields = {"answer": self.answers, "neighbour": self.neighbour, "threshold": self.threshold}
+        if estimates := getattr(self, "estimates", None):
+            fields["estimate"] = estimates
         columns = {**fields, "outcome": said_outcome(self.outcome, len(self.answers))}
-        return Sheet(title=f"largest loss met: {self.loss:g}", columns=columns, numbers=frozenset(fields))
+        return Sheet(title=self._title, columns=columns, numbers=frozenset(fields))
+
+    @property
+    def _title(self) -> str:
+        return f"largest loss met: {self.loss:g}"
 
 
 class _Options(NamedTuple):
@@ -179,7 +205,15 @@ def search(
     thresholds: Sequence[float] = (0,),
     restarts: int = 4,
     seed: int = 0,
-    **options: Unpack[ModelOptions],
+    cutoff: int = 1,
+    sensitivity: Number = 1,
+    epsilon: Number | None = None,
+    budget: Budget | None = None,
+    scales: Scales | None = None,
+    allocation: Allocation | None = None,
+    monotonic: bool = False,
+    granularity: Number | None = None,
+    noise: Noise = "continuous",
 ) -> Found:
     """The largest loss found over the outcomes of up to ``queries`` queries, from ``restarts`` random starts for each.
 
@@ -194,7 +228,19 @@ def search(
     queries = exact_count(queries, "queries")
     if queries > MOST_QUERIES:
         raise ParameterError("queries", f"must be at most {MOST_QUERIES}", queries, "use worst_case for more")
-    model = build(row, threshold=np.asarray(thresholds), **options)
+    model = build(
+        row,
+        threshold=np.asarray(thresholds),
+        cutoff=cutoff,
+        sensitivity=sensitivity,
+        epsilon=epsilon,
+        budget=budget,
+        scales=scales,
+        allocation=allocation,
+        monotonic=monotonic,
+        granularity=granularity,
+        noise=noise,
+    )
     rng = np.random.default_rng(seed)
     best = Found(answers=(), neighbour=(), threshold=(), outcome=(), loss=-math.inf)
     for direction in _directions(model):
@@ -216,12 +262,7 @@ def search(
 
 
 def largest_losses(
-    row: Variant | str,
-    counts: Sequence[tuple[int, int]],
-    *,
-    restarts: int = 4,
-    seed: int = 0,
-    **options: Unpack[ModelOptions],
+    row: Variant | str, counts: Sequence[tuple[int, int]], *, restarts: int = 4, seed: int = 0, **options: Any
 ) -> dict[tuple[int, int], float]:
     """The largest loss found for each (m, k): m BELOW and k ABOVE under one rho, also where the row stops before.
 

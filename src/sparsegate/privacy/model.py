@@ -46,7 +46,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, TypedDict, Unpack
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -388,25 +388,6 @@ Noise = Literal["continuous", "lattice"]
 Numbers = ArrayLike | Sequence[Fraction]
 
 
-class RunOptions(TypedDict, total=False):
-    """The public parameters of one run, as ``Setting`` explains them."""
-
-    epsilon: Number | None
-    budget: Budget | None
-    monotonic: bool
-    allocation: Allocation | None
-    granularity: Number | None
-    cutoff: int
-    sensitivity: Number
-
-
-class ModelOptions(RunOptions, total=False):
-    """What a model is built from: the options of a run; the kind of noise; scales instead of epsilon or budget."""
-
-    noise: Noise
-    scales: Scales | None
-
-
 @dataclass(frozen=True, kw_only=True)
 class Model:
     """A row's public parameters with the laws of rho, of nu and of fresh answers; None where there is no such noise."""
@@ -554,19 +535,33 @@ def build(
     row: Variant | str,
     *,
     threshold: ArrayLike = 0,
-    noise: Noise = "continuous",
+    cutoff: int = 1,
+    sensitivity: Number = 1,
+    epsilon: Number | None = None,
+    budget: Budget | None = None,
     scales: Scales | None = None,
-    **options: Unpack[RunOptions],
+    allocation: Allocation | None = None,
+    monotonic: bool = False,
+    granularity: Number | None = None,
+    noise: Noise = "continuous",
 ) -> Model:
     """Resolve every public parameter: exactly one of ``epsilon``, ``budget`` and ``scales`` sets the noise.
 
     On the lattice, the step and the scales are those that ``run`` and ``run_many`` use for the same arguments.
     """
-    for name in options.keys() - RunOptions.__annotations__.keys():
-        raise TypeError(f"build() got an unexpected keyword argument {name!r}")
     if noise not in ("continuous", "lattice"):
         raise ParameterError("noise", 'must be "continuous" or "lattice"', noise)
-    setting = Setting(row=variant(row), scales=scales, **options)
+    setting = Setting(
+        row=variant(row),
+        cutoff=cutoff,
+        sensitivity=sensitivity,
+        epsilon=epsilon,
+        budget=budget,
+        scales=scales,
+        allocation=allocation,
+        monotonic=monotonic,
+        granularity=granularity,
+    )
     if setting.granularity is not None and noise != "lattice":
         rule = "must not be given for continuous noise"
         raise ParameterError("granularity", rule, setting.granularity, 'pass noise="lattice"')

@@ -25,14 +25,15 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from numbers import Real
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sparsegate.budget import Allocation, Budget, Number
 from sparsegate.errors import ParameterError
 from sparsegate.gates.gate import Answer
-from sparsegate.gates.variants import Closes, Compared, Released, Variant
+from sparsegate.gates.variants import Closes, Compared, Released, Scales, Variant
 from sparsegate.privacy.model import (
     DROP,
     FINE,
@@ -40,7 +41,7 @@ from sparsegate.privacy.model import (
     Floats,
     LogIntegrand,
     Model,
-    ModelOptions,
+    Noise,
     Points,
     build,
     gauss,
@@ -64,7 +65,15 @@ def log_probability(
     *,
     threshold: ArrayLike = 0,
     estimates: ArrayLike | None = None,
-    **options: Unpack[ModelOptions],
+    cutoff: int = 1,
+    sensitivity: Number = 1,
+    epsilon: Number | None = None,
+    budget: Budget | None = None,
+    scales: Scales | None = None,
+    allocation: Allocation | None = None,
+    monotonic: bool = False,
+    granularity: Number | None = None,
+    noise: Noise = "continuous",
 ) -> float:
     """ln Pr[A(D) = outcome]: the probability to 1e-10 of itself, however small; -inf where impossible.
 
@@ -81,7 +90,19 @@ def log_probability(
     >>> round(sg.privacy.log_probability("lyu-2017", [0], [False], epsilon=1), 6) == round(-math.log(2), 6)
     True
     """
-    model = build(row, threshold=threshold, **options)
+    model = build(
+        row,
+        threshold=threshold,
+        cutoff=cutoff,
+        sensitivity=sensitivity,
+        epsilon=epsilon,
+        budget=budget,
+        scales=scales,
+        allocation=allocation,
+        monotonic=monotonic,
+        granularity=granularity,
+        noise=noise,
+    )
     return transcript(model.compare(answers, threshold, estimates), outcome)
 
 

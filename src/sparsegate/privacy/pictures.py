@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from sparsegate.budget import Number, exact_epsilon
-from sparsegate.errors import ParameterError, load_extra
+from sparsegate.display.charts import new_figure
+from sparsegate.errors import ParameterError
 from sparsegate.gates.bounds import tight_epsilon
 from sparsegate.gates.variants import VARIANTS
 
 QUESTIONS = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 64, 80, 100)
-
 
 # Colours of Okabe and Ito and some that go with them, told apart without colour vision and in print. A row takes the
 # pair at its place in the table; as 16 and 15 have no common factor, 240 rows have different pairs.
@@ -30,8 +30,9 @@ def line_style(place: int) -> dict[str, str]:
 
 def draw_losses(path: str | Path, *, cutoff: int, epsilon: Number, monotonic: bool = False) -> None:
     """The tight loss of every row against the number of questions; solid where the claim of epsilon-DP is true."""
-    plt = _pyplot()
-    figure, axes = plt.subplots(figsize=(9, 4.6), layout="constrained")
+    figure = new_figure(9, 4.6)
+    axes = figure.add_subplot()
+    small: dict[str, Any] = {"textcoords": "offset points", "fontsize": 8}
     options: dict[str, Any] = {"cutoff": cutoff, "epsilon": epsilon, "monotonic": monotonic}
     losses = {key: [tight_epsilon(key, queries=n, **options) for n in QUESTIONS] for key in VARIANTS}
     for place, row in enumerate(VARIANTS.values()):
@@ -50,23 +51,14 @@ def draw_losses(path: str | Path, *, cutoff: int, epsilon: Number, monotonic: bo
             axes.annotate(
                 f"{row.algorithm}: ∞ from question {finite[-1][0] + 1} on",
                 finite[-1],
-                xytext=(8, 80),
-                textcoords="offset points",
+                (8, 80),
                 color=style["color"],
-                fontsize=8,
+                **small,
                 arrowprops={"arrowstyle": "<-", "color": style["color"]},
             )
     claimed = float(exact_epsilon(epsilon))
     axes.axhline(claimed, color="grey", linewidth=0.8)
-    axes.annotate(
-        f"claimed: ε = {claimed:g}",
-        (QUESTIONS[-1], claimed),
-        xytext=(0, 4),
-        textcoords="offset points",
-        ha="right",
-        fontsize=8,
-        color="grey",
-    )
+    axes.annotate(f"claimed: ε = {claimed:g}", (QUESTIONS[-1], claimed), (0, 4), ha="right", color="grey", **small)
     axes.set(xscale="log", yscale="log", xlabel="questions asked", ylabel="privacy loss, worst case (exact)")
     kind = "monotonic queries" if monotonic else "any queries"
     axes.set_title(f"What each variant leaks when it claims ε = {claimed:g} (cutoff {cutoff}, {kind})", fontsize=10)
@@ -74,33 +66,10 @@ def draw_losses(path: str | Path, *, cutoff: int, epsilon: Number, monotonic: bo
     axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_minor_formatter("")
     axes.tick_params(which="minor", bottom=False)
-    axes.legend(
-        fontsize=8,
-        frameon=False,
-        loc="upper left",
-        bbox_to_anchor=(1, 1),
-        title="solid: private, dashed: not",
-        title_fontsize=8,
-    )
-    _save(figure, path)
-
-
-def _pyplot() -> Any:
-    matplotlib = load_extra("matplotlib", extra="plots")
-    pyplot = load_extra("matplotlib.pyplot", extra="plots")
-    if matplotlib.get_backend().lower() != "agg" and not pyplot.get_fignums():
-        pyplot.switch_backend("agg")  # a file is wanted, not a window
-    return pyplot
-
-
-def _save(figure: Any, path: str | Path) -> None:
-    from matplotlib import pyplot
-
+    legend = {"loc": "upper left", "bbox_to_anchor": (1, 1), "title": "solid: private, dashed: not"}
+    axes.legend(fontsize=8, title_fontsize=8, frameon=False, **legend)
     try:
         figure.savefig(path, dpi=130)
     except (OSError, ValueError) as error:
-        raise ParameterError(
-            "plot", "must be a file that can be written, ending in .png, .svg or .pdf", str(path), "choose another path"
-        ) from error
-    finally:
-        pyplot.close(figure)
+        rule = "must be a file that can be written, ending in .png, .svg or .pdf"
+        raise ParameterError("plot", rule, str(path), "choose another path") from error

@@ -25,17 +25,15 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple
 
-from sparsegate.budget import exact_count
-from sparsegate.display.sheet import Sheet
-from sparsegate.display.tabular import Printed
+from sparsegate.budget import Allocation, Budget, Number, exact_count
 from sparsegate.errors import ParameterError
 from sparsegate.gates.bounds import MOVES, Direction, Rates, round_loss, tight_loss, traits
-from sparsegate.gates.variants import Compared, Released, Variant
-from sparsegate.privacy.loss import difference
-from sparsegate.privacy.model import Model, ModelOptions, build
-from sparsegate.privacy.outcome import said_outcome, transcript
+from sparsegate.gates.variants import Compared, Released, Scales, Variant
+from sparsegate.privacy.loss import Found, difference
+from sparsegate.privacy.model import Model, Noise, build
+from sparsegate.privacy.outcome import transcript
 
 _MARGIN = 1e-2  # by how much a bound must pass a target that the loss itself is to pass
 _TRIES = 3  # outcomes tried for each direction: equal bounds may be approached at unequal speed
@@ -142,7 +140,7 @@ _DOUBLINGS = 14
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class WorstCase(Printed):
+class WorstCase(Found):
     """Neighbours and an outcome with their exact loss; ``tight`` is the supremum over all neighbours and outcomes.
 
     ``loss(row, w.answers, w.neighbour, w.outcome, threshold=w.threshold, estimates=w.estimates, ...)`` is ``w.loss``.
@@ -157,25 +155,13 @@ class WorstCase(Printed):
     True
     """
 
-    answers: tuple[float, ...]
-    """The answers on D."""
-    neighbour: tuple[float, ...]
-    """Those on D'."""
-    outcome: tuple[Any, ...]
-    """What was answered: True for ABOVE, or the number that it released."""
-    threshold: tuple[float, ...]
-    """The threshold of each question."""
     estimates: tuple[float, ...] | None
     """The public estimates of a row that compares an error; else None."""
-    loss: float
     tight: float
 
-    def sheet(self) -> Sheet:
-        """A row for each question."""
-        fields = {"answer": self.answers, "neighbour": self.neighbour, "threshold": self.threshold}
-        fields |= {} if self.estimates is None else {"estimate": self.estimates}
-        columns = {**fields, "outcome": said_outcome(self.outcome, len(self.answers))}
-        return Sheet(title=f"loss {self.loss:g}, at most {self.tight:g}", columns=columns, numbers=frozenset(fields))
+    @property
+    def _title(self) -> str:
+        return f"loss {self.loss:g}, at most {self.tight:g}"
 
 
 def worst_case(
@@ -183,7 +169,15 @@ def worst_case(
     *,
     queries: int | None = None,
     at_least: float | None = None,
-    **options: Unpack[ModelOptions],
+    cutoff: int = 1,
+    sensitivity: Number = 1,
+    epsilon: Number | None = None,
+    budget: Budget | None = None,
+    scales: Scales | None = None,
+    allocation: Allocation | None = None,
+    monotonic: bool = False,
+    granularity: Number | None = None,
+    noise: Noise = "continuous",
 ) -> WorstCase:
     """A witness within 0.1 % of the tight loss of at most ``queries`` queries (None: no limit).
 
@@ -196,11 +190,22 @@ def worst_case(
     (0.475, 0.475)
     """
     limit = None if queries is None else exact_count(queries, "queries")
-    model = build(row, **options)
+    model = build(
+        row,
+        cutoff=cutoff,
+        sensitivity=sensitivity,
+        epsilon=epsilon,
+        budget=budget,
+        scales=scales,
+        allocation=allocation,
+        monotonic=monotonic,
+        granularity=granularity,
+        noise=noise,
+    )
     tight = float(tight_loss(model.row, model.scales, cutoff=model.cutoff, monotonic=model.monotonic, queries=limit))
     if at_least is not None and at_least >= tight:
         raise ParameterError("at_least", f"must be less than the tight loss {tight}", at_least, "leave it out")
-    maker = _Maker(model, Fraction(options.get("sensitivity", 1)), bounded=tight < math.inf)
+    maker = _Maker(model, Fraction(sensitivity), bounded=tight < math.inf)
     target = tight * (1 - _NEAR)
     if tight == math.inf:
         e1, r = (1 / float(scale) if scale is not None else 0.0 for scale in model.scales[:2])
