@@ -34,6 +34,7 @@ def results() -> Iterator[Result]:
 
 def _measured(url: str, plain: Connection) -> Iterator[Result]:
     from sparsegate.noise import Seeded
+    from sparsegate.tables.opening import Table
     from sparsegate.tables.top import top_items
 
     pages = [f"/page/{number}" for number in range(PAGES + 1)]
@@ -41,7 +42,7 @@ def _measured(url: str, plain: Connection) -> Iterator[Result]:
         asked: dict[str, Any] = {"item": "page", "user": "visitor", "count": 100, "epsilon": 0.5, **options}
 
         def released(_: Any, asked: dict[str, Any] = asked) -> object:
-            return top_items(url, table="visits", **asked, source=Seeded(1), not_private=True)
+            return top_items(Table(url, table="visits"), **asked, source=Seeded(1), not_private=True)
 
         ours, peer = side_by_side(
             Contender(released), Contender(lambda _: plain.execute(PLAIN).fetchall()), rounds=ROUNDS

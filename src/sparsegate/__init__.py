@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sparsegate.noise import Secure, Seeded
     from sparsegate.selection.select import Selection, select_top
     from sparsegate.service.client.client import connect
+    from sparsegate.tables.opening import Table
     from sparsegate.tables.preview import preview
     from sparsegate.tables.top import items_above, top_items, top_sums
 
@@ -50,6 +51,7 @@ __all__ = [
     "Selection",
     "SparseVector",
     "SparsegateError",
+    "Table",
     "TableError",
     "Verdict",
     "__version__",
@@ -83,6 +85,7 @@ _NAMES = {
     "Selection": "sparsegate.selection.select",
     "SparseVector": "sparsegate.gates.sparse_vector",
     "SparsegateError": "sparsegate.errors",
+    "Table": "sparsegate.tables.opening",
     "TableError": "sparsegate.errors",
     "VARIANTS": "sparsegate.gates.variants",
     "Verdict": "sparsegate.auditor",

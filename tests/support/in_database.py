@@ -11,6 +11,7 @@ import sqlalchemy
 from sqlalchemy.pool import NullPool
 
 from sparsegate.noise import Seeded
+from sparsegate.tables.opening import Table
 from sparsegate.tables.release import TopItems
 from sparsegate.tables.top import items_above, top_items, top_sums
 
@@ -56,8 +57,9 @@ def sqlite_store(folder: Path) -> Store:
 def top(data: Any, **options: Any) -> TopItems:
     """A release that is the same wherever the counts are the same."""
     asked: dict[str, Any] = {"item": "page", "user": "visitor", "epsilon": 1} | options
+    read = {name: asked.pop(name) for name in ("table", "sql") if name in asked}
     call = items_above if "above" in asked else top_sums if "value" in asked else top_items
-    return call(data, **asked, source=Seeded(5), not_private=True)
+    return call(Table(data, **read), **asked, source=Seeded(5), not_private=True)
 
 
 def in_memory(cells: Cells) -> polars.DataFrame:

@@ -21,7 +21,7 @@ import sqlalchemy
 
 import sparsegate as sg
 from sparsegate.errors import ParameterError, TableError
-from sparsegate.tables.opening import PaidWork, given
+from sparsegate.tables.opening import PaidWork, Table, open_table
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -49,28 +49,48 @@ def folder(tmp_path_factory) -> Path:
     return path
 
 
-def ways(folder: Path) -> list[tuple[Any, dict[str, str]]]:
-    files: list[Any] = [folder / name for name in ("visits.parquet", "visits.csv", "visits.jsonl")]
-    files += [
-        str(folder / "visits.csv"),
-        str(folder / "half-*.csv"),
-        [folder / "half-1.csv", str(folder / "half-2.csv")],
-    ]
-    files += [(folder / "half-1.csv", folder / "half-2.csv")]
+def ways(folder: Path) -> list[Any]:
     databases = [folder / name for name in ("visits.duckdb", "visits.sqlite")]
     return [
-        *((data, {}) for data in files),
-        *((data, {"table": "visits"}) for data in databases),
-        *((data, {"sql": "SELECT * FROM visits"}) for data in databases),
-        (folder / "visits.csv", {"sql": "SELECT * FROM data"}),
+        *(folder / name for name in ("visits.parquet", "visits.csv", "visits.jsonl")),
+        *(str(folder / name) for name in ("visits.csv", "half-*.csv")),
+        [folder / "half-1.csv", str(folder / "half-2.csv")],
+        (folder / "half-1.csv", folder / "half-2.csv"),
+        *(Table(data, table="visits") for data in databases),
+        *(Table(data, sql="SELECT * FROM visits") for data in databases),
+        Table(folder / "visits.csv", sql="SELECT * FROM data"),
+        Table(pandas.read_csv(folder / "visits.csv")),
     ]
 
 
 def test_every_path_gives_the_counts_of_the_table(folder: Path) -> None:
     """Noise of scale 1/300 on a count: another than the true one has a probability below 2 exp(-150)."""
-    for data, options in ways(folder):
-        found = sg.top_items(data, **options, **ASK | {"count": 2}, answers_epsilon=600, domain=["/home", "/pay", "/x"])
-        assert (found.items, found.estimates) == (("/home", "/pay"), (1000, 600)), (data, options)
+    for data in ways(folder):
+        top = sg.top_items(data, **ASK | {"count": 2}, answers_epsilon=600, domain=["/home", "/pay", "/x"])
+        assert (top.items, top.estimates) == (("/home", "/pay"), (1000, 600)), data
+
+
+@pytest.mark.parametrize(
+    ("data", "options"),
+    [
+        ("visits.csv", {"format": "csv"}),
+        ("visits.csv", {"separator": ""}),
+        ("visits.csv", {"encoding": "klingon"}),
+        ("visits.db", {"table": 3}),
+        ("visits.db", {"sql": Path("query.sql")}),
+        ({"page": ["a"]}, {"sql": "SELECT 1"}),
+        (pandas.DataFrame(), {"encoding": "latin-1"}),
+        ("postgresql://host/shop", {"encoding": "latin-1", "table": "visits"}),
+        (["sqlite:///a.db", "sqlite:///b.db"], {"data": None}),
+    ],
+    ids=str,
+)
+def test_a_table_is_checked_when_it_is_made_and_shows_no_data(data: Any, options: dict[str, Any]) -> None:
+    (parameter, *_) = options
+    with pytest.raises(ParameterError) as refused:
+        Table(data, **{name: value for name, value in options.items() if name != "data"})
+    assert refused.value.parameter == parameter
+    assert "secret" not in repr(Table("postgresql://ann:secret@host/shop", table="visits"))
 
 
 @pytest.mark.parametrize("name", ["visits.csv", "visits.parquet"])
@@ -102,14 +122,12 @@ def test_the_table_is_no_domain_of_its_own(folder: Path) -> None:
         Path(f"{folder}/visits.csv:page"),
         folder / ".." / folder.name / "visits.csv",
     ):
-        for form in ({}, {"encoding": "latin-1"}):
+        for encoding in (None, "latin-1"):
             with pytest.raises(ParameterError, match="which items are in it is private data"):
-                sg.top_items(folder / "visits.csv", **ASK, **form, domain=domain)
+                sg.top_items(Table(folder / "visits.csv", encoding=encoding), **ASK, domain=domain)
 
 
-@pytest.mark.parametrize(
-    "change", [{"item": None}, {"table": "visits"}, {"domain": "pages.txt"}, {"epsilon": 0}, {"user": None}], ids=str
-)
+@pytest.mark.parametrize("change", [{"item": None}, {"domain": "pages.txt"}, {"epsilon": 0}, {"user": None}], ids=str)
 def test_what_is_refused_is_named(folder: Path, change: dict[str, Any]) -> None:
     with pytest.raises(ParameterError) as refused:
         sg.top_items(folder / "visits.csv", **{**ASK, "domain": ["/home"], **change})
@@ -118,7 +136,7 @@ def test_what_is_refused_is_named(folder: Path, change: dict[str, Any]) -> None:
 
 def test_the_engine_of_the_files_goes_with_the_call(folder: Path, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with given(folder / "visits.csv", columns=["page"]) as opened:
+    with open_table(folder / "visits.csv", columns=["page"]) as opened:
         assert len(list(tmp_path.iterdir())) == 1
         opened.table.limit(1).fetchall()
     assert not list(tmp_path.iterdir())
@@ -146,20 +164,18 @@ class StoppedAccount:
         self.kept.append(gave)
 
 
-def tables(folder: Path) -> dict[str, dict[str, Any]]:
+def tables(folder: Path) -> dict[str, Any]:
     place = f"sqlite:///{folder / 'visits.db'}"
     VISITS.to_sql("visits", sqlalchemy.create_engine(place), index=False)
-    return {"pandas": {"data": VISITS}, "database": {"data": place, "table": "visits"}}
+    return {"pandas": VISITS, "database": Table(place, table="visits")}
 
 
 @pytest.mark.parametrize("kind", ["pandas", "database"])
 def test_ctrl_c_waits_until_what_is_paid_for_is_kept(kind: str, tmp_path: Path) -> None:
-    account, given = StoppedAccount(signal.SIGINT), tables(tmp_path)[kind]
+    account, data = StoppedAccount(signal.SIGINT), tables(tmp_path)[kind]
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
-        sg.top_items(
-            given.pop("data"), **given, item="page", user="who", count=1, epsilon=1, domain=["a", "b"], ledger=account
-        )
+        sg.top_items(data, item="page", user="who", count=1, epsilon=1, domain=["a", "b"], ledger=account)
     assert [gave["release"] for gave in account.kept] == ["top_items"]
     assert signal.getsignal(signal.SIGINT) is before
 

@@ -19,6 +19,7 @@ from tests.tables.conftest import FORMS, table
 
 from sparsegate.errors import ParameterError, SparsegateError, TableError
 from sparsegate.noise import Seeded
+from sparsegate.tables.opening import Table
 from sparsegate.tables.release import TopItems
 from sparsegate.tables.top import top_items, top_sums
 
@@ -126,7 +127,7 @@ def test_what_is_no_table_is_refused_by_its_form_alone() -> None:
     with pytest.raises(TableError, match="no column 'visitor'; did you mean 'visitors'"):
         counts(ARROW.rename_columns(["page", "more", "visitors"]).to_reader())
     with pytest.raises(ParameterError, match="table is for files and databases"):
-        top_items([], table="t", item="page", unit="row", count=1, epsilon=1, domain=["a"])
+        top_items(Table([], table="t"), item="page", unit="row", count=1, epsilon=1, domain=["a"])
 
 
 def test_a_stream_that_fails_shows_no_cell() -> None:

@@ -219,7 +219,7 @@ def test_bad_input_is_refused_and_costs_nothing(
 )
 def test_a_database_by_its_url_is_refused_and_the_advice_can_be_followed(tmp_path: Path, place: str, step: str) -> None:
     with pytest.raises(sg.ParameterError, match=f"not counted in a database .*; {step}"):
-        frequent_itemsets(place.format(tmp_path), table="t", **ASKED)
+        frequent_itemsets(sg.Table(place.format(tmp_path), table="t"), **ASKED)
 
 
 # The whole law of a release, from the rows to the names, its draws replaced by each of their outcomes.

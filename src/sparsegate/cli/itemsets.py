@@ -47,12 +47,11 @@ def itemsets(
     plot: opt.Plot = None,
 ) -> None:
     """The --count sets of up to --size items that most people have, without exposing a person."""
-    from sparsegate.tables.files import TextForm
+    from sparsegate.tables.opening import Table
     from sparsegate.uses.itemsets import ItemsetQuestion, SetQuestion, frequent_itemsets
 
     form = opt.read_output(output, as_json=as_json, as_csv=as_csv)
-    written: dict[str, Any] = {"format": input_format, "separator": separator, "encoding": encoding}
-    TextForm(**written)
+    data = Table(files, table=table, sql=sql, format=input_format, separator=separator, encoding=encoding)
     sets: dict[str, Any] = {"count": count, "size": size, "smallest": smallest, "method": method, "pool": pool}
     public: dict[str, Any] = {
         "item": item,
@@ -65,7 +64,7 @@ def itemsets(
         "domain": opt.read_domain(domain),
     }
     question = ItemsetQuestion(sets=SetQuestion(**sets), **public)
-    make = partial(frequent_itemsets, files, table=table, sql=sql, **written, **sets, **public)
+    make = partial(frequent_itemsets, data, **sets, **public)
     publish(
         lambda spending: make(ledger=spending),
         opt.Spending(ledger=ledger, budget=budget, budget_delta=budget_delta, dataset=dataset),

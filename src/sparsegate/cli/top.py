@@ -109,14 +109,14 @@ def top(
 
     Counts, and their error bars, are of at most --max-items-per-user items of each user, where that is given.
     """
-    from sparsegate.tables.files import TextForm
+    from sparsegate.tables.opening import Table
     from sparsegate.tables.top import names_of, release
 
     shape = opt.read_output(output, as_json=as_json, as_csv=as_csv)
     if (count is None) == (above is None):
         raise ParameterError("count", "or --above must be given, and not both", next_step="give -c 50, or --above 500")
     _check_preview(files, epsilon, preview=preview, within=within, like=like)
-    form = TextForm(format=input_format, separator=separator, encoding=encoding)
+    data = Table(files or "-", table=table, sql=sql, format=input_format, separator=separator, encoding=encoding)
     column, person = names_of(item, user, unit)
     question = Question(
         item=column,
@@ -149,9 +149,7 @@ def top(
         _show_preview(preview_of(question, fixed=epsilon is not None, within=within, like=like), shape, plot)
         return
     publish(
-        lambda spending: release(
-            files, question, named=item is not None, table=table, sql=sql, form=form, ledger=spending
-        ),
+        lambda spending: release(data, question, named=item is not None, ledger=spending),
         opt.Spending(ledger=ledger, budget=budget, budget_delta=budget_delta, dataset=dataset),
         cost=(question.total, question.total_delta),
         form=shape,

@@ -60,11 +60,10 @@ from sparsegate.noise.sources import Uncopied
 from sparsegate.tables.categories import WEIGHT_BITS, Cells, Integers
 from sparsegate.tables.columns import as_labels, as_people, check_columns, check_unit, read_columns
 from sparsegate.tables.engines.engine import Engine, Frame, guarded, open_engine
-from sparsegate.tables.files import TextForm
 from sparsegate.tables.in_place import TableInPlace
 from sparsegate.tables.labels import Cell
 from sparsegate.tables.online_terms import STEP, Terms
-from sparsegate.tables.opening import Given, given
+from sparsegate.tables.opening import OpenedTable, open_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -308,7 +307,6 @@ class OnlineAnswers(Uncopied):
     Parameters
     ----------
     data: a table, or files by their paths, as ``top_items`` takes them; counted once, here.
-    table, sql, format, separator, encoding: what to read of a database, and how text is written, as there.
     columns: name of a column -> its PUBLIC list of categories, whole numbers or strings; their product is the domain,
         of at most 2**22 cells. Rows with another value or a null are in no cell: no query counts them.
     user: the column that says whose row it is. A person with rows in several cells is in the first of them by the order
@@ -363,11 +361,6 @@ class OnlineAnswers(Uncopied):
         /,
         columns: Any,
         *,
-        table: str | None = None,
-        sql: str | None = None,
-        format: str | None = None,
-        separator: str | None = None,
-        encoding: str | None = None,
         tolerance: Number,
         user: str | None = None,
         unit: str | None = None,
@@ -400,8 +393,7 @@ class OnlineAnswers(Uncopied):
         )
         noise = trusted_source(source, not_private)
         names = [*cells.names, *([] if user is None else [user])]
-        form = TextForm(format=format, separator=separator, encoding=encoding)
-        with given(data, table=table, sql=sql, form=form, columns=names, user=user) as opened:
+        with open_table(data, columns=names, user=user) as opened:
             counts = opened.run(lambda: _counted(opened, cells, only_one=one_row_per_user))
         scales = terms.calibration.scales
         assert scales.answer is not None
@@ -537,7 +529,7 @@ class OnlineAnswers(Uncopied):
         return f"<OnlineAnswers: {self._cells.size} cells, {paid}, {state}>"
 
 
-def _counted(opened: Given, cells: Cells, *, only_one: bool) -> Integers:
+def _counted(opened: OpenedTable, cells: Cells, *, only_one: bool) -> Integers:
     if isinstance(opened.table, TableInPlace):
         raise ParameterError("data", "must not stay in a database here", next_step=opened.table.elsewhere)
     numbers = [name for place, name in enumerate(cells.names) if cells.whole(place)]

@@ -17,7 +17,8 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
@@ -27,7 +28,7 @@ from sparsegate.tables.columns import identifier, read_columns
 from sparsegate.tables.domain import whole_labels
 from sparsegate.tables.engine_errors import quiet, raise_alone
 from sparsegate.tables.engines.engine import guarded, open_engine
-from sparsegate.tables.files import PLAIN, TextForm
+from sparsegate.tables.files import TextForm
 from sparsegate.tables.in_place import TableInPlace
 from sparsegate.tables.python_tables import has_an_engine
 
@@ -77,7 +78,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given:
+class OpenedTable:
     """A table that is open: what ``open_engine`` takes, and the column of it that tells people apart."""
 
     table: Any
@@ -119,11 +120,10 @@ class Given:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GivenFiles(Given):
+class OpenedFiles(OpenedTable):
     """Files that are open in a workspace."""
 
     workspace: Workspace
-    files: Sequence[str]
     kind: str
 
     def run(self, work: Callable[[], Result]) -> Result:
@@ -195,75 +195,112 @@ class GivenFiles(Given):
             raise ParameterError(parameter, rule, public, next_step)
 
 
-@contextmanager
-def given(
-    data: Any,
-    *,
-    table: str | None = None,
-    sql: str | None = None,
-    columns: Sequence[str],
-    user: str | None = None,
-    value: str | None = None,
-    form: TextForm = PLAIN,
-) -> Iterator[Given]:
-    """Open ``data``: a path or pattern, several of them, "-" for standard input, or a table of any kind.
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Data together with how it is read: accepted wherever ``data`` is. Data that need no such option go without it.
 
-    ``table`` and ``sql`` say what to read of a database, ``columns`` which names will be asked for, and ``user`` which
-    of them tells people apart: see ``Workspace.open``; ``value`` has numbers. ``form`` is how text is written.
+    Parameters
+    ----------
+    data: whatever ``top_items`` takes.
+    table, sql: of a database, the name of the table or a query; of files a query, which calls them ``data``.
+    format: "fimi" for files of baskets, one a line, whose items stand apart by white space; "baskets" where they stand
+        apart by ``separator``, a comma unless given. Else the ending of a name says what a file is; .dat is FIMI.
+    separator: also of the columns of a CSV file, which its header line tells otherwise.
+    encoding: of text files, where it is not UTF-8.
+
+    >>> import pathlib, tempfile, sparsegate as sg
+    >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "sales.txt")
+    ...     _ = file.write_text("tea;milk\\n" * 50 + "tea\\n" * 50)
+    ...     sales = sg.Table(file, format="baskets", separator=";")
+    ...     sg.top_items(sales, domain=["tea", "milk", "rye"], count=1, epsilon=1, **seeded).items
+    ('tea',)
+    """
+
+    data: Any = field(repr=False)
+    _: KW_ONLY
+    table: str | None = None
+    sql: str | None = None
+    format: str | None = None
+    separator: str | None = None
+    encoding: str | None = None
+
+    def __post_init__(self) -> None:
+        of_files = vars(self.form)
+        of_databases = {"table": self.table, "sql": self.sql}
+        for name, option in of_databases.items():
+            if option is not None and not isinstance(option, str):
+                raise ParameterError(name, "must be text", option)
+        if self.database is not None:
+            kinds, kind, unused = "files", "database", of_files
+        elif self.paths is None:
+            kinds, kind, unused = "files and databases", type(self.data).__name__, of_databases | of_files
+        else:
+            return
+        for name, option in unused.items():
+            if option is not None:
+                raise ParameterError(name, f"is for {kinds}, and data is a {kind}", option, "leave it out")
+
+    @cached_property
+    def form(self) -> TextForm:
+        """How text is written."""
+        return TextForm(format=self.format, separator=self.separator, encoding=self.encoding)
+
+    @cached_property
+    def paths(self) -> list[str] | None:
+        """The paths and patterns of files; None for anything else."""
+        several = self.data if isinstance(self.data, list | tuple) else [self.data]
+        if not several or not all(isinstance(path, str | os.PathLike) for path in several):
+            return None
+        return [os.fspath(path) for path in several]
+
+    @cached_property
+    def database(self) -> Any:
+        """An engine of SQLAlchemy's, or the URL of a database; None for anything else."""
+        paths = self.paths or []
+        addresses = [path for path in paths if re.match(r"[A-Za-z][\w.+-]*://", path)]
+        if addresses and len(paths) > 1:
+            raise ParameterError("data", "must be one database alone", len(paths), "name one")
+        if addresses:
+            return addresses[0]
+        # Nobody has an engine who has not imported what makes one.
+        made = sys.modules.get("sqlalchemy")
+        if made is not None and isinstance(self.data, made.URL):
+            return self.data.render_as_string(hide_password=False)
+        if made is not None and isinstance(self.data, made.Connection):
+            rule = "must be an engine, and not a connection: a release is a transaction of its own"
+            raise ParameterError("data", rule, next_step="pass connection.engine")
+        return self.data if made is not None and isinstance(self.data, made.Engine) else None
+
+
+@contextmanager
+def open_table(
+    data: Any, *, columns: Sequence[str], user: str | None = None, value: str | None = None
+) -> Iterator[OpenedTable]:
+    """Open ``data``: a ``Table``, a path or pattern, several of them, "-" for standard input, or a table of any kind.
+
+    ``columns`` are the names that will be asked for, and ``user`` the one that tells people apart: see
+    ``Workspace.open``; ``value`` has numbers.
     """
     from sparsegate.tables.workspace import Workspace
 
     asked = list({name.casefold(): name for name in columns}.values())
-    patterns = _paths(data)
-    place = _database(data, patterns)
-    if patterns is None or place is not None:
-        unused = {**({} if place is not None else {"table": table, "sql": sql}), **vars(form)}
-        for name, option in unused.items():
-            if option is not None:
-                kinds, given = (
-                    ("files", "database") if place is not None else ("files and databases", type(data).__name__)
-                )
-                raise ParameterError(name, f"is for {kinds}, and data is a {given}", option, "leave it out")
-        if place is not None:
-            from sparsegate.tables.databases.table import TableInDatabase
+    source = data if isinstance(data, Table) else Table(data)
+    table = source.data
+    if source.database is not None:
+        from sparsegate.tables.databases.table import TableInDatabase
 
-            data = TableInDatabase(place, table=table, sql=sql)
-        if place is not None or isinstance(data, TableInPlace) or has_an_engine(data):
-            yield Given(table=data, user=user)
-            return
-        with Workspace() as workspace:
-            yield Given(
-                table=guarded("DuckDB", lambda: workspace.table(data, asked, user=user, value=value)), user=user
-            )
+        table = TableInDatabase(source.database, table=source.table, sql=source.sql)
+    if isinstance(table, TableInPlace) or (source.paths is None and has_an_engine(table)):
+        yield OpenedTable(table=table, user=user)
         return
     with Workspace() as workspace:
+        if source.paths is None:
+            table = guarded("DuckDB", lambda: workspace.table(table, asked, user=user, value=value))
+            yield OpenedTable(table=table, user=user)
+            return
+        options: dict[str, Any] = {"form": source.form, "table": source.table, "sql": source.sql}
         with quiet("the files cannot be read"):
-            rows = workspace.read(patterns, form=form, table=table, sql=sql, columns=asked, user=user)
-        yield GivenFiles(
-            table=rows, user=workspace.people, workspace=workspace, files=workspace.files, kind=workspace.kind
-        )
-
-
-def _paths(data: Any) -> list[str] | None:
-    """The paths and patterns that were given; None for anything else."""
-    several = data if isinstance(data, list | tuple) else [data]
-    if not several or not all(isinstance(path, str | os.PathLike) for path in several):
-        return None
-    return [os.fspath(path) for path in several]
-
-
-def _database(data: Any, paths: Sequence[str] | None) -> Any:
-    """An engine of SQLAlchemy's, or the URL of a database; None for anything else."""
-    addresses = [path for path in paths or () if re.match(r"[A-Za-z][\w.+-]*://", path)]
-    if addresses and len(paths or ()) > 1:
-        raise ParameterError("data", "must be one database alone", len(paths or ()), "name one")
-    if addresses:
-        return addresses[0]
-    # Nobody has an engine who has not imported what makes one.
-    made = sys.modules.get("sqlalchemy")
-    if made is not None and isinstance(data, made.URL):
-        return data.render_as_string(hide_password=False)
-    if made is not None and isinstance(data, made.Connection):
-        rule = "must be an engine, and not a connection: a release is a transaction of its own"
-        raise ParameterError("data", rule, next_step="pass connection.engine")
-    return data if made is not None and isinstance(data, made.Engine) else None
+            rows = workspace.read(source.paths, columns=asked, user=user, **options)
+        yield OpenedFiles(table=rows, user=workspace.people, workspace=workspace, kind=workspace.kind)

@@ -11,11 +11,10 @@ from sparsegate.noise import Source
 from sparsegate.noise.own_settings import own_settings
 from sparsegate.selection.select import AUTO
 from sparsegate.tables.engines.engine import Engine, guarded, open_engine
-from sparsegate.tables.files import PLAIN, TextForm
 from sparsegate.tables.groups import check_expression
 from sparsegate.tables.in_place import TableInPlace
 from sparsegate.tables.matching import grouping_engine, matching_engine
-from sparsegate.tables.opening import Given, given
+from sparsegate.tables.opening import OpenedTable, open_table
 from sparsegate.tables.prepared import prepare
 from sparsegate.tables.question import Question
 from sparsegate.tables.release import TopItems
@@ -44,11 +43,6 @@ def top_items(
     per: str | None = None,
     groups: Any = None,
     groups_per_user: int | None = None,
-    table: str | None = None,
-    sql: str | None = None,
-    format: str | None = None,
-    separator: str | None = None,
-    encoding: str | None = None,
     ledger: Spender | None = None,
     source: Source | None = None,
     not_private: bool = False,
@@ -67,7 +61,7 @@ def top_items(
         DuckDB or SQLite. They are read as ``sparsegate top`` reads them; see ``tables.workspace``. Or a dict of
         columns, a list of dicts, a dataset of PyArrow or any stream of Arrow: see ``tables.workspace``. Or an
         engine or URL of SQLAlchemy's, such as "postgresql://user@host/db": counted there, in a transaction that
-        only reads.
+        only reads. Or a ``Table`` of any of them, which says what to read of a database, and how text is written.
     item, user: names of columns; both may be left out for baskets, whose lines are the users. Items are
         numbers, strings, booleans, bytes, UUIDs, dates, times or instants, and come back as such: see
         ``tables.labels``. Rows with a null in either column are dropped.
@@ -98,11 +92,6 @@ def top_items(
         expression of that language such as "year_month(day)" (not on Spark). A person counts in one group, or in
         ``groups_per_user`` of them, each at that part of epsilon and delta: the whole costs what is given here, once.
         All else, also ``max_items_per_user``, is for each group. See ``tables.groups``.
-    table, sql: of a database, the name of the table or a query; of files a query, which calls them ``data``.
-    format: "fimi" for files of baskets, one a line, whose items stand apart by white space; "baskets" where they stand
-        apart by ``separator``, a comma unless given. Else the ending of a name says what a file is; .dat is FIMI.
-    separator: also of the columns of a CSV file, which its header line tells otherwise.
-    encoding: of text files, where it is not UTF-8.
     ledger: an open ``sparsegate.Ledger``: charged when everything is checked and counted and nothing is drawn yet; it
         keeps the release with its record.
     source, not_private: ``Secure()``; a ``Seeded`` source is for tests, and needs not_private=True.
@@ -114,38 +103,7 @@ def top_items(
     >>> top.items, top.estimates, top.error_bar
     (('/home', '/docs'), (37, 31), 6)
     """
-    form, (column, person) = TextForm(format=format, separator=separator, encoding=encoding), names_of(item, user, unit)
-    question = Question(
-        item=column,
-        user=person,
-        unit=unit,
-        count=count,
-        epsilon=epsilon,
-        domain=domain,
-        delta=delta,
-        method=method,
-        ordered=ordered,
-        threshold=threshold,
-        answers_epsilon=answers_epsilon,
-        max_items_per_user=max_items_per_user,
-        dbar=dbar,
-        where=where,
-        people=people,
-        per=per,
-        groups=groups,
-        groups_per_user=groups_per_user,
-    )
-    return release(
-        data,
-        question,
-        named=item is not None,
-        table=table,
-        sql=sql,
-        form=form,
-        ledger=ledger,
-        source=source,
-        not_private=not_private,
-    )
+    return _ask(**locals())
 
 
 @own_settings
@@ -166,11 +124,6 @@ def items_above(
     per: str | None = None,
     groups: Any = None,
     groups_per_user: int | None = None,
-    table: str | None = None,
-    sql: str | None = None,
-    format: str | None = None,
-    separator: str | None = None,
-    encoding: str | None = None,
     ledger: Spender | None = None,
     source: Source | None = None,
     not_private: bool = False,
@@ -196,34 +149,7 @@ def items_above(
     >>> seen.items, seen.record.never_below, seen.record.always_from
     (('/docs', '/home'), 42, 259)
     """
-    form, (column, person) = TextForm(format=format, separator=separator, encoding=encoding), names_of(item, user, unit)
-    question = Question(
-        item=column,
-        user=person,
-        unit=unit,
-        above=above,
-        epsilon=epsilon,
-        domain="observed",
-        delta=delta,
-        answers_epsilon=answers_epsilon,
-        max_items_per_user=max_items_per_user,
-        where=where,
-        people=people,
-        per=per,
-        groups=groups,
-        groups_per_user=groups_per_user,
-    )
-    return release(
-        data,
-        question,
-        named=item is not None,
-        table=table,
-        sql=sql,
-        form=form,
-        ledger=ledger,
-        source=source,
-        not_private=not_private,
-    )
+    return _ask(domain="observed", **locals())
 
 
 @own_settings
@@ -252,11 +178,6 @@ def top_sums(
     per: str | None = None,
     groups: Any = None,
     groups_per_user: int | None = None,
-    table: str | None = None,
-    sql: str | None = None,
-    format: str | None = None,
-    separator: str | None = None,
-    encoding: str | None = None,
     ledger: Spender | None = None,
     source: Source | None = None,
     not_private: bool = False,
@@ -284,41 +205,24 @@ def top_sums(
     >>> top.items, top.record.clip
     (('jam', 'tea'), (0, 10))
     """
-    form, (column, person) = TextForm(format=format, separator=separator, encoding=encoding), names_of(item, user, unit)
-    question = Question(
-        item=column,
-        user=person,
-        unit=unit,
-        value=value,
-        clip=clip,
-        granularity=granularity,
-        count=count,
-        epsilon=epsilon,
-        domain=domain,
-        delta=delta,
-        method=method,
-        ordered=ordered,
-        threshold=threshold,
-        answers_epsilon=answers_epsilon,
-        max_items_per_user=max_items_per_user,
-        dbar=dbar,
-        where=where,
-        people=people,
-        per=per,
-        groups=groups,
-        groups_per_user=groups_per_user,
-    )
-    return release(
-        data,
-        question,
-        named=item is not None,
-        table=table,
-        sql=sql,
-        form=form,
-        ledger=ledger,
-        source=source,
-        not_private=not_private,
-    )
+    return _ask(**locals())
+
+
+def _ask(
+    data: Any,
+    *,
+    item: str | None,
+    user: str | None,
+    unit: str | None,
+    ledger: Spender | None,
+    source: Source | None,
+    not_private: bool,
+    **parameters: Any,
+) -> TopItems:
+    """The release of a question of these parameters."""
+    column, person = names_of(item, user, unit)
+    question = Question(item=column, user=person, unit=unit, **parameters)
+    return release(data, question, named=item is not None, ledger=ledger, source=source, not_private=not_private)
 
 
 def names_of(item: str | None, user: str | None, unit: str | None) -> tuple[str, str | None]:
@@ -334,9 +238,6 @@ def release(
     question: Question,
     *,
     named: bool = True,
-    table: str | None = None,
-    sql: str | None = None,
-    form: TextForm = PLAIN,
     ledger: Spender | None = None,
     source: Source | None = None,
     not_private: bool = False,
@@ -344,12 +245,12 @@ def release(
     """Release what a question asks of the data; ``named`` says whether the column of the items was named."""
     noise = trusted_source(source, not_private)
     columns, user, value = question.columns, question.user, question.value
-    with given(data, table=table, sql=sql, form=form, columns=columns, user=user, value=value) as opened:
+    with open_table(data, columns=columns, user=user, value=value) as opened:
         opened.check_item(question.item if named else None)
         return opened.run(lambda: _released(opened, question, noise, ledger))
 
 
-def _released(opened: Given, question: Question, noise: Source, ledger: Spender | None) -> TopItems:
+def _released(opened: OpenedTable, question: Question, noise: Source, ledger: Spender | None) -> TopItems:
     """Count, charge, draw and keep."""
     name = "the engine of the table"
     domain, table = guarded(name, lambda: opened.candidates(question.domain, question.item))

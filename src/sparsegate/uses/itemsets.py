@@ -69,11 +69,10 @@ from sparsegate.tables.columns import read_columns
 from sparsegate.tables.counting import Pick, answer_scale, count_items, name_picks, noisy_counts
 from sparsegate.tables.domain import EXPLAINED, Domain, Listed, label_reader, public_domain
 from sparsegate.tables.engines.engine import Engine, guarded, open_engine
-from sparsegate.tables.files import TextForm
 from sparsegate.tables.in_place import TableInPlace
 from sparsegate.tables.matching import matching_engine
 from sparsegate.tables.observed import Accounting, pick_observed
-from sparsegate.tables.opening import Given, given
+from sparsegate.tables.opening import OpenedTable, open_table
 from sparsegate.tables.question import Question
 from sparsegate.tables.release import installed_version
 from sparsegate.tables.top import names_of
@@ -604,11 +603,6 @@ def frequent_itemsets(
     data: Any,
     /,
     *,
-    table: str | None = None,
-    sql: str | None = None,
-    format: str | None = None,
-    separator: str | None = None,
-    encoding: str | None = None,
     item: str | None = None,
     user: str | None = None,
     count: int,
@@ -636,7 +630,7 @@ def frequent_itemsets(
 
     Parameters
     ----------
-    data, table, sql, format, separator, encoding, where: as in ``top_items``, but for the tables of a database server.
+    data, where: as in ``top_items``, but for the tables of a database server.
     item, user: names of columns; both may be left out for files of baskets, whose lines are the people.
     count: c, how many sets to select; at most 5,000.
     size, smallest: the most and the fewest items of a set: 1 to 3 unless given. With ``smallest=2`` single items are
@@ -663,7 +657,6 @@ def frequent_itemsets(
     >>> found.items, found.estimates, found.error_bar
     ((('tea',), ('milk',), ('milk', 'tea')), (56, 52, 45), 9)
     """
-    form = TextForm(format=format, separator=separator, encoding=encoding)
     asked = ItemsetQuestion(
         item=item,
         user=user,
@@ -676,7 +669,7 @@ def frequent_itemsets(
         selection=selection,
     )
     noise, columns = trusted_source(source, not_private), asked.items
-    with given(data, table=table, sql=sql, form=form, columns=columns.columns, user=columns.user) as opened:
+    with open_table(data, columns=columns.columns, user=columns.user) as opened:
         if isinstance(opened.table, TableInPlace):
             rule = "must be a table or files: sets of items are not counted in a database that is named by its URL"
             raise ParameterError("data", rule, next_step=opened.table.elsewhere)
@@ -684,7 +677,7 @@ def frequent_itemsets(
         return opened.run(lambda: _released(opened, asked, noise, ledger))
 
 
-def _released(opened: Given, asked: ItemsetQuestion, noise: Source, ledger: Spender | None) -> FrequentItemsets:
+def _released(opened: OpenedTable, asked: ItemsetQuestion, noise: Source, ledger: Spender | None) -> FrequentItemsets:
     """Count the items, charge, draw level by level, and keep."""
     name, item = "the engine of the table", asked.items.item
     domain, table = guarded(name, lambda: opened.candidates(None if asked.observed else asked.domain, item))
