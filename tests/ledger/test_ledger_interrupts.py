@@ -138,8 +138,7 @@ class Memory:
         self.group = GroupCommit(
             self.transaction,
             translated=lambda error: error,
-            busy=lambda: LedgerError("busy"),
-            interrupted=lambda: LedgerError("interrupted"),
+            trouble=lambda reason, unknown=False: LedgerError(reason),
             patience=1,
         )
         self.other = _Piece(self.writes("other"))  # somebody who waits
@@ -211,7 +210,7 @@ def test_who_waited_for_one_that_was_interrupted_is_told_so() -> None:
             time.sleep(0.001)
         memory.group._taken(writer)  # and is interrupted
     follows.join(10)
-    assert (told, memory.committed) == (["interrupted"], [])
+    assert (told, memory.committed) == (["was interrupted by another thread"], [])
 
 
 @pytest.mark.parametrize("error", ERRORS)

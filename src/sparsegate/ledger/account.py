@@ -47,8 +47,6 @@ the proof needs, and who sees to it:
   back nothing, and a charge whose gate is gone stays spent. A reserved charge that has given back serves no release.
 
 A release that is read again is a function of what was released.
-
-The same machine decides what is opened and asked, and the histories are private.
 """
 
 from __future__ import annotations
@@ -168,9 +166,8 @@ class Statement(Printed):
             **({"delta": [exact_text(entry.amount.delta) for entry in self.entries]} if delta else {}),
             "what": [entry.what for entry in self.entries],
         }
-        numbers = frozenset({"entry", "epsilon", "delta"}) & columns.keys()
         title = f"{self.dataset}: {self.spent} spent of {self.budget}"
-        return Sheet(title=title, columns=columns, numbers=frozenset(numbers))
+        return Sheet(title=title, columns=columns, numbers=frozenset({"entry", "epsilon", "delta"} & columns.keys()))
 
     @property
     def budget(self) -> Amount:
@@ -204,7 +201,7 @@ class Statement(Printed):
         return self.budget - self.spent
 
     def admit(self, amount: Amount) -> None:
-        """Raise ``BudgetExceeded`` if spending this would pass the budget."""
+        """Raise ``BudgetExceeded`` if this would pass the budget: all charges are compared here, and nowhere else."""
         if not (self.spent + amount).within(self.budget):
             no_delta = ", and no delta" if amount.delta and not self.remaining.delta else ""
             raise BudgetExceeded(
@@ -220,26 +217,18 @@ class Statement(Printed):
                 raise ParameterError("budget_delta", "needs a budget beside it", delta, "give both, or leave both out")
             return
         held = self.budget
-        given = exact_amount(
+        amount = exact_amount(
             epsilon, held.delta if delta is None else delta, epsilon_name="budget", delta_name="budget_delta"
         )
-        if given != held:
-            raise ParameterError(
-                "budget",
-                f"must be that of the ledger, {held}, or be left out",
-                str(given),
-                "change it on record with `sparsegate ledger raise`",
-            )
+        if amount != held:
+            rule = f"must be that of the ledger, {held}, or be left out"
+            raise ParameterError("budget", rule, str(amount), "change it on record with `sparsegate ledger raise`")
 
     def admit_raise(self, amount: Amount) -> None:
         """Raise ``ParameterError`` unless this budget is larger than the present one, and nowhere smaller."""
         if amount == self.budget or not self.budget.within(amount):
-            raise ParameterError(
-                "budget",
-                f"must be larger than the present one, {self.budget}, in epsilon or delta and smaller in neither",
-                str(amount),
-                "a budget is raised, never lowered",
-            )
+            rule = f"must be larger than the present one, {self.budget}, in epsilon or delta and smaller in neither"
+            raise ParameterError("budget", rule, str(amount), "a budget is raised, never lowered")
 
 
 def exact_amount(epsilon: Number, delta: Number, *, epsilon_name: str = "epsilon", delta_name: str = "delta") -> Amount:
@@ -253,9 +242,8 @@ def exact_amount(epsilon: Number, delta: Number, *, epsilon_name: str = "epsilon
         raise ParameterError(delta_name, "must be at least 0 and less than 1", delta, "pass for instance 1e-6")
     for name, value in ((epsilon_name, exact.epsilon), (delta_name, exact.delta)):
         if not _EXACT.fullmatch(exact_text(value)):
-            raise ParameterError(
-                name, f"must have at most {_DIGITS} digits to be recorded exactly", next_step="round it up"
-            )
+            rule = f"must have at most {_DIGITS} digits to be recorded exactly"
+            raise ParameterError(name, rule, next_step="round it up")
     return exact
 
 

@@ -22,23 +22,9 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-from sqlalchemy import (
-    URL,
-    Connection,
-    Dialect,
-    Engine,
-    Insert,
-    Select,
-    Update,
-    create_engine,
-    event,
-    inspect,
-    make_url,
-    text,
-)
+from sqlalchemy import URL, Connection, Dialect, Engine, Insert, Select, Update, create_engine, event, inspect, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import NullPool, QueuePool
@@ -92,8 +78,8 @@ class GroupCommit:
     with whom follows from when asks come and from how long they take, and the rows are the same whatever their outcomes
     are.
 
-    ``transaction`` begins one, and ``translated`` makes of an error what a caller gets. Whoever waits for the others
-    longer than ``patience`` seconds gets ``busy``, and ``interrupted`` who waited for one that was.
+    ``transaction`` begins one, ``translated`` makes of an error what a caller gets, and ``trouble`` words: for whoever
+    waits longer than ``patience`` seconds, or waited for one that was interrupted.
 
     A writer holds a lock of its own in a ``with``, and writes while it is held. So it is free when the block is left,
     however it is left: no signal is looked at between the end of a block and the release of such a lock. (Inside the
@@ -105,12 +91,11 @@ class GroupCommit:
         transaction: Callable[[], AbstractContextManager[DriverConnection]],
         *,
         translated: Callable[[Exception], Exception],
-        busy: Callable[[], Exception],
-        interrupted: Callable[[], Exception],
+        trouble: Callable[..., Exception],
         patience: float,
     ) -> None:
-        self._transaction, self._translated = transaction, translated
-        self._busy, self._interrupted, self._patience = busy, interrupted, patience
+        self._transaction, self._translated, self._trouble = transaction, translated, trouble
+        self._patience = patience
         self._lock = threading.Lock()
         self._bells: list[threading.Lock] = []
         self._waiting: list[_Piece] = []
@@ -143,7 +128,7 @@ class GroupCommit:
         if piece.failure is not None:
             raise piece.failure
         if not piece.committed:
-            raise self._interrupted()
+            raise self._trouble("was interrupted by another thread", unknown=True)
         result: Result = piece.result
         return result
 
@@ -159,7 +144,7 @@ class GroupCommit:
                     return
                 begun = piece is not None and piece.writer is not None  # how it ends must be known
                 if not begun and time.monotonic() >= until:
-                    raise self._busy()
+                    raise self._trouble(LOCKED)
                 bell = threading.Lock()
                 bell.acquire()
                 self._bells.append(bell)
@@ -298,35 +283,33 @@ class Database(ABC):
     shown: str
     address: str
     """By which another process opens it: without a password, which no pickle shall hold."""
+    _begins = ""
+    """What begins a transaction that writes; an empty text: the driver does. One that reads needs nothing."""
 
     def __init__(self, engine: Engine, *, patience: float) -> None:
         self.engine = engine
         self._patience = patience
         self._group = self._writers()
         # A connection belongs to the process that made it: a child of a fork starts with none.
-        os.register_at_fork(after_in_child=_reborn(weakref.ref(self)))
+        start_over = weakref.WeakMethod(self.start_over)
+        os.register_at_fork(after_in_child=lambda: (living := start_over()) and living())
 
     def _writers(self) -> GroupCommit:
         """SQLite's own waiting is a poll that grows, and is fair to nobody: threads wait for one another here."""
         return GroupCommit(
             lambda: self._transaction(True, self._driven),
             translated=lambda error: self.trouble(self._reason(error)) if isinstance(error, SQLAlchemyError) else error,
-            busy=lambda: self.trouble(LOCKED),
-            interrupted=lambda: self.trouble("was interrupted by another thread", unknown=True),
+            trouble=self.trouble,
             patience=self._patience,
         )
 
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> AbstractContextManager[Connection]:
         """A transaction that changes nothing; each of its statements sees one moment."""
-        with self._transaction(False, self._connected) as connection:
-            yield connection
+        return self._transaction(False, self._connected)
 
-    @contextmanager
-    def looking(self) -> Iterator[DriverConnection]:
+    def looking(self) -> AbstractContextManager[DriverConnection]:
         """The same for statements of the driver."""
-        with self._transaction(False, self._driven) as connection:
-            yield connection
+        return self._transaction(False, self._driven)
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -369,8 +352,8 @@ class Database(ABC):
         connection = DriverConnection(pooled.driver_connection, self.engine.dialect)
         try:
             if writes:
-                if begin := self._begins:
-                    connection.run(begin)
+                if self._begins:
+                    connection.run(self._begins)
                 self._lock(connection.run)
             yield connection, connection.commit
         finally:
@@ -416,14 +399,8 @@ class Database(ABC):
     def sound(self, connection: Connection) -> str:
         """What is wrong with the store itself; nothing: an empty text."""
 
-    @abstractmethod
-    def _check(self) -> None:
+    def _check(self) -> None:  # noqa: B027  (a server that is gone refuses the connection)
         """Raise if the ledger is gone."""
-
-    @property
-    @abstractmethod
-    def _begins(self) -> str:
-        """What begins a transaction that writes; an empty text: the driver does. One that reads needs nothing."""
 
     @abstractmethod
     def _lock(self, run: Callable[[str], Any]) -> None:
@@ -453,16 +430,13 @@ def open_database(place: str | Path, *, patience: float = 10.0, pooled: bool = F
         url = None
     if url is None or url.get_backend_name() != "postgresql":
         raise LedgerError("a ledger must be the path of a file, or postgresql://user@host/database; nothing was spent")
-
     return PostgresDatabase(url, patience=patience, pooled=pooled)
 
 
-def _reborn(database: weakref.ref[Database]) -> Callable[[], None]:
-    def start_over() -> None:
-        if (living := database()) is not None:
-            living.start_over()
-
-    return start_over
+def _pool(patience: float, pooled: bool) -> dict[str, Any]:
+    if not pooled:
+        return {"poolclass": NullPool}
+    return {"poolclass": QueuePool, "pool_size": POOL, "max_overflow": 3 * POOL, "pool_timeout": patience}
 
 
 _SECRETS: Final = ("password", "sslpassword")
@@ -477,15 +451,14 @@ class PostgresDatabase(Database):
         self.address = shown._replace(password=None).render_as_string(hide_password=False)
         wait = max(1, round(patience))
         settings = f"-c synchronous_commit=on -c lock_timeout={wait}s -c statement_timeout={4 * wait}s"
-        kept = {"pool_size": POOL, "max_overflow": 3 * POOL, "pool_pre_ping": True, "pool_timeout": patience}
-        options: dict[str, Any] = kept if pooled else {"poolclass": NullPool}
         engine = create_engine(
             url.set(drivername="postgresql+psycopg"),
             # A snapshot from before the wait for the lock would not hold what the others spent meanwhile.
             isolation_level="READ COMMITTED",
             connect_args={"connect_timeout": wait, "options": settings},
             use_native_hstore=False,  # no such column here, and its lookup would meet operators of others
-            **options,
+            pool_pre_ping=True,
+            **_pool(patience, pooled),
         )
         super().__init__(engine, patience=patience)
 
@@ -501,15 +474,8 @@ class PostgresDatabase(Database):
             build(connection)
 
     def sound(self, connection: Connection) -> str:
-        if connection.execute(text("SHOW fsync")).scalar() != "on":
+        if connection.exec_driver_sql("SHOW fsync").scalar() != "on":
             return "does not write to disk: fsync is off, so a crash could lose entries; switch it on"
-        return ""
-
-    def _check(self) -> None:
-        """A database that is gone refuses the connection."""
-
-    @property
-    def _begins(self) -> str:
         return ""
 
     def _lock(self, run: Callable[[str], Any]) -> None:
@@ -536,30 +502,31 @@ def _state(error: SQLAlchemyError) -> str:
     return getattr(cause, "sqlstate", None) or ""
 
 
-_REASONS: Final = MappingProxyType(
-    {
-        sqlite3.SQLITE_BUSY: LOCKED,
-        sqlite3.SQLITE_LOCKED: LOCKED,
-        sqlite3.SQLITE_READONLY: "cannot be written; check the permissions of the file and of its folder",
-        sqlite3.SQLITE_PERM: "cannot be written; check the permissions of the file and of its folder",
-        sqlite3.SQLITE_CANTOPEN: "cannot be opened; check its path, and the permissions of the file and of its folder",
-        sqlite3.SQLITE_FULL: "cannot be written: the disk is full",
-        sqlite3.SQLITE_IOERR: "cannot be read or written: the disk reports an error",
-        sqlite3.SQLITE_CORRUPT: DAMAGED,
-        sqlite3.SQLITE_NOTADB: "is not a ledger: another kind of file, or damaged; give the path of a ledger",
-    }
-)
+_REASONS: Final = {
+    **dict.fromkeys((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED), LOCKED),
+    **dict.fromkeys(
+        (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM),
+        "cannot be written; check the permissions of the file and of its folder",
+    ),
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened; check its path, and the permissions of the file and of its folder",
+    sqlite3.SQLITE_FULL: "cannot be written: the disk is full",
+    sqlite3.SQLITE_IOERR: "cannot be read or written: the disk reports an error",
+    sqlite3.SQLITE_CORRUPT: DAMAGED,
+    sqlite3.SQLITE_NOTADB: "is not a ledger: another kind of file, or damaged; give the path of a ledger",
+}
 
 ROOM: Final = 100 * 2**20
 """The least room beside a ledger, in bytes: for intents, outcomes and failures of 200 questions under way, the longest
 that there are, and time to act."""
 _PROBE: Final = bytes(2**20)
-_BEGIN: Final = MappingProxyType({True: "BEGIN IMMEDIATE", False: "BEGIN DEFERRED"})
+_BEGIN: Final = {True: "BEGIN IMMEDIATE", False: "BEGIN DEFERRED"}
 _LINKING: Final = 0.5  # seconds in which whoever makes a ledger takes its draft's name away
 
 
 class SqliteFile(Database):
     """A SQLite file in WAL mode."""
+
+    _begins = _BEGIN[True]
 
     def __init__(self, path: str | Path, *, patience: float, pooled: bool) -> None:
         self.path, self.shown, self.address = Path(path), str(path), str(Path(path).absolute())
@@ -579,9 +546,7 @@ class SqliteFile(Database):
         )
 
     def _engine(self, path: Path, *, pooled: bool) -> Engine:
-        kept = {"poolclass": QueuePool, "pool_size": POOL, "max_overflow": 3 * POOL, "pool_timeout": self._patience}
-        options: dict[str, Any] = kept if pooled else {"poolclass": NullPool}
-        engine = create_engine("sqlite://", creator=lambda: self._connect(path), **options)
+        engine = create_engine("sqlite://", creator=lambda: self._connect(path), **_pool(self._patience, pooled))
         event.listen(engine, "connect", _durable)
         event.listen(engine, "begin", _begin)
         event.listen(engine, "close", _undone)
@@ -629,10 +594,6 @@ class SqliteFile(Database):
 
     def doubt(self) -> None:
         self._doubted = True
-
-    @property
-    def _begins(self) -> str:
-        return _BEGIN[True]
 
     def _lock(self, run: Callable[[str], Any]) -> None:
         # BEGIN IMMEDIATE has waited already. A file that was taken out of WAL mode could lose what is written now.
@@ -688,7 +649,7 @@ class SqliteFile(Database):
         raise LedgerError(f"the ledger {place} {reason}")
 
     def sound(self, connection: Connection) -> str:
-        if connection.execute(text("PRAGMA quick_check(1)")).scalar() != "ok":
+        if connection.exec_driver_sql("PRAGMA quick_check(1)").scalar() != "ok":
             return DAMAGED
         return _mode(lambda text: connection.exec_driver_sql(text).scalar())
 

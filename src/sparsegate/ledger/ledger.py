@@ -43,13 +43,10 @@ class Reserved:
     leaves the charge as it was.
     """
 
-    def __init__(self, amount: Amount, what: str) -> None:
+    def __init__(self, amount: Amount, what: str, place: tuple[Ledger, Entry] | None = None) -> None:
         self.amount, self.what = amount, what
-        self._place: tuple[Ledger, Entry] | None = None
-
-    def commit(self, ledger: Ledger, entry: Entry) -> None:
-        """Its entry is on disk: from now on it can be used."""
-        self._place = ledger, entry
+        self.place = place
+        """Its ledger, and its entry once that is on disk: from then on it can be used."""
 
     @property
     def number(self) -> int:
@@ -70,15 +67,15 @@ class Reserved:
         return self._committed()[0].give_back(entry, epsilon=epsilon)
 
     def _committed(self) -> tuple[Ledger, Entry]:
-        if self._place is None:
+        if self.place is None:
             raise LedgerError(
                 f"the charge for {self.what!r} is not committed, so nothing may be drawn for it; leave the block of "
                 "`with ledger.together()` first"
             )
-        return self._place
+        return self.place
 
     def __repr__(self) -> str:
-        where = "not committed" if self._place is None else f"entry {self.number}"
+        where = "not committed" if self.place is None else f"entry {self.number}"
         return f"<Reserved {self.amount} for {self.what!r}, {where}>"
 
 
@@ -102,6 +99,11 @@ class Together:
 
 _ORDER: Final = (ENTRIES.c.number, ENTRIES.c.at, ENTRIES.c.kind, ENTRIES.c.epsilon, ENTRIES.c.delta, ENTRIES.c.what)
 _READ: Final = select(*_ORDER, REFUNDS.c.of).outerjoin(REFUNDS, REFUNDS.c.entry == ENTRIES.c.number)
+
+
+def damaged(database: Database, how: str) -> LedgerError:
+    """The ledger holds what no version of this program writes."""
+    return database.trouble(f"is damaged: {how}; restore or examine it by hand before spending more")
 
 
 def read_version(database: Database, connection: Connection) -> int:
@@ -149,18 +151,6 @@ def read_statement(database: Database, connection: Connection, dataset: str | No
 def _gives_back(refund: Entry, paid: Entry) -> bool:
     """Whether one may have given back the other: it spent as much, and no delta."""
     return paid.kind.spends and not paid.amount.delta and refund.amount.within(paid.amount)
-
-
-def read_spent(database: Database, connection: Connection, number: object) -> Entry:
-    """The entry of that number, which must be one that spent."""
-    row = None
-    if isinstance(number, int) and 1 < number < 2**31:
-        row = connection.execute(_READ.where(ENTRIES.c.number == number)).one_or_none()
-    found = None if row is None else _entry(database, row[0], tuple(row))
-    if found is None or not found.kind.spends:
-        next_step = "see the entries with `sparsegate ledger show`"
-        raise ParameterError("number", "must be that of an entry that spent", number, next_step)
-    return found
 
 
 def _entry(database: Database, place: int, row: Sequence[object]) -> Entry:
@@ -212,20 +202,10 @@ def last_part(connection: Connection, entry: int) -> int:
     return int(connection.execute(last).scalar_one())
 
 
-def gave_back(connection: Connection, entry: int) -> bool:
-    """Whether an entry has given back what it did not cost."""
-    return connection.execute(select(REFUNDS.c.entry).where(REFUNDS.c.of == entry)).first() is not None
-
-
 def _plain(value: Any) -> Any:
-    """What JSON does not know: an array as its numbers, anything else as its text."""
+    """An array as its numbers, anything else that JSON does not know as its text."""
     plain = value.tolist() if hasattr(value, "tolist") else value
     return str(value) if type(plain) is type(value) else plain
-
-
-def damaged(database: Database, how: str) -> LedgerError:
-    """The ledger holds what no version of this program writes."""
-    return database.trouble(f"is damaged: {how}; restore or examine it by hand before spending more")
 
 
 USED: Final = 0
@@ -360,7 +340,7 @@ class Ledger:
         """
         exact = exact_epsilon(epsilon)
         with self.database.writing() as connection:
-            return self.refund(connection, self._own(connection, entry).number, exact)
+            return self.refund(connection, self._spent(connection, entry).number, exact)
 
     def refund(self, connection: Connection, number: int, epsilon: Fraction) -> Entry | None:
         """Add a refund of an entry to a transaction that writes more than that."""
@@ -392,8 +372,8 @@ class Ledger:
         back: of two processes that go on with one release, the store refuses the one that does not know all of it.
         """
         with self.database.writing() as connection:
-            number = self._own(connection, entry).number
-            if after is not None and (last_part(connection, number) != after or gave_back(connection, number)):
+            number = self._spent(connection, entry).number
+            if after is not None and (last_part(connection, number) != after or self._gave_back(connection, number)):
                 raise self.database.trouble(f"has more of entry {number} than this process knows; start it again")
             add_part(connection, number, gave)
 
@@ -424,16 +404,14 @@ class Ledger:
         yield group
         with self.database.writing() as connection:
             entries = [self.charge(connection, one.amount, one.what, EntryKind.RESERVE) for one in group.reserved]
-        for one, entry in zip(group.reserved, entries, strict=True):
-            one.commit(self, entry)
+        for reserved, entry in zip(group.reserved, entries, strict=True):
+            reserved.place = self, entry
 
     def reserved(self, number: int) -> Reserved:
         """The reserved charge of that number again, in another process or after a crash. It serves one release."""
         with self.database.reading() as connection:
             entry = self._reserved(connection, number)
-        again = Reserved(entry.amount, entry.what)
-        again.commit(self, entry)
-        return again
+        return Reserved(entry.amount, entry.what, (self, entry))
 
     def begin_release(self, number: int, cost: Amount, what: str) -> Entry:
         """Write that a reserved entry is used: the store decides, so that of two releases one is refused."""
@@ -503,7 +481,7 @@ class Ledger:
     ) -> None:
         """Count an answer of a gate and store it, if all before it are known and the gate is open."""
         self._change(connection, gate, asked=after.asked, above=after.above, below=after.below)
-        if gave_back(connection, gate.entry.number):
+        if self._gave_back(connection, gate.entry.number):
             raise GateClosed(_ELSEWHERE)
         add_part(connection, gate.entry.number, answer)
 
@@ -581,17 +559,23 @@ class Ledger:
     def _read(self, connection: Connection) -> Statement:
         return read_statement(self.database, connection, self._dataset)
 
-    def _spent(self, connection: Connection, number: object) -> Entry:
+    def _spent(self, connection: Connection, entry: object) -> Entry:
+        """The entry of that number, or this entry, which must be one of this ledger that spent."""
         read_dataset(self.database, connection, self._dataset)
-        return read_spent(self.database, connection, number)
-
-    def _own(self, connection: Connection, entry: Entry | int) -> Entry:
-        number = entry.number if isinstance(entry, Entry) else entry
-        found = self._spent(connection, number)
-        if found != entry and isinstance(entry, Entry):
+        number, row = entry.number if isinstance(entry, Entry) else entry, None
+        if isinstance(number, int) and 1 < number < 2**31:
+            row = connection.execute(_READ.where(ENTRIES.c.number == number)).one_or_none()
+        spent = None if row is None else _entry(self.database, row[0], tuple(row))
+        if spent is None or not spent.kind.spends:
+            next_step = "see the entries with `sparsegate ledger show`"
+            raise ParameterError("number", "must be that of an entry that spent", number, next_step)
+        if spent != entry and isinstance(entry, Entry):
             rule = "must be an entry of this ledger"
             raise ParameterError("entry", rule, number, "go to the ledger that paid for the release")
-        return found
+        return spent
+
+    def _gave_back(self, connection: Connection, entry: int) -> bool:
+        return connection.execute(select(REFUNDS.c.entry).where(REFUNDS.c.of == entry)).first() is not None
 
     def _reserved(self, connection: Connection, number: object) -> Entry:
         entry = self._spent(connection, number)
