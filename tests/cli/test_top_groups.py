@@ -6,7 +6,6 @@ e**-40.
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -57,15 +56,6 @@ def test_groups_come_from_a_file_and_items_carry_theirs_in_json(command: Command
         ("ZZ", "/pay"): 0,
     }
     assert (found["record"]["per"], found["record"]["groups"], found["record"]["epsilon"]) == ("country", 3, "80")
-
-
-def test_a_window_of_text_is_cast_and_two_groups_of_a_user_cost_half_each(command: Command) -> None:
-    window = ("--per", "year_month(CAST(day AS DATE))", "--groups", "2024-01..2024-02", "--groups-per-user", "2")
-    code, out, _ = command(*PAID, *window, "--csv")
-    assert code == 0
-    rows = list(csv.DictReader(out.splitlines()))
-    assert {row["year_month(CAST(day AS DATE))"] for row in rows} == {"2024-01", "2024-02"}
-    assert {(row["epsilon"], row["groups_per_user"]) for row in rows} == {("80", "2")}
 
 
 def test_it_is_charged_once_and_printed_again_as_it_was(command: Command) -> None:

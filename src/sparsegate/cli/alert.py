@@ -29,6 +29,7 @@ import typer
 
 from sparsegate.budget import LONGEST_LINE
 from sparsegate.cli import options as opt
+from sparsegate.cli.options import option
 from sparsegate.cli.printing import counted, print_json, ready_to_print, to_standard_output
 from sparsegate.display.plain import exact_text
 from sparsegate.errors import LedgerError, ParameterError, TableError
@@ -47,37 +48,29 @@ _STEP: Final = 0.2  # between two looks at whether somebody wants to stop
 
 def alert(
     file: Annotated[str, typer.Argument(metavar="FILE|-", help="CSV or JSON lines that grow; - standard input.")],
-    threshold: Annotated[int, typer.Option("--threshold", "-t", help="A PUBLIC number of people.")],
-    cutoff: Annotated[int, typer.Option("--cutoff", "-c", help="Close after it fired this often.")],
-    epsilon: Annotated[float, typer.Option(help="The privacy loss of all windows together.")],
-    user: Annotated[str, typer.Option(metavar="COLUMN", help="Whose rows belong together.")],
-    time: Annotated[str, typer.Option(metavar="COLUMN", help="When a row happened: ISO 8601, or seconds; UTC.")],
-    width: Annotated[str, typer.Option("--window", metavar="DURATION", help="How long one is: 30s, 5m, 1h, 1d.")],
+    threshold: Annotated[int, option("", "A PUBLIC number of people.", "--threshold", "-t")],
+    cutoff: Annotated[int, option("", "Close after it fired this often.", "--cutoff", "-c")],
+    epsilon: Annotated[float, option("", "The privacy loss of all windows together.")],
+    user: Annotated[str, option("COLUMN", "Whose rows belong together.")],
+    time: Annotated[str, option("COLUMN", "When a row happened: ISO 8601, or seconds; UTC.")],
+    width: Annotated[str, option("DURATION", "How long one is: 30s, 5m, 1h, 1d.", "--window")],
     where: opt.Where = None,
-    fires: Annotated[
-        str, typer.Option(metavar="above|below", help="above: the threshold or more. below: or less.")
-    ] = "above",
-    start: Annotated[
-        str | None, typer.Option("--from", metavar="TIME", help="Where the first begins; else the one that runs.")
-    ] = None,
-    until: Annotated[str | None, typer.Option(metavar="TIME", help="Where the last ends; else there is none.")] = None,
-    lateness: Annotated[str, typer.Option(metavar="DURATION", help="How long it waits for late rows: 1m.")] = "0s",
-    windows_per_user: Annotated[
-        int | None, typer.Option(help="A person counts in this many windows, the earliest.")
-    ] = None,
-    method: Annotated[str, typer.Option(metavar="auto|gate|counts", help="See docs/how-to/alerts.md.")] = "auto",
-    closes: Annotated[
-        bool, typer.Option("--two-sided", help="Close when both answers were given --cutoff times.")
-    ] = False,
-    name: Annotated[str, typer.Option(metavar="NAME", help="On the ledger and in the metrics.")] = "alert",
-    state: Annotated[str | None, typer.Option(metavar="FILE", help="A secret file, to go on after a restart.")] = None,
+    fires: Annotated[str, option("above|below", "above: the threshold or more. below: or less.")] = "above",
+    start: Annotated[str | None, option("TIME", "Where the first begins; else the one that runs.", "--from")] = None,
+    until: Annotated[str | None, option("TIME", "Where the last ends; else there is none.")] = None,
+    lateness: Annotated[str, option("DURATION", "How long it waits for late rows: 1m.")] = "0s",
+    windows_per_user: Annotated[int | None, option("", "A person counts in this many windows, the earliest.")] = None,
+    method: Annotated[str, option("auto|gate|counts", "See docs/how-to/alerts.md.")] = "auto",
+    closes: Annotated[bool, option("", "Close when both answers were given --cutoff times.", "--two-sided")] = False,
+    name: Annotated[str, option("NAME", "On the ledger and in the metrics.")] = "alert",
+    state: Annotated[str | None, option("FILE", "A secret file, to go on after a restart.")] = None,
     ledger: opt.LedgerFile = None,
     budget: opt.LedgerBudget = None,
     budget_delta: opt.LedgerDelta = None,
     dataset: opt.Dataset = None,
     no_refund: opt.NoRefund = False,
     separator: opt.Separator = None,
-    metrics: Annotated[Path | None, typer.Option(metavar="FILE", help="Numbers for Prometheus.")] = None,
+    metrics: Annotated[Path | None, option("FILE", "Numbers for Prometheus.")] = None,
     as_json: opt.JsonLines = False,
 ) -> None:
     """When do the people in a window of a stream pass a threshold? Pays for windows that fire, --cutoff of them.

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from sparsegate.auditor import Verdict
 from sparsegate.auditor import audit as audit_mechanism
-from sparsegate.cli.options import AsJson, Claimed, Monotonic, Output, read_function, read_number, read_output
+from sparsegate.cli.options import AsJson, Claimed, Monotonic, Output, option, read_function, read_number, read_output
 from sparsegate.cli.printing import grid, print_json, print_table, write_sheet
 from sparsegate.errors import ParameterError
 from sparsegate.gates.bounds import tight_epsilon
@@ -32,28 +32,22 @@ def audit(
         typer.Argument(metavar="MODULE:FUNCTION", show_default=False, help="The mechanism: package.module:function."),
     ] = None,
     epsilon: Claimed = 1.0,
-    delta: Annotated[float, typer.Option(help="The delta it claims.")] = 0.0,
-    queries: Annotated[
-        str, typer.Option(metavar="N|LEAST:MOST", help="Ask at most this many questions; 2:10, from 2 to 10.")
-    ] = "10",
-    seconds: Annotated[float | None, typer.Option(help="Time for each mechanism; 60 unless given.")] = None,
-    samples: Annotated[int | None, typer.Option(help="Runs in all, instead of a time.")] = None,
-    confidence: Annotated[float, typer.Option(help="Of the bound, and so of a violation.")] = 0.99,
-    sensitivity: Annotated[
-        str, typer.Option(metavar="NUMBER", help="How far one person moves an answer; 1.0, not 1, for floats.")
-    ] = "1",
+    delta: Annotated[float, option("", "The delta it claims.")] = 0.0,
+    queries: Annotated[str, option("N|LEAST:MOST", "Ask at most this many questions; 2:10, from 2 to 10.")] = "10",
+    seconds: Annotated[float | None, option("", "Time for each mechanism; 60 unless given.")] = None,
+    samples: Annotated[int | None, option("", "Runs in all, instead of a time.")] = None,
+    confidence: Annotated[float, option("", "Of the bound, and so of a violation.")] = 0.99,
+    sensitivity: Annotated[str, option("NUMBER", "How far one person moves an answer; 1.0, not 1, for floats.")] = "1",
     monotonic: Monotonic = False,
-    centre: Annotated[float, typer.Option(help="Where to lay out answers: the mechanism's threshold.")] = 0.0,
+    centre: Annotated[float, option("", "Where to lay out answers: the mechanism's threshold.")] = 0.0,
     batch: Annotated[
         bool | None,
-        typer.Option("--batch/--single", help="It takes (answers, n), or answers; else as its parameters say."),
+        option("", "It takes (answers, n), or answers; else as its parameters say.", "--batch/--single"),
     ] = None,
-    call_timeout: Annotated[float, typer.Option(help="Seconds after which a call counts as hung.")] = 30.0,
-    whole_budget: Annotated[
-        bool, typer.Option("--whole-budget", help="Go on after a violation, for a better bound.")
-    ] = False,
-    seed: Annotated[int | None, typer.Option(help="Of the search; the mechanism draws its own noise.")] = None,
-    variants: Annotated[bool, typer.Option("--variants", help="Audit every published variant instead.")] = False,
+    call_timeout: Annotated[float, option("", "Seconds after which a call counts as hung.")] = 30.0,
+    whole_budget: Annotated[bool, option("", "Go on after a violation, for a better bound.", "--whole-budget")] = False,
+    seed: Annotated[int | None, option("", "Of the search; the mechanism draws its own noise.")] = None,
+    variants: Annotated[bool, option("", "Audit every published variant instead.", "--variants")] = False,
     as_json: AsJson = False,
     output: Output = None,
 ) -> None:

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from sparsegate.cli import evaluation_options as opt
-from sparsegate.cli.options import AsJson, read_function
+from sparsegate.cli.options import AsJson, option, read_function
 from sparsegate.cli.printing import grid, print_json, print_plain, to_standard_output
 from sparsegate.paper.comparison import (
     COMPARED,
@@ -34,30 +34,28 @@ def compare(
     epsilon: opt.Epsilons = _EPSILONS,
     methods: Annotated[
         str | None,
-        typer.Option(metavar="LIST", show_default="all", help="Methods, by key: see `sparsegate methods`."),
+        option("LIST", "Methods, by key: see `sparsegate methods`.", show_default="all"),
     ] = None,
     mine: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="MODULE:FUNCTION",
+        option(
+            "MODULE:FUNCTION",
+            "A method of your own, or the key of one that a package brings; may be repeated.",
             show_default=False,
-            help="A method of your own, or the key of one that a package brings; may be repeated.",
         ),
     ] = None,
     uses: Annotated[
         bool,
-        typer.Option("--uses", help="Measure itemsets, features and attribute pairs, too."),
+        option("", "Measure itemsets, features and attribute pairs, too.", "--uses"),
     ] = False,
-    no_peers: Annotated[bool, typer.Option("--no-peers", help="Leave out OpenDP and diffprivlib.")] = False,
+    no_peers: Annotated[bool, option("", "Leave out OpenDP and diffprivlib.", "--no-peers")] = False,
     datasets: opt.Datasets = opt.ALL_DATASETS,
     data: opt.Data = None,
     records: opt.Records = None,
     scale_to_records: opt.ScaleToRecords = False,
-    by: Annotated[
-        str, typer.Option(metavar="WORD", help=f"The error that decides: {' or '.join(MEASURES)}.")
-    ] = MEASURES[0],
+    by: Annotated[str, option("WORD", f"The error that decides: {' or '.join(MEASURES)}.")] = MEASURES[0],
     runs: opt.FirstRuns = DEFAULT_RUNS,
-    most_runs: Annotated[int, typer.Option(help="Runs of a cell at most, until it is known who wins.")] = MOST_RUNS,
+    most_runs: Annotated[int, option("", "Runs of a cell at most, until it is known who wins.")] = MOST_RUNS,
     jobs: opt.Jobs = None,
     seed: opt.Seed = 0,
     out: opt.Out = Path("comparison"),

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sparsegate.cli.options import AsJson
+from sparsegate.cli.options import AsJson, option
 from sparsegate.cli.printing import grid, print_json, print_plain
 from sparsegate.paper.data import PUBLISHED, how_checked, load
 from sparsegate.paper.data import fetch as fetch_file
@@ -58,9 +58,7 @@ def fetch(
     ],
     folder: Annotated[
         Path | None,
-        typer.Option(
-            "--folder", metavar="FOLDER", show_default=False, help="Where to put it; your cache unless given."
-        ),
+        option("FOLDER", "Where to put it; your cache unless given.", "--folder", show_default=False),
     ] = None,
 ) -> None:
     """Download a dataset, check it, and print its path."""

@@ -11,8 +11,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Annotated, Any, TypeVar
 
-import typer
-
+from sparsegate.cli.options import option
 from sparsegate.errors import ParameterError, SparsegateError, load_extra
 from sparsegate.paper.data import PUBLISHED
 from sparsegate.paper.workers import Progress
@@ -34,28 +33,22 @@ def joined(values: Iterable[object]) -> str:
 
 ALL_DATASETS = joined(PUBLISHED)
 
-Counts = Annotated[str, typer.Option(metavar="LIST", help="Values of c, with commas between.")]
-Epsilons = Annotated[str, typer.Option("--epsilon", metavar="LIST", help="One epsilon or more, with commas between.")]
-Datasets = Annotated[str, typer.Option(metavar="LIST", help="Datasets, by name: see `sparsegate datasets`.")]
+Counts = Annotated[str, option("LIST", "Values of c, with commas between.")]
+Epsilons = Annotated[str, option("LIST", "One epsilon or more, with commas between.", "--epsilon")]
+Datasets = Annotated[str, option("LIST", "Datasets, by name: see `sparsegate datasets`.")]
 Data = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="NAME=FILE", help="The real data for a dataset, or one of your own under a new name; may be repeated."
-    ),
+    option("NAME=FILE", "The real data for a dataset, or one of your own under a new name; may be repeated."),
 ]
 Records = Annotated[
     list[str] | None,
-    typer.Option(metavar="[NAME=]N", help="How many records a file of counts is of; may be repeated."),
+    option("[NAME=]N", "How many records a file of counts is of; may be repeated."),
 ]
-ScaleToRecords = Annotated[
-    bool, typer.Option("--scale-to-records", help="Accept shorter files, and scale their counts.")
-]
-FirstRuns = Annotated[int, typer.Option("--runs", help="Runs of each cell, to begin with.")]
-Jobs = Annotated[int | None, typer.Option(show_default="one a CPU", help="Processes.")]
-Seed = Annotated[int, typer.Option(help="Same seed, same numbers.")]
-Out = Annotated[
-    Path, typer.Option(metavar="FOLDER", help="Folder for results and report; finished cells are kept there.")
-]
+ScaleToRecords = Annotated[bool, option("", "Accept shorter files, and scale their counts.", "--scale-to-records")]
+FirstRuns = Annotated[int, option("", "Runs of each cell, to begin with.", "--runs")]
+Jobs = Annotated[int | None, option("", "Processes.", show_default="one a CPU")]
+Seed = Annotated[int, option("", "Same seed, same numbers.")]
+Out = Annotated[Path, option("FOLDER", "Folder for results and report; finished cells are kept there.")]
 
 
 def shared_grid(

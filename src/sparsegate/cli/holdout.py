@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sparsegate.cli.options import Dataset, JsonLines, LedgerBudget, LedgerFile, Spending
+from sparsegate.cli.options import Dataset, JsonLines, LedgerBudget, LedgerFile, Spending, option
 from sparsegate.cli.printing import counted, print_json, ready_to_print, to_standard_output
 from sparsegate.display.plain import exact_text
 from sparsegate.errors import ParameterError
@@ -16,23 +16,17 @@ from sparsegate.errors import ParameterError
 def holdout(
     train: Annotated[str, typer.Argument(metavar="TRAINING", help="A row for each training record; not protected.")],
     held: Annotated[str, typer.Argument(metavar="HOLDOUT", help="A row for each record of the holdout.")],
-    size: Annotated[int, typer.Option(metavar="N", help="How many records the holdout has: a PUBLIC number.")],
+    size: Annotated[int, option("N", "How many records the holdout has: a PUBLIC number.")],
     threshold: Annotated[
-        float, typer.Option("--threshold", "-t", help="How far apart training and holdout may be and still agree.")
+        float, option("", "How far apart training and holdout may be and still agree.", "--threshold", "-t")
     ],
-    cutoff: Annotated[int, typer.Option("--cutoff", "-c", help="How many scores can be paid for, in all.")],
-    epsilon: Annotated[
-        float, typer.Option(help="The privacy loss of all scores together, however often it is opened.")
-    ],
-    label: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The label; the other columns are predictions then.")
-    ] = None,
-    models: Annotated[
-        str | None, typer.Option(metavar="A,B,...", help="Which columns to score, in this order; all unless given.")
-    ] = None,
-    low: Annotated[float, typer.Option(help="The least value of a record; less is clamped.")] = 0.0,
-    high: Annotated[float, typer.Option(help="The largest value of a record.")] = 1.0,
-    name: Annotated[str, typer.Option(metavar="NAME", help="Which holdout of the ledger it is.")] = "holdout",
+    cutoff: Annotated[int, option("", "How many scores can be paid for, in all.", "--cutoff", "-c")],
+    epsilon: Annotated[float, option("", "The privacy loss of all scores together, however often it is opened.")],
+    label: Annotated[str | None, option("COLUMN", "The label; the other columns are predictions then.")] = None,
+    models: Annotated[str | None, option("A,B,...", "Which columns to score, in this order; all unless given.")] = None,
+    low: Annotated[float, option("", "The least value of a record; less is clamped.")] = 0.0,
+    high: Annotated[float, option("", "The largest value of a record.")] = 1.0,
+    name: Annotated[str, option("NAME", "Which holdout of the ledger it is.")] = "holdout",
     ledger: LedgerFile = None,
     budget: LedgerBudget = None,
     dataset: Dataset = None,

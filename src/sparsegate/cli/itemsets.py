@@ -5,33 +5,28 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated, Any
 
-import typer
-
 from sparsegate.cli import options as opt
+from sparsegate.cli.options import option
 from sparsegate.cli.printing import publish
 
 
 def itemsets(
     files: opt.Files,
-    count: Annotated[int, typer.Option("--count", "-c", help="How many sets to select.")],
-    epsilon: Annotated[float, typer.Option(help="The privacy loss of the selection, all levels together.")],
-    size: Annotated[int, typer.Option(help="The most items of a set.")] = 3,
-    smallest: Annotated[int, typer.Option(help="The fewest: 2 leaves single items out.")] = 1,
-    item: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="What sets are made of; not needed for baskets.")
-    ] = None,
+    count: Annotated[int, option("", "How many sets to select.", "--count", "-c")],
+    epsilon: Annotated[float, option("", "The privacy loss of the selection, all levels together.")],
+    size: Annotated[int, option("", "The most items of a set.")] = 3,
+    smallest: Annotated[int, option("", "The fewest: 2 leaves single items out.")] = 1,
+    item: Annotated[str | None, option("COLUMN", "What sets are made of; not needed for baskets.")] = None,
     user: opt.User = None,
     domain: opt.Domain = None,
     where: opt.Where = None,
-    delta: Annotated[float, typer.Option(help="For --domain observed: such as 1e-6.")] = 0.0,
-    answers_epsilon: Annotated[float, typer.Option(help="Spend this much more on the sets' noisy counts.")] = 0.0,
+    delta: Annotated[float, option("", "For --domain observed: such as 1e-6.")] = 0.0,
+    answers_epsilon: Annotated[float, option("", "Spend this much more on the sets' noisy counts.")] = 0.0,
     method: Annotated[
-        str, typer.Option(metavar="WORD", help="whole, items-first or levels; auto: the first that can be counted.")
+        str, option("WORD", "whole, items-first or levels; auto: the first that can be counted.")
     ] = "auto",
-    pool: Annotated[int | None, typer.Option(help="How many items are selected first; 4 times the root of -c.")] = None,
-    selection: Annotated[
-        str, typer.Option(metavar="WORD", help="How a level selects: subset, one-shot or exponential.")
-    ] = "auto",
+    pool: Annotated[int | None, option("", "How many items are selected first; 4 times the root of -c.")] = None,
+    selection: Annotated[str, option("WORD", "How a level selects: subset, one-shot or exponential.")] = "auto",
     table: opt.Table = None,
     sql: opt.Sql = None,
     input_format: opt.InputFormat = None,

@@ -16,7 +16,7 @@ import typer
 from rich.table import Table
 
 import sparsegate as sg
-from sparsegate.cli.options import AsCsv, AsJson, LedgerDelta, Output, read_output, recorded
+from sparsegate.cli.options import AsCsv, AsJson, LedgerDelta, Output, option, read_output, recorded
 from sparsegate.cli.printing import (
     counted,
     draw,
@@ -49,15 +49,11 @@ File = Annotated[str, typer.Argument(metavar="FILE", help="The ledger, as in `sp
 @ledger.command()
 def show(
     file: File,
-    release: Annotated[
-        int | None, typer.Option(metavar="N", help="Print again what entry N gave; it costs nothing.")
-    ] = None,
+    release: Annotated[int | None, option("N", "Print again what entry N gave; it costs nothing.")] = None,
     output: Output = None,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
-    plot: Annotated[
-        str | None, typer.Option(metavar="FILE", help="With --release of a `top` that has counts: draw them.")
-    ] = None,
+    plot: Annotated[str | None, option("FILE", "With --release of a `top` that has counts: draw them.")] = None,
 ) -> None:
     """The budget, what is spent, what remains, and every entry; or what one release gave."""
     form = read_output(output, as_json=as_json, as_csv=as_csv)
@@ -83,12 +79,12 @@ def show(
 @ledger.command()
 def create(
     file: Annotated[str, typer.Argument(metavar="LEDGER", help="A new file, or postgresql://... without a ledger.")],
-    dataset: Annotated[str, typer.Option(metavar="NAME", help="The dataset that it is for.")],
-    budget: Annotated[float, typer.Option(help="The epsilon in all, for ever.")],
+    dataset: Annotated[str, option("NAME", "The dataset that it is for.")],
+    budget: Annotated[float, option("", "The epsilon in all, for ever.")],
     budget_delta: LedgerDelta = None,
     key: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Make a key for a service's gates too, unless it is there."),
+        option("FILE", "Make a key for a service's gates too, unless it is there."),
     ] = None,
 ) -> None:
     """Make a ledger before it is used: for a service that is started by something else than a hand."""
@@ -119,8 +115,8 @@ def export(
 @ledger.command()
 def asks(
     file: File,
-    gate: Annotated[str | None, typer.Option(metavar="ID", help="Only those of this gate.")] = None,
-    by: Annotated[str | None, typer.Option(metavar="NAME", help="Only those of this token.")] = None,
+    gate: Annotated[str | None, option("ID", "Only those of this gate.")] = None,
+    by: Annotated[str | None, option("NAME", "Only those of this token.")] = None,
     output: Output = None,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
@@ -174,8 +170,8 @@ def _print_csv(records: list[dict[str, Any]], names: tuple[str, ...] = ()) -> No
 @ledger.command()
 def compact(
     file: File,
-    to: Annotated[str, typer.Option(metavar="CSV", help="Where they go: a file, which is made or added to.")],
-    days: Annotated[float, typer.Option(min=0, help="Only what was asked at least this many days ago.")] = 30,
+    to: Annotated[str, option("CSV", "Where they go: a file, which is made or added to.")],
+    days: Annotated[float, option("", "Only what was asked at least this many days ago.", min=0)] = 30,
 ) -> None:
     """Move old BELOW answers of closed gates out of a ledger. What was spent, and every ABOVE, stays.
 
@@ -203,9 +199,9 @@ def compact(
 @ledger.command("raise")
 def raise_budget(
     file: File,
-    budget: Annotated[float, typer.Option(help="The new epsilon in all, larger than the present one.")],
-    why: Annotated[str, typer.Option(metavar="TEXT", help="The reason, which stays on record.")],
-    budget_delta: Annotated[float | None, typer.Option(help="The new delta in all; as it is unless given.")] = None,
+    budget: Annotated[float, option("", "The new epsilon in all, larger than the present one.")],
+    why: Annotated[str, option("TEXT", "The reason, which stays on record.")],
+    budget_delta: Annotated[float | None, option("", "The new delta in all; as it is unless given.")] = None,
 ) -> None:
     """Raise the budget, on record. A budget is never lowered."""
     ledger = sg.Ledger(file)
@@ -230,13 +226,13 @@ def backup(
 @ledger.command()
 def restore(
     file: Annotated[str, typer.Argument(metavar="LEDGER", help="The new ledger; without --from, one that is there.")],
-    backup: Annotated[str | None, typer.Option("--from", metavar="BACKUP", help="What `ledger backup` wrote.")] = None,
+    backup: Annotated[str | None, option("BACKUP", "What `ledger backup` wrote.", "--from")] = None,
     spent_since: Annotated[
-        float | None, typer.Option(metavar="E", help="The sum of all charges since the backup, refunds not taken off.")
+        float | None, option("E", "The sum of all charges since the backup, refunds not taken off.")
     ] = None,
-    delta_since: Annotated[float, typer.Option(metavar="D", help="The same for delta.")] = 0.0,
+    delta_since: Annotated[float, option("D", "The same for delta.")] = 0.0,
     write_off: Annotated[
-        bool, typer.Option("--write-off", help="Nobody knows what was spent since: count all that is left as spent.")
+        bool, option("", "Nobody knows what was spent since: count all that is left as spent.", "--write-off")
     ] = False,
 ) -> None:
     """Go on from a backup. It has forgotten what was spent since, so that is charged, and all its gates are closed.
@@ -262,7 +258,7 @@ def restore(
 @ledger.command("rotate-key")
 def rotate_key(
     file: File,
-    key: Annotated[str | None, typer.Option(metavar="FILE", help="The key file; LEDGER.key unless given.")] = None,
+    key: Annotated[str | None, option("FILE", "The key file; LEDGER.key unless given.")] = None,
 ) -> None:
     """Put a new key in the place of the one that a service seals its gates with. Gates stay open."""
     if key is None and "://" in file:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sparsegate.cli.options import AsJson, Claimed, Monotonic, Output, read_number, read_output
+from sparsegate.cli.options import AsJson, Claimed, Monotonic, Output, option, read_number, read_output
 from sparsegate.cli.printing import facts, print_json, print_table
 from sparsegate.display.plain import amount_text
 from sparsegate.errors import ParameterError, unknown_key
@@ -21,23 +21,17 @@ def loss(
         str,
         typer.Argument(metavar="ROW", autocompletion=lambda: list(VARIANTS), help="A key of `sparsegate variants`."),
     ],
-    cutoff: Annotated[int, typer.Option("--cutoff", "-c", help="Positives before it stops.")] = 1,
+    cutoff: Annotated[int, option("", "Positives before it stops.", "--cutoff", "-c")] = 1,
     epsilon: Claimed = 1.0,
     monotonic: Monotonic = False,
-    queries: Annotated[int | None, typer.Option(help="At most this many questions in all.")] = None,
-    answers: Annotated[str | None, typer.Option(metavar="NUMBERS", help="Answers on one dataset: 0,0,1.")] = None,
-    neighbour: Annotated[str | None, typer.Option(metavar="NUMBERS", help="Answers on its neighbour: 1,1,0.")] = None,
-    outcome: Annotated[
-        str | None, typer.Option(metavar="WORDS", help="What was said: below,above (or B,A; numbers, gaps).")
-    ] = None,
-    threshold: Annotated[str, typer.Option(metavar="NUMBERS", help="One threshold, or one for each answer.")] = "0",
-    estimates: Annotated[
-        str | None, typer.Option(metavar="NUMBERS", help="Public estimates, for rows that compare errors.")
-    ] = None,
-    lattice: Annotated[bool, typer.Option("--lattice", help="Discrete noise, as in a run, not the paper's.")] = False,
-    plot: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Draw the loss of all rows against questions here.")
-    ] = None,
+    queries: Annotated[int | None, option("", "At most this many questions in all.")] = None,
+    answers: Annotated[str | None, option("NUMBERS", "Answers on one dataset: 0,0,1.")] = None,
+    neighbour: Annotated[str | None, option("NUMBERS", "Answers on its neighbour: 1,1,0.")] = None,
+    outcome: Annotated[str | None, option("WORDS", "What was said: below,above (or B,A; numbers, gaps).")] = None,
+    threshold: Annotated[str, option("NUMBERS", "One threshold, or one for each answer.")] = "0",
+    estimates: Annotated[str | None, option("NUMBERS", "Public estimates, for rows that compare errors.")] = None,
+    lattice: Annotated[bool, option("", "Discrete noise, as in a run, not the paper's.", "--lattice")] = False,
+    plot: Annotated[str | None, option("FILE", "Draw the loss of all rows against questions here.")] = None,
     as_json: AsJson = False,
     output: Output = None,
 ) -> None:

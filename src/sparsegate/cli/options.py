@@ -18,59 +18,50 @@ from sparsegate.budget import Number
 from sparsegate.errors import LedgerError, ParameterError
 from sparsegate.ledger.account import Amount, Entry, exact_amount
 
+
+def option(value: str, text: str, *names: str, **more: Any) -> Any:
+    """An option: the word for its value ("" for that of its type), what is said about it, and its names."""
+    return typer.Option(*names, metavar=value or None, help=text, **more)
+
+
 OUTPUTS: Final = ("table", "json", "csv", "html", "markdown")
 
 Output = Annotated[
     str | None,
-    typer.Option(
-        "--format",
-        metavar="WORD",
-        autocompletion=lambda: OUTPUTS,
-        help=f"How to print the result: {', '.join(OUTPUTS)}.",
-    ),
+    option("WORD", f"How to print the result: {', '.join(OUTPUTS)}.", "--format", autocompletion=lambda: OUTPUTS),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-AsCsv = Annotated[bool, typer.Option("--csv", help="Same as --format csv.")]
-JsonLines = Annotated[bool, typer.Option("--json", help="Print a JSON object a line.")]
-Plot = Annotated[str | None, typer.Option(metavar="FILE", help="Draw the noisy counts with error bars.")]
+AsJson = Annotated[bool, option("", "Print JSON.", "--json")]
+AsCsv = Annotated[bool, option("", "Same as --format csv.", "--csv")]
+JsonLines = Annotated[bool, option("", "Print a JSON object a line.", "--json")]
+Plot = Annotated[str | None, option("FILE", "Draw the noisy counts with error bars.")]
 
-Monotonic = Annotated[bool, typer.Option("--monotonic", help="One person moves all answers one way.")]
-Claimed = Annotated[float, typer.Option("--epsilon", help="The epsilon it claims.")]
+Monotonic = Annotated[bool, option("", "One person moves all answers one way.", "--monotonic")]
+Claimed = Annotated[float, option("", "The epsilon it claims.", "--epsilon")]
 Domain = Annotated[
     str | None,
-    typer.Option(metavar="FILE[:COLUMN]|N|observed", help="The PUBLIC candidates; see docs/how-to/threshold.md."),
+    option("FILE[:COLUMN]|N|observed", "The PUBLIC candidates; see docs/how-to/threshold.md."),
 ]
-Where = Annotated[
-    str | None, typer.Option(metavar="CONDITION", help="Count only rows that meet it: \"country = 'DE'\".")
-]
-Unit = Annotated[str | None, typer.Option(metavar="row", help="Protect rows, not people; instead of --user.")]
+Where = Annotated[str | None, option("CONDITION", "Count only rows that meet it: \"country = 'DE'\".")]
+Unit = Annotated[str | None, option("row", "Protect rows, not people; instead of --user.")]
 
 _FILES = typer.Argument(
     metavar="FILE...|-", help="Parquet, CSV, JSON, baskets, a database; - standard input.", show_default=False
 )
 Files = Annotated[list[str], _FILES]
 FilesOrNone = Annotated[list[str] | None, _FILES]
-InputFormat = Annotated[
-    str | None, typer.Option("--input-format", metavar="fimi|baskets", help="Each line is a basket of items.")
-]
-Separator = Annotated[str | None, typer.Option(metavar="TEXT", help="Between columns or items: , or \\t.")]
-Encoding = Annotated[str | None, typer.Option(metavar="NAME", help="Of text that is not UTF-8: latin-1.")]
-User = Annotated[str | None, typer.Option("--user", metavar="COLUMN", help="Whose rows belong together.")]
-Table = Annotated[str | None, typer.Option(metavar="NAME", help="The table to read of a database.")]
-Sql = Annotated[str | None, typer.Option(metavar="QUERY", help="Read this SELECT instead; files are the table `data`.")]
-LedgerFile = Annotated[
-    str | None, typer.Option("--ledger", metavar="FILE", help="Charge this ledger before anything is drawn.")
-]
+InputFormat = Annotated[str | None, option("fimi|baskets", "Each line is a basket of items.", "--input-format")]
+Separator = Annotated[str | None, option("TEXT", "Between columns or items: , or \\t.")]
+Encoding = Annotated[str | None, option("NAME", "Of text that is not UTF-8: latin-1.")]
+User = Annotated[str | None, option("COLUMN", "Whose rows belong together.", "--user")]
+Table = Annotated[str | None, option("NAME", "The table to read of a database.")]
+Sql = Annotated[str | None, option("QUERY", "Read this SELECT instead; files are the table `data`.")]
+LedgerFile = Annotated[str | None, option("FILE", "Charge this ledger before anything is drawn.", "--ledger")]
 LedgerBudget = Annotated[
-    float | None, typer.Option("--budget", help="The ledger's epsilon in all; makes the ledger where there is none.")
+    float | None, option("", "The ledger's epsilon in all; makes the ledger where there is none.", "--budget")
 ]
-LedgerDelta = Annotated[float | None, typer.Option("--budget-delta", help="The ledger's delta in all; 0 unless given.")]
-NoRefund = Annotated[
-    bool, typer.Option("--no-refund", help="Gates that close keep what they did not use: it stays spent.")
-]
-Dataset = Annotated[
-    str | None, typer.Option("--dataset", metavar="NAME", help="The dataset that the ledger is for; checked.")
-]
+LedgerDelta = Annotated[float | None, option("", "The ledger's delta in all; 0 unless given.", "--budget-delta")]
+NoRefund = Annotated[bool, option("", "Gates that close keep what they did not use: it stays spent.", "--no-refund")]
+Dataset = Annotated[str | None, option("NAME", "The dataset that the ledger is for; checked.", "--dataset")]
 NOT_RECORDED = "not recorded"
 
 

@@ -11,7 +11,7 @@ import typer
 
 from sparsegate import paper
 from sparsegate.cli import evaluation_options as opt
-from sparsegate.cli.options import AsJson
+from sparsegate.cli.options import AsJson, option
 from sparsegate.cli.printing import print_json, to_standard_output
 from sparsegate.paper.experiments import DEFAULT_COUNTS, DEFAULT_EPSILONS, MOST_RUNS
 from sparsegate.paper.findings import Checked, Judgement, PlaceJudgement, Support, tally, tally_sentence
@@ -25,27 +25,28 @@ _COUNTS, _EPSILONS, _METHODS = opt.joined(DEFAULT_COUNTS), opt.joined(DEFAULT_EP
 
 def reproduce(
     runs: opt.FirstRuns = 100,
-    most_runs: Annotated[int, typer.Option(help="Runs of a cell at most, where a verdict needs more.")] = MOST_RUNS,
+    most_runs: Annotated[int, option("", "Runs of a cell at most, where a verdict needs more.")] = MOST_RUNS,
     counts: opt.Counts = _COUNTS,
     epsilon: opt.Epsilons = _EPSILONS,
-    methods: Annotated[str, typer.Option(metavar="LIST", help="Methods, by key: see `sparsegate methods`.")] = _METHODS,
+    methods: Annotated[str, option("LIST", "Methods, by key: see `sparsegate methods`.")] = _METHODS,
     datasets: opt.Datasets = opt.ALL_DATASETS,
     data: opt.Data = None,
     records: opt.Records = None,
     scale_to_records: opt.ScaleToRecords = False,
     paper_only: Annotated[
         bool,
-        typer.Option(
+        option(
+            "",
+            "Leave out what its figures lack: other ε, thresholds and c, the ablation, readings, uses.",
             "--paper-only",
-            help="Leave out what its figures lack: other ε, thresholds and c, the ablation, readings, uses.",
         ),
     ] = False,
     reading: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME=SETTING",
+        option(
+            "NAME=SETTING",
+            f"How to read the paper where it is open: {', '.join(SWITCHES)}; may be repeated.",
             show_default="ours, and every alternative beside it",
-            help=f"How to read the paper where it is open: {', '.join(SWITCHES)}; may be repeated.",
         ),
     ] = None,
     jobs: opt.Jobs = None,

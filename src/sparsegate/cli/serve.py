@@ -20,6 +20,7 @@ import typer
 from typer.core import TyperCommand
 
 from sparsegate.cli import options as opt
+from sparsegate.cli.options import option
 from sparsegate.cli.printing import counted
 from sparsegate.cli.token import TokenFile, shown_once
 from sparsegate.errors import ParameterError
@@ -103,100 +104,78 @@ def serve(
     ],
     user: opt.User = None,
     unit: opt.Unit = None,
-    columns: Annotated[
-        str | None, typer.Option(metavar="A,B,...", help="What may be asked about; all but --user unless given.")
-    ] = None,
+    columns: Annotated[str | None, option("A,B,...", "What may be asked about; all but --user unless given.")] = None,
     max_cell: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Cut text cells to N characters: less is faster, and D shorter.")
+        int, option("N", "Cut text cells to N characters: less is faster, and D shorter.", min=1)
     ] = 1000,
     read: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN=TYPE", help="Read text as a type: age=integer; may be repeated."),
+        option("COLUMN=TYPE", "Read text as a type: age=integer; may be repeated."),
     ] = None,
-    delay: Annotated[
-        str | None, typer.Option(metavar="SECONDS|off", help="D, after which answers leave; measured unless given.")
-    ] = None,
+    delay: Annotated[str | None, option("SECONDS|off", "D, after which answers leave; measured unless given.")] = None,
     headroom: Annotated[
         float,
-        typer.Option(min=1, max=1000, help="D is this many times what the longest count takes on a busy machine."),
+        option("", "D is this many times what the longest count takes on a busy machine.", min=1, max=1000),
     ] = 3,
     most_asks: Annotated[
-        int, typer.Option(metavar="N", min=1, help="How many questions a new gate admits: what is kept is bounded.")
+        int, option("N", "How many questions a new gate admits: what is kept is bounded.", min=1)
     ] = 1_000_000,
     refresh: Annotated[
         float | None,
-        typer.Option(metavar="HOURS", help="Read the data anew every so often; gates close only with --close-gates."),
+        option("HOURS", "Read the data anew every so often; gates close only with --close-gates."),
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", callback=_read_config, is_eager=True, help="Options from a TOML file, by their names here."
-        ),
+        option("FILE", "Options from a TOML file, by their names here.", callback=_read_config, is_eager=True),
     ] = None,
-    ledger: Annotated[
-        str | None, typer.Option(metavar="FILE|URL", help="A file, or postgresql://...; FILE.ledger unless given.")
-    ] = None,
-    new_ledger: Annotated[bool, typer.Option("--new-ledger", help="Make the ledger; needs --budget.")] = False,
-    budget: Annotated[float | None, typer.Option(help="The ledger's epsilon in all, for ever.")] = None,
+    ledger: Annotated[str | None, option("FILE|URL", "A file, or postgresql://...; FILE.ledger unless given.")] = None,
+    new_ledger: Annotated[bool, option("", "Make the ledger; needs --budget.", "--new-ledger")] = False,
+    budget: Annotated[float | None, option("", "The ledger's epsilon in all, for ever.")] = None,
     budget_delta: Annotated[
-        float | None, typer.Option(help=f"The ledger's delta in all; {NEW_DELTA:g} for a new ledger unless given.")
+        float | None, option("", f"The ledger's delta in all; {NEW_DELTA:g} for a new ledger unless given.")
     ] = None,
     dataset: opt.Dataset = None,
-    key: Annotated[
-        str | None, typer.Option(metavar="FILE", help="What gates are sealed with; LEDGER.key unless given.")
-    ] = None,
-    new_key: Annotated[bool, typer.Option("--new-key", help="The key is lost: make one, and close all gates.")] = False,
+    key: Annotated[str | None, option("FILE", "What gates are sealed with; LEDGER.key unless given.")] = None,
+    new_key: Annotated[bool, option("", "The key is lost: make one, and close all gates.", "--new-key")] = False,
     close_gates: Annotated[
-        bool, typer.Option("--close-gates", help="Close open gates that other data or another key opened, for good.")
+        bool, option("", "Close open gates that other data or another key opened, for good.", "--close-gates")
     ] = False,
     no_refund: opt.NoRefund = False,
     size_epsilon: Annotated[
-        float, typer.Option(help="What it costs to show the sizes of the data, once for each dataset.")
+        float, option("", "What it costs to show the sizes of the data, once for each dataset.")
     ] = 0.05,
-    size_delta: Annotated[float, typer.Option(help="Its delta; --capacity needs none.")] = 1e-9,
+    size_delta: Annotated[float, option("", "Its delta; --capacity needs none.")] = 1e-9,
     person_rows: Annotated[
         int,
-        typer.Option(metavar="N", min=1, help="Shown sizes protect people of up to N rows for that, others for more."),
+        option("N", "Shown sizes protect people of up to N rows for that, others for more.", min=1),
     ] = 8,
     capacity: Annotated[
         str | None,
-        typer.Option(metavar="N[,COLUMN=N...]", help="Public sizes to fill up to: rows, and values of columns; free."),
+        option("N[,COLUMN=N...]", "Public sizes to fill up to: rows, and values of columns; free."),
     ] = None,
-    host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Where to listen; this machine alone unless told otherwise.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="0 takes any that is free.")] = 8460,
+    host: Annotated[str, option("ADDRESS", "Where to listen; this machine alone unless told otherwise.")] = "127.0.0.1",
+    port: Annotated[int, option("", "0 takes any that is free.")] = 8460,
     allowed_host: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            callback=_names_alone,
-            help="A name it is reached by, as a browser shows it; may be repeated.",
-        ),
+        option("NAME", "A name it is reached by, as a browser shows it; may be repeated.", callback=_names_alone),
     ] = None,
     trusted_proxy: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="ADDRESS", help="A proxy, or a network of them, whose X-Forwarded-For is believed; may be repeated."
-        ),
+        option("ADDRESS", "A proxy, or a network of them, whose X-Forwarded-For is believed; may be repeated."),
     ] = None,
-    tls_cert: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Serve https: the certificate and its chain, PEM.")
-    ] = None,
-    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="The certificate's key, PEM.")] = None,
-    max_connections: Annotated[int, typer.Option(min=1, metavar="N", help="Connections at once, in all.")] = 1000,
-    max_connections_of_one: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Of one address; a trusted proxy may open all.")
-    ] = 250,
+    tls_cert: Annotated[Path | None, option("FILE", "Serve https: the certificate and its chain, PEM.")] = None,
+    tls_key: Annotated[Path | None, option("FILE", "The certificate's key, PEM.")] = None,
+    max_connections: Annotated[int, option("N", "Connections at once, in all.", min=1)] = 1000,
+    max_connections_of_one: Annotated[int, option("N", "Of one address; a trusted proxy may open all.", min=1)] = 250,
     metrics_port: Annotated[
-        int | None, typer.Option(metavar="PORT", help="/metrics without a token there, for this machine alone.")
+        int | None, option("PORT", "/metrics without a token there, for this machine alone.")
     ] = None,
     table: opt.Table = None,
     sql: opt.Sql = None,
     input_format: opt.InputFormat = None,
     separator: opt.Separator = None,
     encoding: opt.Encoding = None,
-    log_format: Annotated[str, typer.Option(metavar="text|json", help="How lines of the log are written.")] = "text",
+    log_format: Annotated[str, option("text|json", "How lines of the log are written.")] = "text",
     token_file: TokenFile = None,
 ) -> None:
     """Answer "above" or "below" over HTTP, from a ledger that no crash can cheat.

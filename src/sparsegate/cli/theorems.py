@@ -11,7 +11,7 @@ from rich.progress import track
 from rich.table import Table
 from rich.text import Text
 
-from sparsegate.cli.options import AsJson
+from sparsegate.cli.options import AsJson, option
 from sparsegate.cli.printing import facts, grid, print_json, print_plain
 from sparsegate.errors import unknown_key
 from sparsegate.paper.theorems import CLAIMS, SECTIONS, Claim, ClaimFinding, ClaimVerdict
@@ -41,7 +41,7 @@ def theorems(
             help="Measure this one, and say all about it.",
         ),
     ] = None,
-    brief: Annotated[bool, typer.Option("--brief", help="Print a line for each claim: what was measured.")] = False,
+    brief: Annotated[bool, option("", "Print a line for each claim: what was measured.", "--brief")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure every claim of the paper and beyond; exit code 1 where a verdict is not the documented one."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import sparsegate as sg
-from sparsegate.cli.options import AsJson
+from sparsegate.cli.options import AsJson, option
 from sparsegate.cli.printing import grid, print_json, print_plain, ready_to_print, to_standard_output
 from sparsegate.errors import ParameterError
 from sparsegate.ledger.account import exact_text
@@ -22,12 +22,10 @@ if TYPE_CHECKING:
 token = typer.Typer(add_completion=False, no_args_is_help=True, help="Who may ask a service, and who may open gates.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Whose token it is.")]
-Place = Annotated[
-    str, typer.Option("--ledger", metavar="FILE|URL", help="The ledger of the service: a file, or postgresql://...")
-]
+Place = Annotated[str, option("FILE|URL", "The ledger of the service: a file, or postgresql://...", "--ledger")]
 TokenFile = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="Write the token to a new file that only you can read, and do not print it."),
+    option("FILE", "Write the token to a new file that only you can read, and do not print it."),
 ]
 
 
@@ -37,20 +35,18 @@ def add(
     ledger: Place,
     role: Annotated[
         str,
-        typer.Option(
-            metavar="WORD",
+        option(
+            "WORD",
+            "analyst asks; owner opens gates and sees the budget too.",
             autocompletion=lambda: ["analyst", "owner"],
-            help="analyst asks; owner opens gates and sees the budget too.",
         ),
     ] = "analyst",
     expires: Annotated[
-        str | None, typer.Option(metavar="30d|12h|DATE", help="It lets nobody in from then on (0:00 UTC of a date).")
+        str | None, option("30d|12h|DATE", "It lets nobody in from then on (0:00 UTC of a date).")
     ] = None,
-    most_above: Annotated[
-        int | None, typer.Option(metavar="N", help="It may be given this many ABOVE in all; lost ones count.")
-    ] = None,
+    most_above: Annotated[int | None, option("N", "It may be given this many ABOVE in all; lost ones count.")] = None,
     most_epsilon: Annotated[
-        float | None, typer.Option(metavar="E", help="An owner's: it may charge this much in all, less refunds.")
+        float | None, option("E", "An owner's: it may charge this much in all, less refunds.")
     ] = None,
     token_file: TokenFile = None,
 ) -> None:

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
-import typer
-
 from sparsegate.cli import options as opt
+from sparsegate.cli.options import option
 from sparsegate.cli.printing import (
     draw,
     drawable,
@@ -33,64 +32,44 @@ CLIP = ("must be two numbers, low and high", "give for instance --clip 0,100")
 
 def top(
     files: opt.FilesOrNone = None,
-    count: Annotated[int | None, typer.Option("--count", "-c", help="How many items to select.")] = None,
+    count: Annotated[int | None, option("", "How many items to select.", "--count", "-c")] = None,
     above: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Instead of --count: all that about N people have; with --domain observed."),
+        option("N", "Instead of --count: all that about N people have; with --domain observed."),
     ] = None,
-    item: Annotated[str | None, typer.Option(metavar="COLUMN", help="What to rank; not needed for baskets.")] = None,
+    item: Annotated[str | None, option("COLUMN", "What to rank; not needed for baskets.")] = None,
     user: opt.User = None,
     unit: opt.Unit = None,
     domain: opt.Domain = None,
     where: opt.Where = None,
-    ordered: Annotated[
-        bool, typer.Option("--ordered", help="Ask for an order, best first, and not for a set.")
-    ] = False,
-    threshold: Annotated[
-        str | None, typer.Option(metavar="T", help="A PUBLIC count, for sparse-vector and retraversal.")
-    ] = None,
-    epsilon: Annotated[float | None, typer.Option(help="The privacy loss of the selection.")] = None,
+    ordered: Annotated[bool, option("", "Ask for an order, best first, and not for a set.", "--ordered")] = False,
+    threshold: Annotated[str | None, option("T", "A PUBLIC count, for sparse-vector and retraversal.")] = None,
+    epsilon: Annotated[float | None, option("", "The privacy loss of the selection.")] = None,
     delta: Annotated[
-        float, typer.Option(help="Needed for --domain observed; elsewhere it may buy less noise. Such as 1e-6.")
+        float, option("", "Needed for --domain observed; elsewhere it may buy less noise. Such as 1e-6.")
     ] = 0.0,
-    answers_epsilon: Annotated[float, typer.Option(help="Spend this much more on the items' noisy counts.")] = 0.0,
-    method: Annotated[
-        str, typer.Option(metavar="WORD", autocompletion=lambda: [AUTO, *METHODS], help=describe_methods())
-    ] = AUTO,
-    max_items_per_user: Annotated[int | None, typer.Option(help="Count fewer items of each user: less noise.")] = None,
-    dbar: Annotated[int | None, typer.Option(help="With --domain observed: how many items take part; 10 c.")] = None,
-    value: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Rank sums of this column, not people; with --clip.")
-    ] = None,
-    clip: Annotated[
-        str | None, typer.Option(metavar="LOW,HIGH", help="What one user has of an item counts as 0,100, say.")
-    ] = None,
+    answers_epsilon: Annotated[float, option("", "Spend this much more on the items' noisy counts.")] = 0.0,
+    method: Annotated[str, option("WORD", describe_methods(), autocompletion=lambda: [AUTO, *METHODS])] = AUTO,
+    max_items_per_user: Annotated[int | None, option("", "Count fewer items of each user: less noise.")] = None,
+    dbar: Annotated[int | None, option("", "With --domain observed: how many items take part; 10 c.")] = None,
+    value: Annotated[str | None, option("COLUMN", "Rank sums of this column, not people; with --clip.")] = None,
+    clip: Annotated[str | None, option("LOW,HIGH", "What one user has of an item counts as 0,100, say.")] = None,
     granularity: Annotated[
-        str | None, typer.Option(metavar="STEP", help="Values are rounded to it; a power of ten, about --clip / 1e6.")
+        str | None, option("STEP", "Values are rounded to it; a power of ten, about --clip / 1e6.")
     ] = None,
-    per: Annotated[
-        str | None, typer.Option(metavar="COLUMN|EXPRESSION", help="A top for every group: country, year_month(day).")
-    ] = None,
+    per: Annotated[str | None, option("COLUMN|EXPRESSION", "A top for every group: country, year_month(day).")] = None,
     groups: Annotated[
         str | None,
-        typer.Option(metavar="FILE[:COLUMN]|LIST", help="With --per, the PUBLIC groups: DE,FR or 2024-01..2024-12."),
+        option("FILE[:COLUMN]|LIST", "With --per, the PUBLIC groups: DE,FR or 2024-01..2024-12."),
     ] = None,
-    groups_per_user: Annotated[
-        int | None, typer.Option(metavar="K", help="In how many groups a user counts, at epsilon / K; 1.")
-    ] = None,
-    preview: Annotated[
-        bool, typer.Option("--preview", help="Say how good it will be; the data is not opened.")
-    ] = False,
-    within: Annotated[
-        int | None, typer.Option(metavar="W", help="With --preview: the epsilon for W people at most.")
-    ] = None,
+    groups_per_user: Annotated[int | None, option("K", "In how many groups a user counts, at epsilon / K; 1.")] = None,
+    preview: Annotated[bool, option("", "Say how good it will be; the data is not opened.", "--preview")] = False,
+    within: Annotated[int | None, option("W", "With --preview: the epsilon for W people at most.")] = None,
     like: Annotated[
         str | None,
-        typer.Option(metavar="FILE|zipf|COUNT:ITEMS,...", help="With --preview: simulate on PUBLIC data like yours."),
+        option("FILE|zipf|COUNT:ITEMS,...", "With --preview: simulate on PUBLIC data like yours."),
     ] = None,
-    people: Annotated[
-        int | None, typer.Option(metavar="N", help="How many people there are, PUBLIC: refuse the hopeless.")
-    ] = None,
+    people: Annotated[int | None, option("N", "How many people there are, PUBLIC: refuse the hopeless.")] = None,
     ledger: opt.LedgerFile = None,
     budget: opt.LedgerBudget = None,
     budget_delta: opt.LedgerDelta = None,

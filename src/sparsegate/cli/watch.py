@@ -13,6 +13,7 @@ import typer
 
 from sparsegate.budget import Keep, Prepaid, charge
 from sparsegate.cli import options as opt
+from sparsegate.cli.options import option
 from sparsegate.cli.printing import print_json, ready_to_print, to_standard_output
 from sparsegate.errors import ParameterError, SparsegateError, TableError
 from sparsegate.gates.gate import Answer
@@ -34,15 +35,11 @@ Numbered = Sequence[tuple[int, str]]
 
 def watch(
     files: opt.Files,
-    threshold: Annotated[int, typer.Option("--threshold", "-t", help="A PUBLIC number of users.")],
-    cutoff: Annotated[int, typer.Option("--cutoff", "-c", help="Close after this many ABOVE.")],
-    epsilon: Annotated[float, typer.Option(help="The privacy loss of all the answers together.")],
-    where: Annotated[
-        list[str] | None, typer.Option(metavar="CONDITION", help="\"country = 'DE'\"; may be repeated.")
-    ] = None,
-    conditions: Annotated[
-        str | None, typer.Option(metavar="FILE|-", help="Conditions, one a line; - answers them as they come.")
-    ] = None,
+    threshold: Annotated[int, option("", "A PUBLIC number of users.", "--threshold", "-t")],
+    cutoff: Annotated[int, option("", "Close after this many ABOVE.", "--cutoff", "-c")],
+    epsilon: Annotated[float, option("", "The privacy loss of all the answers together.")],
+    where: Annotated[list[str] | None, option("CONDITION", "\"country = 'DE'\"; may be repeated.")] = None,
+    conditions: Annotated[str | None, option("FILE|-", "Conditions, one a line; - answers them as they come.")] = None,
     user: opt.User = None,
     unit: opt.Unit = None,
     table: opt.Table = None,
