@@ -20,7 +20,7 @@ import sparsegate as sg
 from sparsegate.noise import discrete_laplace, fill_discrete_laplace, fill_geometric, geometric
 from sparsegate.noise.own_settings import runs_under_own_settings
 from sparsegate.selection.select import METHODS
-from sparsegate.uses.holdout_scoring import agreement
+from sparsegate.uses.holdout import agreement
 
 FLOATS = [0.0, -0.0, 5e-324, -5e-324, 2.2e-308, 1e-310, 1e308, -1e308, 1.7e308, 1282.0, 1283.0, -745.2, 2.0**53 + 2]
 PRIVATE: dict[str, Any] = {

@@ -43,6 +43,7 @@ CROSS_MODULE = {
     "tests/service/web/test_page_asking.py",
     "tests/service/web/test_page_gates.py",
     "tests/service/web/test_page_owner.py",
+    "tests/uses/test_interrupts.py",
     "tests/uses/test_wrong_tools.py",
 }
 

@@ -87,7 +87,7 @@ class _Columns:
         """A value for each record: whether the prediction is the label, or the number itself."""
         import numpy as np
 
-        from sparsegate.uses.holdout_scoring import agreement
+        from sparsegate.uses.holdout import agreement
 
         if label is not None:
             both = self._fetched("{}", label, column)

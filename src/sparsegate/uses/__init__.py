@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparsegate.tables.online import OnlineAnswer, OnlineAnswers
 from sparsegate.uses.alerts import Alert, AlertAnswer
-from sparsegate.uses.holdout import Holdout, HoldoutScore
+from sparsegate.uses.holdout import Holdout, HoldoutScore, HoldoutScorer
 from sparsegate.uses.improvement import Improvement, improved
 from sparsegate.uses.itemsets import FrequentItemsets, frequent_itemsets
 from sparsegate.uses.prediction import Prediction, PrivatePredictor
@@ -17,7 +17,6 @@ from sparsegate.uses.windows import TimeWindows
 
 if TYPE_CHECKING:
     from sparsegate.uses.features import SelectKBestPrivate
-    from sparsegate.uses.holdout_scoring import HoldoutScorer
 
 __all__ = [
     "Alert",
@@ -39,13 +38,10 @@ __all__ = [
     "improved",
 ]
 
-# What needs scikit-learn is loaded when it is first used.
-_LEARNERS = {"HoldoutScorer": "sparsegate.uses.holdout_scoring", "SelectKBestPrivate": "sparsegate.uses.features"}
-
 
 def __getattr__(name: str) -> Any:
-    from importlib import import_module
-
-    if name not in _LEARNERS:
+    if name != "SelectKBestPrivate":  # it needs scikit-learn, and is loaded when it is first used
         raise AttributeError(f"module 'sparsegate.uses' has no attribute {name!r}")
-    return getattr(import_module(_LEARNERS[name]), name)
+    from sparsegate.uses.features import SelectKBestPrivate
+
+    return SelectKBestPrivate

@@ -1,25 +1,26 @@
 """The reusable holdout: a validation set that many people, or one program, may look at many times.
 
-``Holdout`` has the theorem of its privacy, ``HoldoutTerms`` what is summed and what an answer costs, ``_Account`` what
-may still be paid for after restarts and crashes, and ``far_from_the_truth`` why nobody fits its records by chance.
+``Holdout`` has the theorem of its privacy, ``HoldoutTerms`` what is summed and its price, ``_open_gate`` what may be
+paid for after restarts and crashes, ``far_from_the_truth`` why nobody fits its records by chance; ``HoldoutScorer`` is
+a scorer of scikit-learn.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import threading
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, Self
 from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsegate.budget import Budget, Number, Spender, charge, exact_count, exact_epsilon
+from sparsegate.budget import Budget, Number, Spender, charge, exact_count, exact_epsilon, public_line
 from sparsegate.display.charts import bar_chart
 from sparsegate.display.plain import exact_text, plain
 from sparsegate.display.sheet import Sheet
@@ -31,7 +32,7 @@ from sparsegate.gates.gate import Gate
 from sparsegate.gates.laplace import error_bar
 from sparsegate.gates.lattice import exact_number
 from sparsegate.gates.variants import VARIANTS, Noise, Released
-from sparsegate.ledger.gate import AnswerCounts, DurableGate, PaidGate, is_ledger
+from sparsegate.ledger.gate import AnswerCounts, PaidGate, is_ledger
 from sparsegate.noise import Source
 from sparsegate.noise.own_settings import own_settings
 from sparsegate.noise.sources import MARK, Uncopied, birthmark
@@ -39,9 +40,6 @@ from sparsegate.uses.records import STEPS, public_range, record_steps
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from sqlalchemy import Connection
-
-    from sparsegate.ledger.ledger import Ledger
 
 
 _FINE = 10**9
@@ -115,6 +113,7 @@ ROW: Final = replace(VARIANTS["hardt-rothblum-2010-repaired"], released=Released
 CONFIDENCE: Final = 0.95
 
 _MOST_RECORDS = 2**39  # their sum fits the lattice
+_LONGEST_NAME = 100
 _ANSWER_SHARE = Fraction(1, 3)  # of epsilon; the gate has the rest
 _COIN = Fraction(1, 10**12)  # what a ledger gives back is rounded down to this
 
@@ -163,9 +162,7 @@ class HoldoutTerms:
         high: Number = 1,
     ) -> HoldoutTerms:
         """Check every public number, and split epsilon: 1/3 for answers, the rest as 1:(2c)**(2/3) for the gate."""
-        n, c = exact_count(size, "size"), exact_count(cutoff, "cutoff")
-        if n > _MOST_RECORDS:
-            raise ParameterError("size", "must not exceed 2**39", n)
+        n, c = exact_count(size, "size", most=_MOST_RECORDS), exact_count(cutoff, "cutoff")
         ends = public_range(low, high)
         bar = exact_number(threshold)
         if bar is None or not 0 < bar < ends[1] - ends[0]:
@@ -177,16 +174,9 @@ class HoldoutTerms:
         if not (opening and question and answer):
             rule = f"must leave at least 2e-12 to the threshold, and to each of {c} questions and answers"
             raise ParameterError("epsilon", rule, float(shares.total), "pass a larger epsilon, or a smaller cutoff")
-        return cls(
-            size=n,
-            low=ends[0],
-            high=ends[1],
-            threshold=float(bar),
-            cutoff=c,
-            opening=opening,
-            question=question,
-            answer=answer,
-        )
+        low, high = ends
+        prices = {"opening": opening, "question": question, "answer": answer}
+        return cls(size=n, low=low, high=high, threshold=float(bar), cutoff=c, **prices)
 
     @property
     def price(self) -> Fraction:
@@ -211,13 +201,14 @@ class HoldoutTerms:
         shares = Budget(
             threshold_epsilon=self.opening, query_epsilon=cutoff * self.question, answer_epsilon=cutoff * self.answer
         )
-        bar = self.bar
         setting = Setting(row=ROW, cutoff=cutoff, sensitivity=STEPS, budget=shares)
-        return calibrate(setting, threshold=bar, not_private=not_private)
+        return calibrate(setting, threshold=self.bar, not_private=not_private)
 
     def margin(self, *, paid: bool) -> float:
         """How far a score lies from the mean of the holdout at most, with a probability of 0.95 over its noise."""
-        steps = _margin(self, paid) + (self._grid // 2 if paid else 0)
+        made = self.calibration(1, not_private=False)
+        assert made.scales.answer is not None
+        steps = error_bar(made.scales.answer, CONFIDENCE) + self._grid // 2 if paid else made.margin(CONFIDENCE)
         return (0.0 if paid else self.threshold) + self._width * steps / (STEPS * self.size)
 
     def generalisation(self, *, questions: int, confidence: float = CONFIDENCE) -> float:
@@ -285,14 +276,6 @@ class HoldoutTerms:
         return record_steps(values, parameter, low=self.low, high=self.high)
 
 
-@lru_cache(maxsize=64)
-def _margin(terms: HoldoutTerms, paid: bool) -> int:
-    """In steps, of the noise alone."""
-    made = terms.calibration(1, not_private=False)
-    assert made.scales.answer is not None
-    return error_bar(made.scales.answer, CONFIDENCE) if paid else made.margin(CONFIDENCE)
-
-
 def _shares(epsilon: Number | None, budget: Budget | None, cutoff: int) -> Budget:
     check_one_of(epsilon, budget)
     if budget is None:
@@ -310,23 +293,20 @@ def _coins(amount: Fraction) -> Fraction:
     return math.floor(amount / _COIN) * _COIN
 
 
-_LONGEST_NAME = 100
+class _OpenGate(NamedTuple):
+    paid: PaidGate
+    cutoff: int
+    """How many answers it is paid for."""
+    left: Fraction
+    """What its name had left before it was opened."""
 
 
-def check_name(name: object, parameter: str) -> None:
-    """Refuse what is no name for the record."""
-    if not (isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and name.isprintable()):
-        rule = f"must be one printable line of 1 to {_LONGEST_NAME} characters"
-        raise ParameterError(parameter, rule, name, f"leave it out, or pass for instance {parameter}='leaderboard'")
+def _open_gate(ledger: Spender | None, name: str, terms: HoldoutTerms, *, refund: bool) -> _OpenGate:
+    """Charge a gate: for what is left under this name where the ledger can be read, else for everything.
 
-
-@dataclass(frozen=True, kw_only=True)
-class _Account:
-    """What paid for one gate: for how many answers, and what its name had left before and who was paid under it.
-
-    A holdout has a name in its ledger. Each process that opens it charges a gate of its own for as many paid answers as
-    the terms still allow, e1 + k p, with its terms beside the charge; and each paid answer is stored with that entry
-    *before* anybody sees it. BELOWs are not stored: beyond the first they cost nothing more.
+    Each process that opens a name charges a gate of its own for as many paid answers as the terms still allow, e1 + k
+    p, and stores each paid answer with that entry *before* anybody sees it. BELOWs are not stored: beyond the first
+    they cost nothing more.
 
     **Theorem.** All gates that are ever opened under one name are (e1 + c p)-DP together, whatever crashes. *Proof.* By
     the theorem of ``ledger.account`` it is enough that each gate counts with at least the loss of what it has said, and
@@ -344,74 +324,44 @@ class _Account:
     with g e1 + p (k_1 + ... + k_g) or more, which is at most e1 + c p. That is why a gate without a BELOW, which has
     lost less, gives back no more than another: validity (``far_from_the_truth``) counts answers, not what they lose.
 
-    The theorem is of a ledger that was never restored from a backup. After that the ledger's own budget still holds for
-    everything, but what a name was paid between the backup and the restore is counted there alone, and not for the
-    name.
+    The theorem is of a ledger that was never restored from a backup. After that its own budget still holds for
+    everything, but what a name was paid between backup and restore is not counted for the name.
     """
-
-    gate: PaidGate
-    cutoff: int
-    left: Fraction
-    paid_by: Counter[str]
-
-    @classmethod
-    def open(cls, ledger: Spender | None, name: str, terms: HoldoutTerms, *, refund: bool) -> _Account:
-        """Charge a gate: for what is left under this name where the ledger can be read, else for everything."""
-        check_name(name, "name")
-        title, paid_by = f"holdout {name!r}", Counter[str]()
-        if not is_ledger(ledger):
-            paid = charge(ledger, epsilon=terms.epsilon, what=f"{title}: {_what(terms, terms.cutoff)}")
-            gate = PaidGate(paid, terms.epsilon, refund=refund, counts=AnswerCounts(asked=1))
-            return cls(gate=gate, cutoff=terms.cutoff, left=terms.epsilon, paid_by=paid_by)
-        with ledger.database.writing() as connection:
-            left = terms.epsilon
-            for before in ledger.gates(connection, title):
-                _check_terms(name, before.terms, terms)
-                _take_over(ledger, connection, before, terms)
-                left -= before.epsilon - before.given_back
-                paid_by.update(part["by"] for part in before.answers() if "by" in part)
-            cutoff = terms.affordable(left)
-            if cutoff:
-                opened = ledger.open_gate(
-                    connection,
-                    epsilon=terms.cost(cutoff),
-                    what=f"{title}: {_what(terms, cutoff)}",
-                    title=title,
-                    terms={"terms": terms.public(), "answers": cutoff},
-                    refund=refund,
-                    reserved=1,
-                )
-        if not cutoff:  # out here: what was given back stays so
-            raise GateClosed(
-                f"the holdout {name!r} is used up: epsilon {exact_text(max(left, Fraction(0)))} of "
-                f"{exact_text(terms.epsilon)} is left, and a gate with one paid answer costs "
-                f"{exact_text(terms.cost(1))}; use fresh data, or another name, which spends a new budget"
+    title = f"holdout {public_line(name, 'name', most=_LONGEST_NAME)!r}"
+    rules = f"each epsilon {exact_text(terms.price)}, size {terms.size}, threshold {terms.threshold:g}"
+    if not is_ledger(ledger):
+        what = f"{title}: {terms.cutoff} paid answers, {rules}"
+        paid = charge(ledger, epsilon=terms.epsilon, what=what)
+        gate = PaidGate(paid, terms.epsilon, refund=refund, counts=AnswerCounts(asked=1))
+        return _OpenGate(gate, terms.cutoff, terms.epsilon)
+    left, public = terms.epsilon, terms.public()
+    with ledger.database.writing() as connection:
+        for before in ledger.gates(connection, title):
+            if other := [key for key in public if before.terms["terms"].get(key) != public[key]]:
+                rule = f"must be that of a holdout with the same terms; {name!r} has another {', '.join(other)}"
+                raise ParameterError("name", rule, next_step="pass its own terms, or another name: a new budget")
+            if not before.closed and before.refund:  # one ABOVE more counts than is stored
+                most = before.terms["answers"]
+                cost = before.counts.cost(lambda below, above, most=most: terms.cost(min(above, most)))  # type: ignore[misc]
+                ledger.close_gate(connection, before, "it was opened again", cost)
+            left -= before.epsilon - before.given_back
+        if cutoff := terms.affordable(left):
+            opened = ledger.open_gate(
+                connection,
+                epsilon=terms.cost(cutoff),
+                what=f"{title}: {cutoff} paid answers, {rules}",
+                title=title,
+                terms={"terms": public, "answers": cutoff},
+                refund=refund,
+                reserved=1,
             )
-        return cls(gate=opened, cutoff=cutoff, left=left, paid_by=paid_by)
-
-    def keep(self, value: float, by: str | None) -> None:
-        """Store a paid answer before anybody sees it; raise where it must not be seen."""
-        self.gate.keep({"paid": value} | ({} if by is None else {"by": by}), above=True)
-        self.paid_by.update([] if by is None else [by])
-
-
-def _what(terms: HoldoutTerms, cutoff: int) -> str:
-    price = f"{cutoff} paid answers, each epsilon {exact_text(terms.price)}"
-    return f"{price}, size {terms.size}, threshold {terms.threshold:g}"
-
-
-def _take_over(ledger: Ledger, connection: Connection, gate: DurableGate, terms: HoldoutTerms) -> None:
-    """Close a gate that nobody closed, and give back what it did not cost; one ABOVE more counts than is stored."""
-    if not gate.closed and gate.refund:
-        cost = gate.counts.cost(lambda below, above: terms.cost(min(above, gate.terms["answers"])))
-        ledger.close_gate(connection, gate, "it was opened again", cost)
-
-
-def _check_terms(name: str, held: Mapping[str, Any], terms: HoldoutTerms) -> None:
-    public = terms.public()
-    if other := [key for key in public if held["terms"].get(key) != public[key]]:
-        rule = f"must be that of a holdout with the same terms; {name!r} has another {', '.join(other)} in this ledger"
-        raise ParameterError("name", rule, next_step="pass its own terms, or another name, which spends a new budget")
+    if not cutoff:  # out here: what was given back stays so
+        raise GateClosed(
+            f"the holdout {name!r} is used up: epsilon {exact_text(max(left, Fraction(0)))} of "
+            f"{exact_text(terms.epsilon)} is left, and a gate with one paid answer costs "
+            f"{exact_text(terms.cost(1))}; use fresh data, or another name, which spends a new budget"
+        )
+    return _OpenGate(opened, cutoff, left)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -481,7 +431,7 @@ class Holdout(Uncopied):
     Rothblum 2010, with the noise outside of the absolute value as Lyu, Su, Li 2017 repair it, one-sided as in Liu et
     al. 2024): align rho with rho + D, which costs e1; a BELOW is then no less likely, each of at most c ABOVEs is by at
     most exp(2 D eps2/(2c D)), and its number costs eps3/c. The scale is the general one, 2c: when a record comes, |t -
-    h| rises for one question and falls for another. Restarts: ``_Account``. []
+    h| rises for one question and falls for another. Restarts: ``_open_gate``. []
 
     **Theorem** (validity). If the holdout's records, as many as ``size``, were drawn independently from a population,
     and all that was learned of them came through here, then none of the functions that were asked about has its mean on
@@ -522,7 +472,7 @@ class Holdout(Uncopied):
         "process (n_jobs=1, or threads), or open it again by its name"
     )
 
-    __slots__ = ("_account", "_born", "_gate", "_lock", "_lost", "_margins", "_name", "_terms", "_unsaid")
+    __slots__ = ("_born", "_gate", "_lock", "_lost", "_margins", "_name", "_open", "_terms", "_unsaid")
 
     @own_settings
     def __init__(
@@ -545,29 +495,28 @@ class Holdout(Uncopied):
         )
         terms.calibration(terms.cutoff, not_private=not_private)  # refuses what cannot run, before anything is charged
         noise = trusted_source(source, not_private)
-        _warn_of_noise(terms)
-        self._terms, self._name, self._lock, self._born = terms, name, threading.Lock(), birthmark()
-        self._lost, self._unsaid = False, False
         self._margins = {paid: terms.margin(paid=paid) for paid in (False, True)}
-        self._account = _Account.open(ledger, name, terms, refund=not not_private)
-        made = terms.calibration(self._account.cutoff, not_private=not_private)
-        self._gate = Gate(
-            made,
-            threshold=terms.bar,
-            source=noise,
-            not_private=not_private,
-        )
+        if (margin := self._margins[True]) > terms.threshold:  # before anything is charged: warnings may be errors
+            warn(
+                f"a paid score lies within {margin:.3g} of the holdout with 95 %, which is more than the threshold of "
+                f"{terms.threshold:g}: its noise may take it further off than the training score was; take more "
+                "records, a larger epsilon, a larger threshold or a smaller cutoff",
+                SparsegateWarning,
+                stacklevel=3,  # whoever makes a Holdout, which runs under settings of its own
+            )
+        self._terms, self._name, self._lock, self._born = terms, name, threading.Lock(), birthmark()
+        self._lost = self._unsaid = False
+        self._open = _open_gate(ledger, name, terms, refund=not not_private)
+        made = terms.calibration(self._open.cutoff, not_private=not_private)
+        self._gate = Gate(made, threshold=terms.bar, source=noise, not_private=not_private)
 
     @own_settings
-    def score(self, train_values: Any, holdout_values: Any, *, by: str | None = None) -> HoldoutScore:
+    def score(self, train_values: Any, holdout_values: Any) -> HoldoutScore:
         """The score of one model, by its values on the training records and on those of the holdout.
 
         ``train_values``: an array, one value for each record, or their mean as one number; public. ``holdout_values``:
-        an array, one value for each record of the holdout, each a function of that record and the model alone. ``by``:
-        who asks, a public name that is stored with the answer if it is paid for.
+        an array, one value for each record of the holdout, each a function of that record and the model alone.
         """
-        if by is not None:
-            check_name(by, "by")
         mean = self._terms.mean(train_values)
         total, guess = self._terms.total(holdout_values), self._terms.steps(mean)
         if self.closed:  # before the lock: a fork may have left it held for ever
@@ -577,11 +526,11 @@ class Holdout(Uncopied):
             if self.closed:
                 self._refuse()
             try:
-                return self._asked(mean, total, guess, by)
+                return self._asked(mean, total, guess)
             finally:
                 self._end_if_lost()
 
-    def _asked(self, mean: float, total: int, guess: int, by: str | None) -> HoldoutScore:
+    def _asked(self, mean: float, total: int, guess: int) -> HoldoutScore:
         """Draw an answer, and store it if it is paid for, or nobody sees it."""
         self._unsaid = True  # from before it is drawn until it may be said
         try:
@@ -589,13 +538,13 @@ class Holdout(Uncopied):
         except GateClosed:  # by another thread: nothing was drawn
             self._unsaid = False
             raise
-        if outcome.estimate is None:
-            said = self._scored(mean, paid=False)
-        else:
-            said = self._scored(self._terms.value(outcome.estimate), paid=True)
-            self._account.keep(said.value, by)
+        paid = outcome.estimate is not None
+        value = mean if outcome.estimate is None else self._terms.value(outcome.estimate)
+        score = HoldoutScore(value=value, paid=paid, margin=self._margins[paid], remaining=self.remaining)
+        if paid:
+            self._open.paid.keep({"paid": value}, above=True)
         self._unsaid = False
-        return said
+        return score
 
     def _end_if_lost(self) -> None:
         """What was drawn and not said counts as an ABOVE, and nothing follows it: a crash counts one such."""
@@ -603,11 +552,8 @@ class Holdout(Uncopied):
             self._lost = True
             self.close()
 
-    def _scored(self, value: float, *, paid: bool) -> HoldoutScore:
-        return HoldoutScore(value=value, paid=paid, margin=self._margins[paid], remaining=self.remaining)
-
     def _refuse(self) -> NoReturn:
-        reason = f"all {self._account.cutoff} answers are paid for"
+        reason = f"all {self._open.cutoff} answers are paid for"
         if self._lost:
             reason = "an answer was cut short or could not be stored, and counts as given"
         elif self._gate.remaining:
@@ -625,17 +571,12 @@ class Holdout(Uncopied):
     @property
     def remaining(self) -> int:
         """How many answers can still be paid for here."""
-        return 0 if self._lost else self._account.cutoff - self._gate.positives
-
-    @property
-    def paid_by(self) -> dict[str, int]:
-        """How many paid answers went to each who asked by name, under this name of the holdout, restarts and all."""
-        return dict(self._account.paid_by)
+        return 0 if self._lost else self._open.cutoff - self._gate.positives
 
     @property
     def remaining_after_restart(self) -> int:
         """How many could be paid for if it were closed now and opened again by its name: a new threshold costs, too."""
-        return self._terms.affordable(self._account.left - self.spent)
+        return self._terms.affordable(self._open.left - self.spent)
 
     @property
     def epsilon(self) -> Fraction:
@@ -649,9 +590,8 @@ class Holdout(Uncopied):
 
     def _cost(self, *, lost: bool) -> Fraction:
         if lost:
-            return self._terms.cost(
-                min(max(self._gate.positives, self._account.gate.counts.above + 1), self._account.cutoff)
-            )
+            above = max(self._gate.positives, self._open.paid.counts.above + 1)
+            return self._terms.cost(min(above, self._open.cutoff))
         return self._terms.cost(self._gate.positives) if self._gate.spent else Fraction(0)
 
     @property
@@ -667,7 +607,7 @@ class Holdout(Uncopied):
         """Say nothing more, and give back to the ledger what the scores did not cost."""
         if self._born == MARK[0]:
             self._gate.close()
-            self._account.gate.close(self._cost(lost=self._lost or self._unsaid))
+            self._open.paid.close(self._cost(lost=self._lost or self._unsaid))
 
     def __enter__(self) -> Self:
         return self
@@ -677,25 +617,146 @@ class Holdout(Uncopied):
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else "open"
-        paid = f"{self._gate.positives} of {self._account.cutoff} answers paid for"
+        paid = f"{self._gate.positives} of {self._open.cutoff} answers paid for"
         return f"<Holdout {self._name!r}: size {self._terms.size}, {paid}, {state}>"
 
 
-def _warn_of_noise(terms: HoldoutTerms) -> None:
-    """Before anything is charged: warnings may be errors."""
-    margin = terms.margin(paid=True)
-    if margin > terms.threshold:
-        warn(
-            f"a paid score lies within {margin:.3g} of the holdout with 95 %, which is more than the threshold of "
-            f"{terms.threshold:g}: its noise may take it further off than the training score was; take more records, a "
-            "larger epsilon, a larger threshold or a smaller cutoff",
-            SparsegateWarning,
-            stacklevel=4,  # whoever makes a Holdout, which runs under settings of its own
-        )
+PerRecord = Callable[[Any, Any, Any], Any]
+"""(estimator, records, labels) -> a value for each record, from that record and the estimator alone."""
 
 
-def check_holdout(holdout: object) -> Holdout:
-    """Refuse what is no holdout."""
-    if not isinstance(holdout, Holdout):
-        raise ParameterError("holdout", "must be a Holdout", next_step="pass sg.uses.Holdout(size=..., ...)")
-    return holdout
+def right(estimator: Any, records: Any, labels: Any) -> Any:
+    """1 where the prediction is the label, else 0: the mean is the accuracy."""
+    predicted, true = np.asarray(estimator.predict(records)), np.asarray(labels)
+    if predicted.shape != true.shape:  # numpy would compare each with each; and lengths are not told
+        rule = "must be one label for each record, in the shape of the predictions"
+        raise ParameterError("labels", rule, next_step="pass a flat array of them")
+    return predicted == true
+
+
+class HoldoutScorer(Uncopied):
+    """``scorer(estimator, X, y)``: the score of a fitted estimator, by records that are public and by a holdout.
+
+    X and y are what scikit-learn hands to a scorer, records that the theorem does not protect: the training set itself,
+    or a fold of it. Their mean is the *training score* of ``Holdout.score``; the holdout that this object holds is
+    asked whether it agrees. So a search needs no change but ``scoring=``:
+
+    - ``cv=scorer.training_only(X)``: one split whose test part is the training set; one question for each candidate;
+    - ``cv=5``: a fold says how good a candidate is, and the holdout is asked about each of the five models. Folds are
+      more honest than the training set, so fewer questions are paid for.
+
+    **Theorem.** That of ``Holdout``, if (1) no estimator was fitted on the holdout, nor on anything computed from it
+    but for these scores, and (2) ``per_record`` gives each record its value from that record and the estimator alone,
+    and gives one to every record: an error because of one of them (a model that takes no NaN) tells of it. What looks
+    at several records at once (an AUC, a rank, a batch that is normalised) is no mean, and has no such theorem.
+
+    A search must run in this process: ``n_jobs=None`` or 1, or threads (``joblib.parallel_config("threading")``).
+    Processes copy their scorer, and a holdout can be neither copied nor pickled; nor can a search that holds it, so
+    keep ``search.best_estimator_``. Where the holdout is used up a search goes on with NaN and a warning unless it has
+    ``error_score="raise"``.
+
+    Parameters
+    ----------
+    holdout: a ``Holdout``; its range must be that of ``per_record``.
+    records, labels: those of the holdout (X and y elsewhere), private.
+    per_record: ``right`` unless given, for the accuracy of a classifier.
+
+    >>> import numpy as np, sparsegate as sg
+    >>> from sklearn.dummy import DummyClassifier
+    >>> X, y = np.zeros((3000, 1)), np.arange(3000) % 4 == 0
+    >>> holdout = sg.uses.Holdout(size=2000, threshold=0.1, cutoff=5, epsilon=5)
+    >>> scorer = sg.uses.HoldoutScorer(holdout, X[1000:], y[1000:])
+    >>> scorer(DummyClassifier().fit(X[:1000], y[:1000]), X[:1000], y[:1000])
+    0.75
+    >>> scorer.last.paid
+    False
+    """
+
+    _uncopied = (
+        "a HoldoutScorer can be neither copied nor pickled, because its holdout cannot: search in this process "
+        "(n_jobs=1, or threads), and keep best_estimator_ instead of the search"
+    )
+
+    def __init__(self, holdout: Holdout, records: Any, labels: Any, *, per_record: PerRecord = right) -> None:
+        if not callable(per_record):
+            raise ParameterError("per_record", "must be callable: (estimator, records, labels) -> values", per_record)
+        if not isinstance(holdout, Holdout):
+            raise ParameterError("holdout", "must be a Holdout", next_step="pass sg.uses.Holdout(size=..., ...)")
+        self._holdout, self._records, self._labels, self._per_record = holdout, records, labels, per_record
+        self._last: HoldoutScore | None = None
+
+    @own_settings
+    def __call__(self, estimator: Any, records: Any, labels: Any = None) -> float:
+        """The score; ``score`` also says whether it was paid for."""
+        return self.score(estimator, records, labels).value
+
+    @own_settings
+    def score(self, estimator: Any, records: Any, labels: Any = None) -> HoldoutScore:
+        """The same with its margin, and what is left."""
+        if self._holdout.closed:  # says so before anybody predicts
+            self._holdout.score(self._holdout.terms.low, [])
+        train = self._per_record(estimator, records, labels)
+        score = self._holdout.score(train, self._per_record(estimator, self._records, self._labels))
+        self._last = score
+        return score
+
+    @property
+    def last(self) -> HoldoutScore | None:
+        """The score that was given last."""
+        return self._last
+
+    @property
+    def holdout(self) -> Holdout:
+        """The holdout that is asked."""
+        return self._holdout
+
+    def training_only(self, records: Any) -> list[tuple[Any, Any]]:
+        """A ``cv`` of one split that fits on all of these records and scores on them; the holdout does the rest."""
+        every = np.arange(records.shape[0] if hasattr(records, "shape") else len(records))
+        return [(every, every)]
+
+    def __repr__(self) -> str:
+        return f"HoldoutScorer({self._holdout!r})"
+
+
+_NUMBER: Final = re.compile(r"-?(0|[1-9]\d{0,30})(\.\d{1,30})?", re.ASCII)  # 007 is a name, and not a number
+_TRUTHS: Final = {word: str(int(truth)) for truth in (True, False) for word in (str(truth), str(truth).lower())}
+
+
+@own_settings
+def agreement(labels: Iterable[Any], predictions: Iterable[Any]) -> NDArray[np.bool_]:
+    """For each record whether its prediction is its label; there must be as many of the one as of the other.
+
+    They are the same if they are the same text; numbers are the same however they are written: 1, 1.0 and "1" are
+    alike, and so are a truth value, "true" and "True", as 1. What is missing agrees with nothing.
+
+    >>> agreement(["cat", "dog", "1.0", None], ["cat", "cat", 1, None]).tolist()
+    [True, False, True, False]
+    """
+    private = [_text(label, "labels") for label in labels]
+    predicted = [_text(prediction, "predictions") for prediction in predictions]
+    if len(predicted) != len(private):
+        rule = f"must be one for each record, {len(private)} in all"
+        raise ParameterError("predictions", rule, len(predicted), "send them in the order of the records")
+    return np.array([label is not None and label == same for label, same in zip(private, predicted, strict=True)])
+
+
+def _text(value: Any, parameter: str) -> str | None:
+    """A label as text; None where there is none."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if isinstance(value, str):
+        return _plain(value) if _NUMBER.fullmatch(value) else _TRUTHS.get(value, value) or None
+    if isinstance(value, int | float | Decimal):
+        return _plain(str(value)) if _NUMBER.fullmatch(str(value)) else str(value)
+    raise ParameterError(parameter, "must be texts, numbers or truth values", next_step="send one for each record")
+
+
+def _plain(number: str) -> str:
+    """Without the zeros that a fraction ends in."""
+    shown = number.rstrip("0").rstrip(".") if "." in number else number
+    return "0" if shown == "-0" else shown

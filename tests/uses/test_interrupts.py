@@ -1,0 +1,474 @@
+"""A use that is interrupted goes on as before, or answers no more; what was drawn counts, and none is seen unstored."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.support.accounts import Account
+from tests.support.interrupts import interrupt_by_signal, interrupt_everywhere
+
+import sparsegate as sg
+from sparsegate.uses.alerts import AlertState, StateFile
+from sparsegate.uses.improvement import Improvement
+from sparsegate.uses.records import STEPS
+from sparsegate.uses.windows import PeopleInWindows
+
+either_error = pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+
+
+class Watched:
+    """A use with its account, and what it has told; two answers that are paid for are all that it may give."""
+
+    account: Account
+
+    def ask(self) -> None:
+        """Something that is paid for."""
+        raise NotImplementedError
+
+    def ask_on(self) -> None:
+        """Much that is free, and then that."""
+        raise NotImplementedError
+
+    @property
+    def ended(self) -> bool:
+        raise NotImplementedError
+
+    def check(self) -> None:
+        raise NotImplementedError
+
+    def ask_until_closed(self, *asks: Callable[[], None]) -> None:
+        with contextlib.suppress(sg.GateClosed):
+            for _ in range(4):
+                for ask in asks or [self.ask]:
+                    ask()
+
+
+LOW, HIGH = 0, 10_000
+ALERT: dict[str, Any] = {"threshold": 5_000, "cutoff": 2, "epsilon": 5}
+
+
+class WatchedAlert(Watched):
+    """``own``: where an account of one's own fails to store something there is a warning, and it is told."""
+
+    def __init__(self, *, own: bool = False, **options: Any) -> None:
+        self.account, self.own = Account(), own
+        self.alert = sg.uses.Alert(**ALERT, **options, ledger=self.account)
+        self.drawn, draw = 0, self.alert._draws.answer
+
+        def drawing(*asked: Any) -> sg.uses.AlertAnswer:
+            self.drawn += 1
+            return draw(*asked)
+
+        self.alert._draws.answer = drawing  # type: ignore[method-assign]
+        self.told: list[sg.uses.AlertAnswer] = []
+        self.ask(LOW)
+        self.ask()
+
+    def ask(self, count: int = HIGH) -> None:
+        window = self.told[-1].window + 1 if self.told else 0
+        self.told.append(self.alert.ask(window, count))
+
+    def ask_on(self) -> None:
+        for count in [LOW] * 12 + [HIGH]:
+            self.ask(count)
+
+    @property
+    def ended(self) -> bool:
+        return self.alert._lost
+
+    def check(self) -> None:
+        alert, loss = self.alert, self.alert._draws.loss
+        assert self.drawn == len(alert.answers) or alert.closed, "one that is lost is the last"
+        self.ask_until_closed()
+        fired = sum(answer.fired for answer in self.told)
+        if alert.plan.method == "gate":
+            assert fired <= alert.plan.cutoff
+        assert alert.spent >= loss(len(self.told) - fired, fired)
+        stored = [part["window"] for part in self.account.kept]
+        assert self.own or set(stored) >= {answer.window for answer in self.told}
+        assert len(stored) == len(set(stored))
+        alert.close()
+        assert self.account.spent >= loss(len(self.told) - fired, fired)
+        if alert._lost:
+            assert self.account.spent == alert.epsilon, "nobody knows what was drawn"
+
+
+RIGHT = np.ones(1000, dtype=bool)
+HOLDOUT: dict[str, Any] = {"size": 1000, "threshold": 0.2, "cutoff": 2, "epsilon": 10}
+
+
+class WatchedHoldout(Watched):
+    def __init__(self, ledger: Any = None) -> None:
+        self.account = ledger or Account()
+        self.holdout = sg.uses.Holdout(**HOLDOUT, ledger=self.account)
+        self.told = [self.holdout.score(1, RIGHT), self.holdout.score(0, RIGHT)]
+
+    def ask(self, train: int = 0) -> None:
+        self.told.append(self.holdout.score(train, RIGHT))
+
+    def ask_on(self) -> None:
+        for train in (1, 1, 1, 1, 1, 1, 0):
+            self.ask(train)
+
+    @property
+    def paid(self) -> int:
+        return sum(score.paid for score in self.told)
+
+    @property
+    def ended(self) -> bool:
+        return self.holdout.closed
+
+    def check(self) -> None:
+        self.ask_until_closed()
+        assert self.holdout.closed
+        unsaid = self.paid < 2  # one was drawn, and counts as paid for
+        cost = self.holdout.terms.cost(self.paid + unsaid)
+        assert self.holdout.spent == cost
+        self.holdout.close()
+        assert self.account.spent >= cost
+
+
+RECORDS = np.arange(1000)
+
+
+def improvement(*, patience: int, ledger: Account | None = None) -> Improvement:
+    """As ``improved`` makes it, without the preview, which takes longer than all the rest."""
+    gate = sg.SparseVector(threshold=STEPS * 100, cutoff=2, sensitivity=STEPS, epsilon=20, ledger=ledger)
+    return Improvement(gate, by=0.1, size=1000, patience=patience, ends=(0.0, 1.0))
+
+
+class WatchedImprovement(Watched):
+    """Candidates that are each better by 200 of 1000 records, or no better."""
+
+    def __init__(self, right: int = 500) -> None:
+        self.account, self.right = Account(), right
+        self.better = improvement(patience=3, ledger=self.account)
+        self.told = [self.better(right > RECORDS) for right in (100, 100, 300)]
+
+    def ask(self) -> None:
+        self.told.append(self.better(self.right > RECORDS))
+
+    def ask_on(self) -> None:
+        for right in (300, 310, 500):
+            self.told.append(self.better(right > RECORDS))
+
+    @property
+    def ended(self) -> bool:
+        return self.better.finished
+
+    def check(self) -> None:
+        better, before = self.better, len(self.told)
+        if not better.finished:
+            assert better.seen - before in (0, 1)  # 1: where it was counted, and was on its way
+            best = {2: 300, 3: 500}[better.best or 0]
+            assert better.best is not None
+            assert better.best < better.seen
+            assert better._best_sum == best * STEPS
+            self.told.append(better(best + 200 > RECORDS))
+        while not better.finished:
+            self.told.append(better(RECORDS < 900))
+        above = sum(map(bool, self.told[1:]))
+        assert above <= 2
+        cost = better._gate.cost(below=len(self.told) - 1 - above, above=above)
+        assert better.spent >= cost
+        better.close()
+        assert self.account.spent >= cost
+        with pytest.raises(sg.GateClosed):
+            self.ask()
+
+
+PREDICTOR: dict[str, Any] = {"vocabulary": 3, "threshold": 0.5, "cutoff": 2, "epsilon": 4000, "clip": 5}
+
+
+class WatchedPredictor(Watched):
+    """After a 1 the private records disagree."""
+
+    def __init__(self, token: int = 1) -> None:
+        self.account, self.token = Account(), token
+        private: Callable[[Any], Any] = lambda text: [0, 0, 9] if text == (1,) else [0, 9, 0]  # noqa: E731
+        self.predictor = sg.uses.PrivatePredictor(
+            [private] * 3, lambda text: [0, 9, 0], ledger=self.account, **PREDICTOR
+        )
+        self.told = [self.predictor.predict((0,)), self.predictor.predict((1,))]
+
+    def ask(self) -> None:
+        with contextlib.suppress(sg.ParameterError):  # where memory was short to read what the public model said
+            self.told.append(self.predictor.predict((self.token,)))
+
+    def ask_on(self) -> None:
+        for token in (0, 0, 0, 0, 0, 0, 0, 0, 1):
+            self.told.append(self.predictor.predict((token,)))
+
+    @property
+    def ended(self) -> bool:
+        return self.predictor.closed
+
+    def check(self) -> None:
+        predictor = self.predictor
+        self.ask_until_closed(self.ask_on)
+        assert predictor.closed
+        paid = sum(each.paid for each in self.told)
+        assert paid <= 2
+        cost = predictor._gate._calibration.spent([(len(self.told) - paid, paid)])
+        cost += paid * predictor.terms.token_epsilon
+        assert predictor.spent >= cost
+        predictor.close()
+        assert self.account.spent >= cost
+        assert not predictor.predict((1,), unchecked=True).checked
+
+
+def counts(**options: Any) -> Watched:
+    return WatchedAlert(windows_per_user=3, method="counts", **options)
+
+
+CASES: dict[str, tuple[Callable[[], Watched], int]] = {
+    "alert": (WatchedAlert, 1),
+    "counts": (counts, 1),
+    "holdout": (WatchedHoldout, 1),
+    "improvement": (WatchedImprovement, 1),
+    "no improvement": (lambda: WatchedImprovement(300), 1),
+    "paid token": (WatchedPredictor, 3),
+    "free token": (lambda: WatchedPredictor(0), 3),
+}
+"""How each is made, and at every how many lines it is interrupted; the soak takes every line."""
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # what an account of one's own cannot store or take back
+@pytest.mark.parametrize("soak", [False, pytest.param(True, marks=pytest.mark.soak)])
+@either_error
+@pytest.mark.parametrize("case", CASES)
+def test_what_was_drawn_counts_wherever_it_is_interrupted(case: str, error: type[BaseException], soak: bool) -> None:
+    make, every = CASES[case]
+    ended = []
+
+    def check(watched: Watched) -> None:
+        ended.append(watched.ended)
+        if isinstance(watched, WatchedAlert):
+            watched.own = error is MemoryError
+        watched.check()
+
+    assert (
+        interrupt_everywhere(make, lambda watched: watched.ask(), check, error=error, every=1 if soak else every) > 30
+    )
+    if case != "free token":
+        assert {True, False} == set(ended)
+
+
+@pytest.mark.parametrize("make", [WatchedAlert, WatchedHoldout, WatchedImprovement, WatchedPredictor])
+def test_what_was_drawn_counts_whenever_a_signal_comes(make: type[Watched]) -> None:
+    assert interrupt_by_signal(make, make.ask_on, make.check, times=60, within=6e-4) > 10
+
+
+@pytest.mark.parametrize("every", [19, pytest.param(1, marks=pytest.mark.soak)])
+@either_error
+def test_what_goes_on_from_its_state_file_fires_no_more_than_was_paid_for(
+    again: Callable[[], sg.Ledger], error: type[BaseException], every: int
+) -> None:
+    told: dict[str, list[bool]] = {}
+
+    def make() -> tuple[sg.Ledger, sg.uses.Alert, Path]:
+        ledger = again()
+        state = Path(f"{ledger.database.shown}.state")
+        alert = sg.uses.Alert(**ALERT, ledger=ledger, state=state)
+        told[str(state)] = [bool(alert.ask(0, LOW)), bool(alert.ask(1, HIGH))]
+        return ledger, alert, state
+
+    def act(made: tuple[sg.Ledger, sg.uses.Alert, Path]) -> None:
+        told[str(made[2])].append(bool(made[1].ask(2, HIGH)))
+
+    def check(made: tuple[sg.Ledger, sg.uses.Alert, Path]) -> None:
+        ledger, alert, state = made
+        answered = told[str(state)]
+        alert.pause()
+        with sg.uses.Alert(**ALERT, ledger=ledger, state=state) as later:
+            kept = [part["fired"] for part in ledger.release(later.entry or 0).gave]
+            assert kept[: len(answered)] == answered
+            assert len(kept) <= 3
+            if not later.closed:
+                later.ask(3, HIGH)
+            assert sum(answer.fired for answer in later.answers.values()) == 2
+            assert later.closed
+            later.close()
+        assert ledger.total_spent().epsilon == later.epsilon  # both fired: all of it is used
+        ledger.close()
+
+    assert interrupt_everywhere(make, act, check, error=error, every=every) > 100
+
+
+@either_error
+def test_a_state_file_is_that_of_before_or_after_and_the_noise_is_in_no_other_file(
+    error: type[BaseException], tmp_path: Path
+) -> None:
+    first, second = AlertState(2, "visits", {}, b"secret"), AlertState(2, "visits", {}, b"secret", mark="row 7")
+
+    def make() -> StateFile:
+        file = StateFile(tmp_path / "errors.state")
+        file.write(first)
+        return file
+
+    def check(file: StateFile) -> None:
+        assert file.read() in (first, second)
+        assert [path.name for path in tmp_path.iterdir()] == ["errors.state"]
+
+    def forgotten(file: StateFile) -> None:
+        assert file.read() in (first, first._replace(noise=b""))
+
+    assert interrupt_everywhere(make, lambda file: file.mark("row 7"), check, error=error) > 15
+    assert interrupt_everywhere(make, StateFile.forget, forgotten, error=error) > 15
+
+
+def test_a_holdout_that_is_interrupted_while_it_stores_an_answer_gives_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    watched = WatchedHoldout()
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken:
+        broken.setattr(watched.account, "keep", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            watched.ask()
+    with pytest.raises(sg.GateClosed, match="cut short or could not be stored"):
+        watched.ask(1)
+    assert watched.account.spent == watched.holdout.spent == watched.holdout.terms.cost(2)
+
+
+@pytest.mark.parametrize("every", [29, pytest.param(1, marks=pytest.mark.soak)])
+@either_error
+def test_under_one_name_no_more_is_paid_for_wherever_it_is_interrupted(
+    again: Callable[[], sg.Ledger], error: type[BaseException], every: int
+) -> None:
+    def check(watched: WatchedHoldout) -> None:
+        ledger: Any = watched.account
+        total: Fraction = watched.holdout.epsilon
+        del watched.holdout  # nobody closes it
+        assert ledger.total_spent().epsilon <= total
+        with contextlib.suppress(sg.GateClosed):
+            watched.holdout = sg.uses.Holdout(**HOLDOUT, ledger=ledger)
+            watched.ask()
+        assert watched.paid <= 2
+        assert ledger.total_spent().epsilon <= total
+        ledger.close()
+
+    make = lambda: WatchedHoldout(again())  # noqa: E731
+    assert interrupt_everywhere(make, WatchedHoldout.ask, check, error=error, every=every) > 100
+
+
+def test_patience_ends_wherever_it_is_interrupted() -> None:
+    def make() -> Improvement:
+        better = improvement(patience=2)
+        better(RECORDS < 100)
+        better(RECORDS < 100)
+        return better
+
+    def check(better: Improvement) -> None:
+        for _ in range(2):  # the one that was cut short, and one that was on its way
+            if better.finished:
+                break
+            better(RECORDS < 100)
+        assert better.finished
+
+    assert interrupt_everywhere(make, lambda better: better(RECORDS < 100), check) > 30
+
+
+def test_whoever_waits_is_not_told_that_it_is_finished_while_another_asks() -> None:
+    watched, seen = WatchedImprovement(), []
+    gate = watched.better._gate
+
+    class Looking:
+        """The gate, looked past while it is asked."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(gate, name)
+
+        def ask(self, units: int) -> sg.Answer:
+            seen.append(watched.better.finished)
+            return gate.ask(units)
+
+    watched.better._gate = Looking()  # type: ignore[assignment]
+    watched.ask()
+    assert seen == [False]
+
+
+# Rows in windows: counted or not, and nobody counts in a window too many, at every instruction
+
+WINDOWS = sg.uses.TimeWindows(width="1h", start=0)
+LAST = 8
+Row = tuple[str, int]
+
+BEFORE: Sequence[Row] = [("ann", 5), ("ann", 6), ("bob", 5), ("bob", 7), ("cem", 6), ("ann", 5)]
+NOW: Row = ("ann", 2)  # takes the place of window 6
+AFTER: Sequence[Row] = [("ann", 7), ("ann", 1), ("ann", 6), ("ann", 2), ("bob", 2), ("cem", 1)]
+
+
+def added(counted: PeopleInWindows, rows: Sequence[Row]) -> PeopleInWindows:
+    for person, window in rows:
+        counted.add(person, window * 3600)
+    return counted
+
+
+def expected(rows: Sequence[Row], most: int | None) -> list[int]:
+    """How many people have each window among their first ones."""
+    windows: defaultdict[str, set[int]] = defaultdict(set)
+    for person, window in rows:
+        windows[person].add(window)
+    kept = [sorted(each)[:most] for each in windows.values()]
+    return [sum(window in each for each in kept) for window in range(LAST)]
+
+
+@either_error
+@pytest.mark.parametrize("most", [None, 1, 2])
+@pytest.mark.parametrize("after", [[], AFTER])
+def test_a_row_is_counted_or_not_wherever_it_is_interrupted(
+    after: Sequence[Row], most: int | None, error: type[BaseException]
+) -> None:
+    either = [expected([*BEFORE, *more, *after], most) for more in ([], [NOW])]
+    seen = []
+
+    def check(counted: PeopleInWindows) -> None:
+        added(counted, after)
+        seen.append([counted.take(window) for window in range(LAST)])
+        assert seen[-1] in either
+        assert max(map(len, counted._first.values()), default=0) <= (most or 0)
+
+    for opcodes in (False, True):
+        interrupt_everywhere(
+            lambda: added(PeopleInWindows(WINDOWS, per_user=most), BEFORE),
+            lambda counted: added(counted, [NOW]),
+            check,
+            error=error,
+            opcodes=opcodes,
+        )
+    assert len(seen) > 100
+    assert either[0] in seen
+
+
+@pytest.mark.parametrize("most", [None, 2])
+@pytest.mark.parametrize("window", [5, 7])
+def test_a_window_is_open_or_closed_wherever_its_end_is_interrupted(window: int, most: int | None) -> None:
+    true = expected(BEFORE, most)
+
+    def check(counted: PeopleInWindows) -> None:
+        added(counted, [("dan", window)])  # late, where it is closed
+        if counted._next > window:
+            with pytest.raises(sg.ParameterError, match="the others are closed"):
+                counted.take(window)
+        else:
+            assert counted.take(window) == true[window] + 1
+        assert [counted.take(later) for later in range(window + 1, LAST)] == true[window + 1 :]
+
+    places = interrupt_everywhere(
+        lambda: added(PeopleInWindows(WINDOWS, per_user=most), BEFORE),
+        lambda counted: counted.take(window),
+        check,
+        opcodes=True,
+    )
+    assert places > 30
