@@ -14,6 +14,7 @@ from pages.api_pages import API_PAGES
 from pages.citation import citation_page
 from pages.command_reference import commands_part, exit_codes_part
 from pages.http_reference import http_part, openapi_file
+from pages.records import schemas_file
 from pages.schema_reference import schemas_part
 from pages.svt_figures import rows_script
 
@@ -22,6 +23,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "reference/cite.md": citation_page,
     "scripts/rows.js": rows_script,
     "reference/openapi.json": openapi_file,
+    "reference/schemas.json": schemas_file,
 }
 """The path below docs/, and the function that returns the text."""
 

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from importlib.resources import files
-from typing import Any
-
 from pages.command_reference import prose
+from pages.records import RECORDS, json_schema
 from pages.schema_tables import SchemaWords, json_block
-
-SCHEMAS: dict[str, Any] = json.loads(files("sparsegate.display").joinpath("schemas.json").read_text(encoding="utf-8"))
-
-_PARTS = ("amount", "label", "real")
-"""What fields refer to; all else is a schema of its own."""
 
 
 def schemas_part() -> str:
     """A section for each schema, and one for what fields refer to."""
-    defined = SCHEMAS["$defs"]
-    words = SchemaWords(link=lambda name: f"[{name}](#{name})", inside={})
-    lines: list[str] = []
-    for name in (name for name in defined if name not in _PARTS):
+    defined = json_schema()["$defs"]
+    parts = {name: part for name, part in defined.items() if name not in RECORDS}
+    inside = {name: part for name, part in parts.items() if "properties" in part}
+    words = SchemaWords(link=lambda name: f"[{name}](#{name.lower()})", inside=inside)
+    lines = ["For programs: [schemas.json](schemas.json).", ""]
+    for name in RECORDS:
         schema = defined[name]
         lines += [
             f"## sparsegate/{name}/1",
@@ -33,7 +27,7 @@ def schemas_part() -> str:
         lines += [words.fields(schema), "</div>", ""]
         lines += [json_block(example) for example in schema["examples"]]
     lines += ["## What fields refer to", ""]
-    for name in _PARTS:
+    for name in sorted(parts.keys() - inside.keys()):
         lines += [
             f"### {name}",
             "",

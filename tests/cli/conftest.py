@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import pytest
+from tests.support.display import valid
 
 from sparsegate import cli
 
@@ -40,9 +42,20 @@ def command(monkeypatch, capsys):
         with pytest.raises(SystemExit) as stopped:
             cli.main()
         captured = capsys.readouterr()
+        if "--json" in arguments and stopped.value.code == 0:
+            assert valid(*_records(captured.out)), captured.out
         return stopped.value.code, captured.out, captured.err
 
     return run
+
+
+def _records(printed: str) -> list[Any]:
+    """The objects that were printed: one, a list of them, or one on each line."""
+    try:
+        records = json.loads(printed)
+    except ValueError:
+        records = [json.loads(line) for line in printed.splitlines() if line.startswith('{"schema"')]
+    return records if isinstance(records, list) else [records]
 
 
 @pytest.fixture

@@ -6,13 +6,13 @@ import json
 import re
 import sys
 from dataclasses import replace
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pandas
 import polars
 import pytest
+from pages.records import RECORDS, json_schema
 from tests.support.display import release, valid
 
 import sparsegate as sg
@@ -125,6 +125,12 @@ def test_selections_verdicts_and_online_answers_have_schemas_of_their_own() -> N
 
 def test_the_page_on_results_names_every_schema() -> None:
     page = (Path(__file__).parents[2] / "docs" / "reference" / "json.md").read_text(encoding="utf-8")
-    schema = json.loads(files("sparsegate.display").joinpath("schemas.json").read_text(encoding="utf-8"))
-    kinds = {name.split("/")[1] for name in schema["properties"]["schema"]["enum"]}
-    assert kinds == set(re.findall(r"`(?:sparsegate/)?([\w-]+)/1`", page.split("## The schemas")[1]))
+    assert {*RECORDS} == set(re.findall(r"`(?:sparsegate/)?([\w-]+)/1`", page.split("## The schemas")[1]))
+
+
+def test_every_example_of_the_schema_is_valid_and_every_field_has_a_meaning() -> None:
+    defined = json_schema()["$defs"]
+    examples = [example for kind in RECORDS for example in defined[kind]["examples"]]
+    assert [example["schema"] for example in examples if not valid(example)] == []
+    fields = [field for part in defined.values() for field in part.get("properties", {}).values()]
+    assert all(field.get("description") for field in fields)

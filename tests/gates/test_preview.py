@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 from fractions import Fraction
-from importlib.resources import files
 from typing import Any
 
-import jsonschema_rs
 import numpy as np
 import pytest
+from tests.support.display import valid
 from tests.support.goodness import discrete_laplace_mass, geometric_mass
 
 import sparsegate as sg
@@ -152,8 +150,7 @@ def test_a_preview_shows_itself(tmp_path):
     assert repr(preview).startswith("<Preview: ε = 1, cutoff 8: an answer 18 or more from the threshold 10 is right")
     assert preview.warning in repr(preview)
     found = preview.to_dict()
-    schemas = json.loads(files("sparsegate.display").joinpath("schemas.json").read_text(encoding="utf-8"))
-    assert jsonschema_rs.validator_for(schemas).is_valid(json.loads(json.dumps(found)))
+    assert valid(found)
     assert (found["schema"], found["epsilon"], found["accuracy"]["margin"]) == ("sparsegate/preview/1", "1", 18)
     assert found["curves"][1]["points"][-1] == [80, preview.points("cutoff")[-1][1]]
     assert preview.warning in preview._repr_html_().replace("&#x27;", "'")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import jsonschema_rs
+from pages.records import json_schema
 
 import sparsegate as sg
 from sparsegate.tables.release import TopItems
@@ -27,10 +27,13 @@ def release(*, item: str = "page", **options: Any) -> TopItems:
 
 @cache
 def _schema() -> Any:
-    text = files("sparsegate.display").joinpath("schemas.json").read_text(encoding="utf-8")
-    return jsonschema_rs.validator_for(json.loads(text))
+    schema = json_schema()
+    for part in schema["$defs"].values():
+        if "properties" in part:
+            part.setdefault("additionalProperties", False)
+    return jsonschema_rs.validator_for(schema)
 
 
 def valid(*results: Any) -> bool:
-    """Whether each of these, as JSON, is what its schema says."""
-    return all(_schema().is_valid(json.loads(json.dumps(result))) for result in results)
+    """Whether each of these, as JSON, is what its schema says, with no field that is not declared there."""
+    return all(_schema().is_valid(json.loads(json.dumps(result, allow_nan=False))) for result in results)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import tracemalloc
 from fractions import Fraction
-from importlib.resources import files
 from typing import Any
 
-import jsonschema_rs
 import numpy as np
 import pytest
+from tests.support.display import valid
 from tests.support.goodness import FALSE_ALARM, chi_square_p
 
 import sparsegate as sg
@@ -88,9 +87,8 @@ def test_the_likelihood_is_the_mean_logarithm_of_the_probabilities_of_rows() -> 
 
 def test_a_tree_is_read_again_from_json_and_is_valid_by_its_schema() -> None:
     stored = json.loads(json.dumps(tree().to_dict()))
-    schema = json.loads(files("sparsegate.display").joinpath("schemas.json").read_text(encoding="utf-8"))
-    assert jsonschema_rs.validator_for(schema).is_valid(stored)
-    assert not jsonschema_rs.validator_for(schema).is_valid(stored | {"epsilon": 1})
+    assert valid(stored)
+    assert not valid(stored | {"epsilon": 1})
     again = sg.uses.DependencyTree.from_dict(stored)
     assert again.to_dict() == tree().to_dict()
     assert (again.sample(100, 3)["day"] == tree().sample(100, 3)["day"]).all()

@@ -1,4 +1,4 @@
-"""What travels: bodies that may be posted, and what is answered. Their descriptions and examples are in ``openapi``.
+"""What travels: bodies that may be posted, and what is answered; each field with its meaning and an example.
 
 Bodies are strict JSON. An exact number, an epsilon or a delta, travels as a decimal in text.
 """
@@ -11,7 +11,6 @@ from typing import Annotated, Any, Final, Literal
 
 from fastapi import Query
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
-from pydantic.dataclasses import dataclass as with_schema
 from pydantic_core import PydanticCustomError
 
 from sparsegate.budget import exact_epsilon
@@ -21,6 +20,11 @@ from sparsegate.selection.select import AUTO, METHODS, describe_methods
 from sparsegate.service import gates
 from sparsegate.service.gate_store import PAGE
 from sparsegate.service.tokens import LONGEST_NAME
+
+
+def means(meaning: str, *example: Any, **rules: Any) -> Any:
+    """A field with its meaning, and an example of it where it has no fields of its own."""
+    return Field(description=meaning, examples=[*example] or None, **rules)
 
 
 class Posted(BaseModel):
@@ -71,76 +75,99 @@ Positive = Annotated[
 """An exact number of more than 0."""
 
 
+_AT: Final = "2030-01-01T12:00:03+00:00"
+_GATE: Final = "g-0123456789abcdef"
+_CLOSES: Final = 'Closes after `cutoff` ABOVE ("above"), or when both answers were given so often ("rarer").'
+_NOISE: Final = "Auto is exponential; with `queries` the one of less variance."
+_PRACTICE: Final = means("Whether it is made up, to practise on, and free.", default=False)
+_CONFIDENCE: Final = means("The probability with which margins and error bars hold.", 0.95)
+_DELAY: Final = means("D: an answer leaves this many seconds after its turn came.", 0.05)
+_MARGIN: Final = means("An answer this far from the threshold is right with `confidence`.", 92.0)
+_MARGIN_ALL: Final = means(
+    "The same for several answers at once: with `confidence` all of any `cutoff` answers (all `queries` of a gate that "
+    "is planned for them) whose counts are this far from the threshold are right.",
+    272.0,
+)
+_STANDARD_ERROR: Final = means("Of the estimate that an ABOVE carries, if it does.", 59.0)
+_ROLE: Final = "`analyst` asks; `owner` also opens gates, releases tops and sees the budget."
+
+
 class GateView(BaseModel):
     """A gate as everybody may see it."""
 
-    id: str
-    name: Annotated[str, Field(description="What people call it; empty where nobody named it.")]
-    description: str
-    opened_by: Annotated[str | None, Field(description="The name of a token; null where that was not noted.")]
-    threshold: int
-    cutoff: int
-    epsilon: str
-    queries: int | None
-    noise: Literal["exponential", "laplace"]
-    closes: Literal["above", "rarer"]
-    standard_error: Annotated[float | None, Field(description="Of the estimate that an ABOVE carries, if it does.")]
-    margin: Annotated[float, Field(description="An answer this far from the threshold is right with `confidence`.")]
-    margin_all: Annotated[
-        float,
-        Field(
-            description="The same for several answers at once: with `confidence` all of any `cutoff` answers (all "
-            "`queries` of a gate that is planned for them) whose counts are this far from the threshold are right."
-        ),
-    ]
-    confidence: float
-    asked: int
-    positives: Annotated[int, Field(description="What counts as ABOVE, lost answers included.")]
-    lost: int
-    remaining: int
-    closed: bool
-    because: Annotated[str | None, Field(description="Why it is closed.")]
-    opened_at: str
-    spent: Annotated[str, Field(description="What its answers have cost so far, of `epsilon`.")]
-    given_back: Annotated[str, Field(description="What went back to the ledger when it closed.")]
-    reserved: Annotated[str, Field(description="The rest of `epsilon`, which the ledger keeps for it.")]
-    practice: bool = False
+    id: str = means("Its name in addresses.", _GATE)
+    name: str = means("What people call it; empty where nobody named it.", "Visits to the new page")
+    description: str = means("What it is for.", "Asked by the team that made it.")
+    opened_by: str | None = means("The name of a token; null where that was not noted.", "olga")
+    threshold: int = means("The PUBLIC number of people that counts are compared with.", 1000)
+    cutoff: int = means("How many ABOVE it gives before it closes.", 25)
+    epsilon: str = means("The privacy loss: an exact decimal.", "0.5")
+    queries: int | None = means("How many questions it is planned for; null: any number.", None)
+    noise: Literal["exponential", "laplace"] = means(_NOISE, "exponential")
+    closes: Literal["above", "rarer"] = means(_CLOSES, "above")
+    standard_error: float | None = _STANDARD_ERROR
+    margin: float = _MARGIN
+    margin_all: float = _MARGIN_ALL
+    confidence: float = _CONFIDENCE
+    asked: int = means("How many questions it was asked.", 3)
+    positives: int = means("What counts as ABOVE, lost answers included.", 1)
+    lost: int = means("How many of its answers nobody can see; each counts as an ABOVE.", 0)
+    remaining: int = means("How many more ABOVE it can give.", 24)
+    closed: bool = means("Whether it answers no more.", False)
+    because: str | None = means("Why it is closed.", None)
+    opened_at: str = means("When it was opened: ISO 8601, UTC.", _AT)
+    spent: str = means("What its answers have cost so far, of `epsilon`.", "0.052375")
+    given_back: str = means("What went back to the ledger when it closed.", "0")
+    reserved: str = means("The rest of `epsilon`, which the ledger keeps for it.", "0.447625")
+    practice: bool = _PRACTICE
 
 
-Answered = with_schema(gates.Answered, frozen=True)
-Answered.__doc__ = gates.Answered.__doc__  # which is lost on the way
+class Answered(BaseModel):
+    """The answer to one ask: public, and stored before it is given."""
+
+    gate: str = means("The id of the gate.", _GATE)
+    number: int = means("Which question of the gate it is, from 1.", 4)
+    above: bool = means("Whether it was ABOVE.", True)
+    remaining: int = means("How many more ABOVE it can give.", 24)
+    closed: bool = means("Whether it answers no more.", False)
+    estimate: int | None = means("Of an ABOVE: about how many people match; else null.", default=None)
+    standard_error: float | None = means("Of that estimate, where there is one.", default=None)
+    spent: str = means("What the gate's answers have cost so far: an exact decimal.", default="0")
+    practice: bool = _PRACTICE
 
 
 class PastAnswer(BaseModel):
     """A question that was asked before; ``above`` is null where the answer was lost."""
 
-    number: int
-    at: str
-    where: str
-    above: bool | None
-    estimate: int | None
-    by: Annotated[str | None, Field(description="The token that asked: for owners, and for whoever asked it.")]
-    practice: bool = False
+    number: int = means("Which question of the gate it is, from 1.", 4)
+    at: str = means("When: ISO 8601, UTC.", _AT)
+    where: str = means("The condition that was asked.", "country = 'DE'")
+    above: bool | None = means("Whether it was ABOVE; null where the answer was lost.", True)
+    estimate: int | None = means("Of an ABOVE: about how many people match; else null.", 1870)
+    by: str | None = means("The token that asked: for owners, and for whoever asked it.", "anna")
+    practice: bool = _PRACTICE
 
 
 class GateNumbers(Posted):
     """What a gate is made from."""
 
-    threshold: Annotated[int, Field(ge=-MOST_THRESHOLD, le=MOST_THRESHOLD, description="A PUBLIC number of people.")]
-    cutoff: Annotated[int, Field(ge=1, le=MOST_WHOLE, description="Close after this many ABOVE.")]
-    epsilon: Annotated[Positive, Field(description="The privacy loss of all the gate's answers together.")]
-    queries: Annotated[
-        int | None, Field(ge=1, le=MOST_WHOLE, description="Plan for this many questions, and close after them.")
-    ] = None
-    noise: Literal["auto", "exponential", "laplace"] = "auto"
-    closes: Literal["above", "rarer"] = "above"
+    threshold: int = means("A PUBLIC number of people.", 1000, ge=-MOST_THRESHOLD, le=MOST_THRESHOLD)
+    cutoff: int = means("Close after this many ABOVE.", 25, ge=1, le=MOST_WHOLE)
+    epsilon: Positive = means("The privacy loss of all the gate's answers together.", "0.5")
+    queries: int | None = means(
+        "Plan for this many questions, and close after them.", default=None, ge=1, le=MOST_WHOLE
+    )
+    noise: Literal["auto", "exponential", "laplace"] = means(_NOISE, default="auto")
+    closes: Literal["above", "rarer"] = means(_CLOSES, default="above")
 
 
 class OpenGate(GateNumbers):
     """A new gate. It closes after `cutoff` ABOVE, or with "rarer" when both answers were given as often."""
 
-    name: Annotated[str, Field(max_length=gates.LONGEST_NAME, description="What people call it, in one line.")] = ""
-    description: Annotated[str, Field(max_length=gates.LONGEST_DESCRIPTION, description="What it is for.")] = ""
+    name: str = means(
+        "What people call it, in one line.", "Visits to the new page", default="", max_length=gates.LONGEST_NAME
+    )
+    description: str = means("What it is for.", default="", max_length=gates.LONGEST_DESCRIPTION)
 
 
 class AskPreview(GateNumbers):
@@ -150,186 +177,190 @@ class AskPreview(GateNumbers):
 class CurvePoint(BaseModel):
     """The margin of the same gate at another epsilon."""
 
-    epsilon: float
-    margin: float
+    epsilon: float = means("The epsilon.", 0.5)
+    margin: float = _MARGIN
 
 
 class CutoffPoint(BaseModel):
     """The margin of the same gate at another cutoff."""
 
-    cutoff: int
-    margin: float
+    cutoff: int = means("How many ABOVE it gives before it closes.", 25)
+    margin: float = _MARGIN
 
 
 class GatePreview(BaseModel):
     """What a gate would be good for: public numbers, without a look at the data, and free."""
 
-    confidence: float
-    margin: Annotated[float, Field(description="As in a gate.")]
-    margin_all: Annotated[float, Field(description="As in a gate.")]
-    standard_error: Annotated[float | None, Field(description="As in a gate.")]
-    noise: Literal["exponential", "laplace"]
-    cost: Annotated[str, Field(description="The epsilon that opening it reserves.")]
-    remaining: Annotated[str | None, Field(description="The epsilon that the ledger has left; null for analysts.")]
-    warning: Annotated[str | None, Field(description="Why it is of little use, or cannot be opened; in sentences.")]
-    curve: Annotated[list[CurvePoint], Field(description="From a tenth of its epsilon to ten times that.")]
-    by_cutoff: Annotated[
-        list[CutoffPoint],
-        Field(description="From a tenth of its cutoff to ten times that, but for those whose plans take long."),
-    ]
-    practice: bool = False
+    confidence: float = _CONFIDENCE
+    margin: float = _MARGIN
+    margin_all: float = _MARGIN_ALL
+    standard_error: float | None = _STANDARD_ERROR
+    noise: Literal["exponential", "laplace"] = means(_NOISE, "exponential")
+    cost: str = means("The epsilon that opening it reserves.", "0.5")
+    remaining: str | None = means("The epsilon that the ledger has left; null for analysts.", "1.5")
+    warning: str | None = means("Why it is of little use, or cannot be opened; in sentences.", None)
+    curve: list[CurvePoint] = means("From a tenth of its epsilon to ten times that.")
+    by_cutoff: list[CutoffPoint] = means(
+        "From a tenth of its cutoff to ten times that, but for those whose plans take long."
+    )
+    practice: bool = _PRACTICE
 
 
 class AskGate(Posted):
     """A question: how many people have a row that matches, compared with the threshold."""
 
-    where: Annotated[str, Field(description="A condition on the declared columns of one row.")]
+    where: str = means("A condition on the declared columns of one row.", "country = 'DE'")
 
 
 class Quota(BaseModel):
     """What a token may have, and had; null: no limit."""
 
-    most_above: Annotated[int | None, Field(description="How many ABOVE its questions may be given.")]
-    above: Annotated[int, Field(description="How many they were given, lost answers included.")]
-    most_epsilon: Annotated[str | None, Field(description="How much it may charge.")]
-    epsilon: Annotated[str, Field(description="How much it charged.")]
+    most_above: int | None = means("How many ABOVE its questions may be given.", 100)
+    above: int = means("How many they were given, lost answers included.", 3)
+    most_epsilon: str | None = means("How much it may charge.", "1")
+    epsilon: str = means("How much it charged.", "0.5")
 
 
 class WhoAmI(BaseModel):
     """Whose token this is, and what it may do."""
 
-    name: str
-    role: Literal["owner", "analyst"]
-    expires_at: str | None
-    quota: Quota
+    name: str = means("Whose token it is.", "anna")
+    role: Literal["owner", "analyst"] = means(_ROLE, "analyst")
+    expires_at: str | None = means("From when on it lets nobody in; null: never.", None)
+    quota: Quota = means("What the token may have, and had.")
 
 
 class TokenView(BaseModel):
     """A token, without its text."""
 
-    name: str
-    role: Literal["owner", "analyst"]
-    added_at: str
-    expires_at: str | None
-    last_used_at: Annotated[str | None, Field(description="To the minute.")]
-    revoked_at: str | None
-    quota: Annotated[Quota | None, Field(description="Null where it has none.")]
+    name: str = means("Whose token it is.", "anna")
+    role: Literal["owner", "analyst"] = means(_ROLE, "analyst")
+    added_at: str = means("When it was made: ISO 8601, UTC.", _AT)
+    expires_at: str | None = means("From when on it lets nobody in; null: never.", None)
+    last_used_at: str | None = means("To the minute.", None)
+    revoked_at: str | None = means("When it was revoked; null where it was not.", None)
+    quota: Quota | None = means("Null where it has none.")
 
 
 class NewToken(TokenView):
     """A token with its text, which is shown this once."""
 
-    token: str
+    token: str = means("The token itself.", "sg_" + 43 * "A")
 
 
 class AddToken(Posted):
     """A new token. Its name stands for it for ever, also when it is revoked."""
 
-    name: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, description="Whom it is for.")]
-    role: Literal["owner", "analyst"] = "analyst"
-    expires: Annotated[
-        str | None, Field(max_length=40, description="A time from now such as 30d or 12h, or a date, or a moment.")
-    ] = None
-    most_above: Annotated[int | None, Field(ge=1, le=MOST_WHOLE, description="How many ABOVE it may be given.")] = None
-    most_epsilon: Annotated[Positive | None, Field(description="How much an owner may charge.")] = None
+    name: str = means("Whom it is for.", "anna", min_length=1, max_length=LONGEST_NAME)
+    role: Literal["owner", "analyst"] = means(_ROLE, default="analyst")
+    expires: str | None = means(
+        "A time from now such as 30d or 12h, or a date, or a moment.", "30d", default=None, max_length=40
+    )
+    most_above: int | None = means("How many ABOVE it may be given.", 100, default=None, ge=1, le=MOST_WHOLE)
+    most_epsilon: Positive | None = means("How much an owner may charge.", default=None)
 
 
 class ActivityLine(BaseModel):
     """One question, and what came of it; ``above`` is null where the answer was lost."""
 
-    gate: str
-    gate_name: str
-    number: int
-    by: Annotated[str | None, Field(description="The name of a token.")]
-    at: str
-    where: str
-    above: bool | None
-    estimate: int | None
-    cursor: Annotated[str, Field(description="What is older is `after` this.")]
+    gate: str = means("The id of the gate.", _GATE)
+    gate_name: str = means("What people call the gate.", "Visits to the new page")
+    number: int = means("Which question of the gate it is, from 1.", 4)
+    by: str | None = means("The name of a token.", "anna")
+    at: str = means("When: ISO 8601, UTC.", _AT)
+    where: str = means("The condition that was asked.", "country = 'DE'")
+    above: bool | None = means("Whether it was ABOVE; null where the answer was lost.", True)
+    estimate: int | None = means("Of an ABOVE: about how many people match; else null.", 1870)
+    cursor: str = means("What is older is `after` this.", f"{_AT}_1_4")
 
 
 class TopRow(BaseModel):
     """A chosen item; an itemset is a list of items."""
 
-    rank: Annotated[int | None, Field(description="Only where the order means something.")] = None
-    item: str | int | list[str | int]
-    estimate: Annotated[int | None, Field(description="Its noisy count, where there is one.")] = None
+    rank: int | None = means("Only where the order means something.", default=None)
+    item: str | int | list[str | int] = means("The item; of sets a list of items.", "/home")
+    estimate: int | None = means("Its noisy count, where there is one.", default=None)
 
 
 class Top(BaseModel):
     """The chosen items in the order selected, or as a set: as `sparsegate top --json`, see docs/reference/json.md."""
 
-    layout: Annotated[Literal["sparsegate/top/1"], Field(alias="schema")]
-    item: Annotated[str, Field(description="The column that was ranked.")]
-    items: list[TopRow]
-    error_bar: Annotated[int | None, Field(description="For each count.")]
-    error_bar_all: Annotated[int | None, Field(description="For all counts at once.")]
-    confidence: float
-    record: dict[str, str | int | float | bool | None]
+    layout: Literal["sparsegate/top/1"] = means(
+        "The kind and version of this object.", "sparsegate/top/1", alias="schema"
+    )
+    item: str = means("The column that was ranked.", "page")
+    items: list[TopRow] = means("What was selected.")
+    error_bar: int | None = means("For each count.", None)
+    error_bar_all: int | None = means("For all counts at once.", None)
+    confidence: float = _CONFIDENCE
+    record: dict[str, str | int | float | bool | None] = means(
+        "The public parameters of the release, and what it cost.",
+        {"epsilon": "0.5", "delta": "0", "method": "subset", "ordered": False, "unit": "user", "count": 2},
+    )
 
 
 class DeclaredColumn(BaseModel):
     """A column that may be asked about."""
 
-    name: str
-    kind: Literal["text", "integer", "real", "boolean", "date", "timestamp", "time"]
-    example: Annotated[str | None, Field(description="For practice: a condition that many made-up people meet.")] = None
+    name: str = means("What it is called in conditions.", "country")
+    kind: Literal["text", "integer", "real", "boolean", "date", "timestamp", "time"] = means(
+        "What its cells are.", "text"
+    )
+    example: str | None = means("For practice: a condition that many made-up people meet.", default=None)
 
 
 class Served(BaseModel):
     """What is served: everything that is public about the data."""
 
-    dataset: str
-    unit: Literal["user", "row"]
-    delay: Annotated[float, Field(description="D: an answer leaves this many seconds after its turn came.")]
-    max_cell: Annotated[int, Field(description="Text cells are cut to this many characters before they are compared.")]
-    columns: list[DeclaredColumn]
-    left_out: Annotated[
-        list[str], Field(description="Columns that are there, of a type that cannot be asked about.")
-    ] = []
-    practice: bool = False
+    dataset: str = means("What the data is called.", "visits")
+    unit: Literal["user", "row"] = means("Whom the counts protect: people, or rows.", "user")
+    delay: float = _DELAY
+    max_cell: int = means("Text cells are cut to this many characters before they are compared.", 1000)
+    columns: list[DeclaredColumn] = means("What may be asked about.")
+    left_out: list[str] = means("Columns that are there, of a type that cannot be asked about.", ["photo"], default=[])
+    practice: bool = _PRACTICE
 
 
 class AskRefresh(Posted):
     """Whether gates that are open on the old data may be closed."""
 
-    close_gates: Annotated[bool, Field(description="Close open gates for good where the data has changed.")] = False
+    close_gates: bool = means("Close open gates for good where the data has changed.", True, default=False)
 
 
 class Refreshed(BaseModel):
     """Whether the data was other than before, and how it is answered from now on."""
 
-    changed: Annotated[bool, Field(description="Whether there is a new copy; else nothing was done.")]
-    delay: Annotated[float, Field(description="D: an answer leaves this many seconds after its turn came.")]
+    changed: bool = means("Whether there is a new copy; else nothing was done.", True)
+    delay: float = _DELAY
 
 
 class CanAnswer(BaseModel):
     """The service can answer."""
 
-    status: Literal["ready"]
+    status: Literal["ready"] = means("Always the same: a service that cannot answer says 503.", "ready")
 
 
 class Health(BaseModel):
     """The service is up."""
 
-    status: Literal["ok"]
-    version: str
+    status: Literal["ok"] = means("Always the same: it is up.", "ok")
+    version: str = means("The version of sparsegate.", "0.1.0")
 
 
 class Problem(BaseModel):
     """An error (RFC 9457). ``start`` and ``end`` are the place in the condition, ``near`` columns that may be meant."""
 
-    type: str
-    title: str
-    status: int
-    detail: str
-    pointer: str | None = None
-    parameter: str | None = None
-    rule: str | None = None
-    next_step: str | None = None
-    start: int | None = None
-    end: int | None = None
-    near: list[str] | None = None
+    type: str = means("The kind of problem.")
+    title: str = means("The kind of problem in words.")
+    status: int = means("The HTTP status.")
+    detail: str = means("What happened, and the next step, in words.")
+    pointer: str | None = means("Where that parameter is in the body that was sent (RFC 6901).", default=None)
+    parameter: str | None = means("Which parameter breaks its rule.", default=None)
+    rule: str | None = means("The rule that it breaks.", default=None)
+    next_step: str | None = means("What to do about it.", default=None)
+    start: int | None = means("Where the part of the condition that is wrong begins.", default=None)
+    end: int | None = means("Where the part of the condition that is wrong ends.", default=None)
+    near: list[str] | None = means("Columns that may have been meant.", default=None)
 
 
 MOST_CANDIDATES: Final = 2**53
@@ -373,18 +404,29 @@ Method = Annotated[str, AfterValidator(_method), WithJsonSchema({"type": "string
 class AskTop(Posted):
     """A private top-c of one column, or all above a bar; see ``sparsegate.top_items`` for what the options mean."""
 
-    item: Annotated[str, Field(description="The declared column to rank: text or integers.")]
-    count: Annotated[int | None, Field(ge=1, le=MOST_WHOLE, description="How many to select; or above.")] = None
-    above: Annotated[int | None, Field(ge=1, le=MOST_WHOLE, description="All that about this many people have.")] = None
-    epsilon: Positive
-    domain: Annotated[Candidates, Field(description='PUBLIC candidates: a list; n for 0, ..., n-1; or "observed".')]
-    delta: Exact = Fraction(0)
-    method: Annotated[Method, Field(description=describe_methods())] = AUTO
-    ordered: Annotated[bool, Field(description="True asks for an order, best first, and not for a set.")] = False
-    threshold: Annotated[int | None, Field(ge=-MOST_THRESHOLD, le=MOST_THRESHOLD)] = None
-    answers_epsilon: Exact = Fraction(0)
-    max_items_per_user: Annotated[int | None, Field(ge=1, le=MOST_WHOLE)] = None
-    dbar: Annotated[int | None, Field(ge=1, le=MOST_WHOLE)] = None
+    item: str = means("The declared column to rank: text or integers.", "page")
+    count: int | None = means("How many to select; or above.", 2, default=None, ge=1, le=MOST_WHOLE)
+    above: int | None = means("All that about this many people have.", default=None, ge=1, le=MOST_WHOLE)
+    epsilon: Positive = means("The privacy loss of the selection.", "0.5")
+    domain: Candidates = means(
+        'PUBLIC candidates: a list; n for 0, ..., n-1; or "observed".', ["/home", "/pay", "/cart"]
+    )
+    delta: Exact = means('Needed with "observed"; elsewhere it may buy less noise.', default=Fraction(0))
+    method: Method = means(describe_methods(), default=AUTO)
+    ordered: bool = means("True asks for an order, best first, and not for a set.", default=False)
+    threshold: int | None = means(
+        "A PUBLIC count, for the methods sparse-vector and retraversal.",
+        default=None,
+        ge=-MOST_THRESHOLD,
+        le=MOST_THRESHOLD,
+    )
+    answers_epsilon: Exact = means("Spend this much more on noisy counts of what is selected.", default=Fraction(0))
+    max_items_per_user: int | None = means(
+        "Count this many items of each person at most: less noise.", default=None, ge=1, le=MOST_WHOLE
+    )
+    dbar: int | None = means(
+        'With "observed": how many items take part; ten times `count` unless given.', default=None, ge=1, le=MOST_WHOLE
+    )
 
 
 FIELDS: Final = frozenset(
@@ -396,29 +438,32 @@ FIELDS: Final = frozenset(
 class Money(BaseModel):
     """An epsilon and a delta, exact."""
 
-    epsilon: str
-    delta: str
+    epsilon: str = means("The privacy loss: an exact decimal.", "0.5")
+    delta: str = means("The delta: an exact decimal.", "0")
 
 
 class LedgerEntry(Money):
     """One line of the ledger."""
 
-    number: int
-    at: str
-    kind: Literal["budget", "spend", "reserve", "refund", "restore"]
-    what: str
-    of: Annotated[int | None, Field(description="Of a refund: the entry whose gate did not use it.")]
+    number: int = means("Which entry it is, from 1.", 4)
+    at: str = means("When: ISO 8601, UTC.", _AT)
+    kind: Literal["budget", "spend", "reserve", "refund", "restore"] = means(
+        "What it does: sets the budget, spends, reserves for a gate, gives back, or charges what a backup forgot.",
+        "spend",
+    )
+    what: str = means("What was released, or why the budget changed.", "gate: threshold 1000, cutoff 25, unit user")
+    of: int | None = means("Of a refund: the entry whose gate did not use it.", None)
 
 
 class BudgetStatement(BaseModel):
     """What was allowed, what was spent, what is left, and every entry."""
 
-    dataset: str
-    budget: Money
-    spent: Annotated[Money, Field(description="What was spent or reserved, less what was given back.")]
-    given_back: Money
-    remaining: Money
-    entries: list[LedgerEntry]
+    dataset: str = means("What the data is called.", "visits")
+    budget: Money = means("What may be spent in all, for ever.")
+    spent: Money = means("What was spent or reserved, less what was given back.")
+    given_back: Money = means("What closed gates did not use, in all.")
+    remaining: Money = means("What may still be spent.")
+    entries: list[LedgerEntry] = means("Every entry, the oldest first.")
 
 
 def statement_view(statement: Statement) -> dict[str, Any]:

@@ -206,6 +206,7 @@ async def budget(service: Service, _: Owner) -> Body:
 @account_router.post(
     "/top",
     response_model=models.Top,
+    response_model_exclude_unset=True,
     responses=problem_responses(
         *POSTED, problems.FORBIDDEN, problems.BUDGET_EXCEEDED, problems.GATE_BUSY, problems.REQUEST_LOST
     ),
