@@ -54,7 +54,7 @@ _DELTA: Final = "The delta beside it; 0 is pure differential privacy."
 _FNR, _SER = ("False negative rate: the mean over the runs.", "Score error rate: the mean over the runs.")
 
 
-class TopRow(BaseModel):
+class TopRowJson(BaseModel):
     """A chosen item."""
 
     group: Label = maybe("With `--per`: the group that it is of.")
@@ -63,7 +63,7 @@ class TopRow(BaseModel):
     estimate: float = maybe("Its noisy count, where counts were paid for.", 1005)
 
 
-class TopRecord(BaseModel):
+class TopRecordJson(BaseModel):
     """How a top was made: public parameters alone."""
 
     model_config = ConfigDict(extra="allow")
@@ -89,21 +89,21 @@ class TopRecord(BaseModel):
 
 
 class _Bars(BaseModel):
-    items: list[TopRow] = means("What was selected, in order where that means something.")
+    items: list[TopRowJson] = means("What was selected, in order where that means something.")
     error_bar: float | None = means("How far each count is from the truth at most, with `confidence`; or null.", 6)
     error_bar_all: float | None = means("The same for all counts at once.", 7)
     confidence: float = means(_CONFIDENCE, 0.95)
 
 
-class Top(_Bars):
+class TopJson(_Bars):
     """Selected items, and their noisy counts."""
 
     item: str = means("The column that was ranked.", "page")
-    record: TopRecord = means("Public parameters, and what it cost.")
+    record: TopRecordJson = means("Public parameters, and what it cost.")
     groups: list[Label] = maybe("With `--per`: all groups, also those without an item.")
 
 
-class Selection(_Bars):
+class SelectionJson(_Bars):
     """What `select_top` selected."""
 
     method: str = means("How it was selected.", "noisy-scores")
@@ -113,7 +113,7 @@ class Selection(_Bars):
     labels: Literal["item", "index"] = means("Whether items are labels of a mapping, or places in an array.", "item")
 
 
-class Counts(BaseModel):
+class CountsJson(BaseModel):
     """How often an event happened, in how many runs, on each of two neighbours."""
 
     hits1: int = means("How often on the one.", 65)
@@ -122,16 +122,16 @@ class Counts(BaseModel):
     trials2: int = means("In how many runs.", 109)
 
 
-class Evidence(BaseModel):
+class EvidenceJson(BaseModel):
     """An event that tells two neighbours apart."""
 
     event: str = means("The event that tells them apart.", "(True)")
-    counts: Counts = means("How often it happened on both, in how many runs.")
+    counts: CountsJson = means("How often it happened on both, in how many runs.")
     answers: list[Any] = means("Answers on one dataset.", [0])
     neighbour: list[Any] = means("Answers on its neighbour.", [-1])
 
 
-class Audit(BaseModel):
+class AuditJson(BaseModel):
     """What an audit proved about a mechanism."""
 
     mechanism: str = means("What was audited.", "my_gate.answer")
@@ -141,14 +141,14 @@ class Audit(BaseModel):
     delta_lower: Real = means("At the claimed epsilon its delta is at least this, with `confidence`.", 0.0417)
     confidence: float = means("Of both bounds.", 0.99)
     violates: bool = means("Whether that refutes the claim.", True)
-    witness: Evidence = means("What shows it.")
+    witness: EvidenceJson = means("What shows it.")
     samples: int = means("Runs in all.", 6244)
     seconds: float = means("How long it took.", 1.0)
     sentence: str = means("All of it in a sentence.", "my_gate.answer is NOT private at ε = 1: ...")
     row: str = maybe("With `--variants`: the row that was audited.")
 
 
-class Holdout(BaseModel):
+class HoldoutJson(BaseModel):
     """The score of a model on a holdout that can be used again."""
 
     model: str = maybe("The column that was scored; from the command line alone.", "tree")
@@ -158,7 +158,7 @@ class Holdout(BaseModel):
     remaining: int = means("How many more can be paid for.", 5)
 
 
-class Online(BaseModel):
+class OnlineJson(BaseModel):
     """The answer to one counting query."""
 
     estimate: float = means("About how many people the query counts.", 6016.4)
@@ -174,7 +174,7 @@ class _Case(BaseModel):
     count: int = means("How many were asked for: c.", 25)
 
 
-class EvaluationRow(_Case):
+class EvaluationRowJson(_Case):
     """What became of a method at one dataset, epsilon and count."""
 
     stand_in: bool = means("Whether the data is a stand-in for the published one.", False)
@@ -188,13 +188,13 @@ class EvaluationRow(_Case):
     seconds: float = means("How long it took.", 0.0127)
 
 
-class Evaluation(BaseModel):
+class EvaluationJson(BaseModel):
     """The results of an experiment."""
 
-    items: list[EvaluationRow] = means("A row for each dataset, method, epsilon and count.")
+    items: list[EvaluationRowJson] = means("A row for each dataset, method, epsilon and count.")
 
 
-class ComparisonRow(_Case):
+class ComparisonRowJson(_Case):
     """What became of a method at one dataset, epsilon and count."""
 
     stand_in: bool = means("Whether the data is a stand-in for the published one.", False)
@@ -214,7 +214,7 @@ class ComparisonRow(_Case):
     seconds: float | None = means("Of one selection; null where nobody can release what it selects.", 0.0016)
 
 
-class ComparisonCell(_Case):
+class ComparisonCellJson(_Case):
     """Who wins at one dataset, epsilon and count."""
 
     league: str = means("The promise that those who compete keep.", "pure")
@@ -223,25 +223,25 @@ class ComparisonCell(_Case):
     best: Real = means("The lowest error.", 0.0)
 
 
-class Comparison(BaseModel):
+class ComparisonJson(BaseModel):
     """A leaderboard: who wins where."""
 
     by: str = means("The error that decides.", "fnr")
     margin: float = means("A difference of this much or less is a tie.", 0.02)
     false_map: float = means("The chance that any cell is wrong is at most this.", 0.001)
-    items: list[ComparisonRow] = means("A row for each dataset, method, epsilon and count.")
-    winners: list[ComparisonCell] = means("Who wins each cell.")
+    items: list[ComparisonRowJson] = means("A row for each dataset, method, epsilon and count.")
+    winners: list[ComparisonCellJson] = means("Who wins each cell.")
     report: str = maybe("Where the page is; from the command line alone.")
 
 
-class PaperVerdict(BaseModel):
+class PaperVerdictJson(BaseModel):
     """What became of a statement, or of its part."""
 
     support: str = means("The verdict.", "supported")
     numbers: str = means("The numbers behind it.", "highest SER: zipf: 0.066 ± 0.024")
 
 
-class PaperStatement(PaperVerdict):
+class PaperStatementJson(PaperVerdictJson):
     """A statement of the paper, and what became of it."""
 
     key: str = means("Its name on the command line.", "accurate-at-25")
@@ -249,23 +249,23 @@ class PaperStatement(PaperVerdict):
     where: str = means("Where it stands.", "Sec. 6, interactive setting")
     claim: str = means("What it says.", "At c = 25 every interactive method is quite accurate.")
     rule: str = means("What decides.", "SER of at most 0.1 for all of them on every dataset")
-    places: dict[str, PaperVerdict] = means("The verdict of each dataset or figure.", {})
+    places: dict[str, PaperVerdictJson] = means("The verdict of each dataset or figure.", {})
 
 
-class Reproduction(BaseModel):
+class ReproductionJson(BaseModel):
     """The paper's statements, and what became of each."""
 
     tally: dict[str, dict[str, int]] = means(
         "Of each kind of statement: how many have which verdict.", {"statement": {"supported": 1}}
     )
-    statements: list[PaperStatement] = means("Every statement.")
+    statements: list[PaperStatementJson] = means("Every statement.")
     readings: dict[str, dict[str, str]] = maybe("Of each reading of the paper: the verdict of each statement.", {})
     rows: int = means("How many rows the results have.", 11)
     seconds: float = means("How long it took.", 21.5)
     files: dict[str, str] = means("Where the files are.", {"report": "rep/report.html"})
 
 
-class Loss(BaseModel):
+class LossJson(BaseModel):
     """What a variant leaks, exactly."""
 
     row: str = means("The key of the variant.", "lee-clifton-2014")
@@ -285,14 +285,14 @@ class Loss(BaseModel):
     plot: str = maybe("Where the picture is.")
 
 
-class Scale(BaseModel):
+class ScaleJson(BaseModel):
     """The scale of a noise, in sensitivities over its share of epsilon."""
 
     factor: float = means("How many of them.", 1)
     per_cutoff: bool = means("Whether it is times c.", False)
 
 
-class Variant(BaseModel):
+class VariantJson(BaseModel):
     """A published algorithm, as a row of the table."""
 
     key: str = means("Its name on the command line.", "lee-clifton-2014")
@@ -303,10 +303,10 @@ class Variant(BaseModel):
     truth: str = means("Its true loss.", "(1+6c)ε/4; monotonic (1+3c)ε/4")
     private: bool = means("Whether the claim is true.", False)
     allocation: str | float = maybe("Shares of epsilon for the threshold and for the queries.", "1:3")
-    threshold_noise: Scale = maybe("The scale of the threshold noise.")
+    threshold_noise: ScaleJson = maybe("The scale of the threshold noise.")
     redraws_threshold: bool = maybe("Whether that noise is drawn again after a positive.", False)
-    query_noise: Scale = maybe("The scale of the query noise.")
-    query_noise_monotonic: Scale = maybe("The same where one person moves all answers one way.")
+    query_noise: ScaleJson = maybe("The scale of the query noise.")
+    query_noise_monotonic: ScaleJson = maybe("The same where one person moves all answers one way.")
     compared: str = maybe("What is compared with the noisy threshold.", "answer")
     released: str = maybe("What a positive releases.", "nothing")
     gap: bool = maybe("Whether it releases the gap to the threshold.", False)
@@ -315,7 +315,7 @@ class Variant(BaseModel):
     flaw: str | None = maybe("What is wrong with it; null where nothing is.", "its query noise does not grow with c")
 
 
-class Measured(BaseModel):
+class MeasuredJson(BaseModel):
     """A number of a claim, beside the one that it is compared with."""
 
     what: str = means("What it is.", "loss of BELOW^ℓ, c = 1")
@@ -326,7 +326,7 @@ class Measured(BaseModel):
     tight: bool | None = means("Whether they meet; null where only one bound is claimed.", True)
 
 
-class Claim(BaseModel):
+class ClaimJson(BaseModel):
     """A claim of the paper, or beyond it, measured."""
 
     key: str = means("Its name on the command line.", "lemma-1")
@@ -335,10 +335,10 @@ class Claim(BaseModel):
     expected: str = maybe("The verdict that this project documents.", "holds and is tight")
     verdict: str = maybe("The verdict that was measured now.", "holds and is tight")
     evidence: str = maybe("The numbers in a line.", "loss 0.5000 of ε₁ = 0.5 at c = 1")
-    parts: list[Measured] = maybe("What was measured.")
+    parts: list[MeasuredJson] = maybe("What was measured.")
 
 
-class Dataset(BaseModel):
+class DatasetJson(BaseModel):
     """A dataset of the evaluation."""
 
     name: str = means("Its name on the command line.", "bms-pos")
@@ -352,7 +352,7 @@ class Dataset(BaseModel):
     description: str = maybe("How that is made.", "STAND-IN, not the data: counts max(1, round(...)) ...")
 
 
-class Method(BaseModel):
+class MethodJson(BaseModel):
     """A method of the evaluation."""
 
     key: str = means("Its name on the command line.", "svt-dpbook")
@@ -362,14 +362,14 @@ class Method(BaseModel):
     source: str | None = maybe("Where it is in that package.", None)
 
 
-class Release(BaseModel):
+class ReleaseJson(BaseModel):
     """What a release gave that is neither a top nor a watch."""
 
     entry: LedgerEntry = means("The entry that paid for it.")
     gave: list[Any] = means("What was kept with it.", [{"mean": 41}])
 
 
-class GateRecord(BaseModel):
+class GateRecordJson(BaseModel):
     """Public parameters of a gate or an alert, and what it cost."""
 
     model_config = ConfigDict(extra="allow")
@@ -377,7 +377,7 @@ class GateRecord(BaseModel):
     epsilon: Amount = means("The privacy loss.", "1")
 
 
-class Watch(BaseModel):
+class WatchJson(BaseModel):
     """A line of `watch`: first the record, then an answer a line, then that it is closed."""
 
     model_config = ConfigDict(
@@ -390,7 +390,7 @@ class Watch(BaseModel):
         }
     )
 
-    record: GateRecord = maybe("Public parameters of the gate, and what it cost.")
+    record: GateRecordJson = maybe("Public parameters of the gate, and what it cost.")
     condition: str = maybe("The condition.")
     above: bool = maybe("Whether more people than the threshold have a row that meets it, up to noise.")
     remaining: int = maybe("How many more ABOVE there can be.")
@@ -399,7 +399,7 @@ class Watch(BaseModel):
     standard_error: float = maybe("Of that estimate.")
 
 
-class Alert(BaseModel):
+class AlertJson(BaseModel):
     """A line of `alert`: first the record, then a window a line, then how it ended."""
 
     model_config = ConfigDict(
@@ -412,7 +412,7 @@ class Alert(BaseModel):
         }
     )
 
-    record: GateRecord = maybe("Public parameters of the alert, and what it cost.")
+    record: GateRecordJson = maybe("Public parameters of the alert, and what it cost.")
     name: str = maybe("The name of the alert.")
     begin: str = maybe("Where the window begins: ISO 8601, UTC.", alias="from")
     to: str = maybe("Where it ends.")
@@ -426,7 +426,7 @@ class Alert(BaseModel):
     spent: Amount = maybe("What it has cost.")
 
 
-class Token(BaseModel):
+class TokenJson(BaseModel):
     """A token of a service, without its text."""
 
     number: int = means("Its number, from 1.", 1)
@@ -440,7 +440,7 @@ class Token(BaseModel):
     most_epsilon: Amount | None = means("How much it may charge; null: no limit.", None)
 
 
-class Ask(BaseModel):
+class AskJson(BaseModel):
     """A question that a service was asked."""
 
     gate: str = means("The id of the gate.", "g-0123456789abcdef")
@@ -454,7 +454,7 @@ class Ask(BaseModel):
     cursor: str = means("Its place in the list.", f"{_AT}_1_4")
 
 
-class PreviewCurve(BaseModel):
+class PreviewCurveJson(BaseModel):
     """How a figure changes with a parameter."""
 
     figure: str = means("A name in `accuracy`.", "margin")
@@ -463,7 +463,7 @@ class PreviewCurve(BaseModel):
     label: str = means("What it is the curve of, where there are several.", "")
 
 
-class Preview(BaseModel):
+class PreviewJson(BaseModel):
     """What a release would be charged, and the accuracy to expect of it: from public numbers."""
 
     release: str = means("What is previewed.", "gate")
@@ -479,13 +479,13 @@ class Preview(BaseModel):
     statement: str = means("The preview in a sentence or two.", "ε = 1, cutoff 5: an answer 13 or more from ...")
     warning: str | None = means("Why it would be of little use; null where it would be of use.", None)
     items: list[dict[str, Any]] = means("What else could be released, a row each.", [])
-    curves: list[PreviewCurve] = means("How the figures change with a parameter.")
+    curves: list[PreviewCurveJson] = means("How the figures change with a parameter.")
 
 
 Share = Annotated[float, Field(ge=0)]
 
 
-class Edge(BaseModel):
+class EdgeJson(BaseModel):
     """A dependency of one column on another."""
 
     parent: str = means("The column nearer to the root.", "smokes")
@@ -493,10 +493,10 @@ class Edge(BaseModel):
     strength: Share = means("The distance from independence, from 0 to 1.", 0.21)
 
 
-class Tree(BaseModel):
+class TreeJson(BaseModel):
     """A tree of dependencies between columns, with its noisy tables."""
 
-    items: list[Edge] = means("The edges.")
+    items: list[EdgeJson] = means("The edges.")
     columns: dict[str, list[Label]] = means(
         "The labels of each column.", {"smokes": ["no", "yes"], "coughs": ["no", "yes"]}
     )
@@ -513,28 +513,28 @@ class Tree(BaseModel):
 
 
 RECORDS: Final[Mapping[str, type[BaseModel]]] = {
-    "top": Top,
-    "selection": Selection,
-    "audit": Audit,
-    "online": Online,
-    "holdout": Holdout,
-    "evaluation": Evaluation,
-    "comparison": Comparison,
-    "reproduction": Reproduction,
-    "loss": Loss,
-    "variant": Variant,
-    "claim": Claim,
-    "dataset": Dataset,
-    "method": Method,
+    "top": TopJson,
+    "selection": SelectionJson,
+    "audit": AuditJson,
+    "online": OnlineJson,
+    "holdout": HoldoutJson,
+    "evaluation": EvaluationJson,
+    "comparison": ComparisonJson,
+    "reproduction": ReproductionJson,
+    "loss": LossJson,
+    "variant": VariantJson,
+    "claim": ClaimJson,
+    "dataset": DatasetJson,
+    "method": MethodJson,
     "ledger": BudgetStatement,
     "entry": LedgerEntry,
-    "release": Release,
-    "watch": Watch,
-    "token": Token,
-    "ask": Ask,
-    "preview": Preview,
-    "tree": Tree,
-    "alert": Alert,
+    "release": ReleaseJson,
+    "watch": WatchJson,
+    "token": TokenJson,
+    "ask": AskJson,
+    "preview": PreviewJson,
+    "tree": TreeJson,
+    "alert": AlertJson,
 }
 """What each ``sparsegate/NAME/1`` has beside its field ``schema``."""
 

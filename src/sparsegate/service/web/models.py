@@ -122,7 +122,7 @@ class GateView(BaseModel):
     practice: bool = _PRACTICE
 
 
-class Answered(BaseModel):
+class AnswerView(BaseModel):
     """The answer to one ask: public, and stored before it is given."""
 
     gate: str = means("The id of the gate.", _GATE)

@@ -115,7 +115,7 @@ async def close_gate(gate: GateInPath, service: Service, _: Owner) -> Body:
 
 @gate_router.post(
     "/gates/{id}/ask",
-    response_model=models.Answered,
+    response_model=models.AnswerView,
     responses=problem_responses(
         *POSTED, problems.CONDITION, problems.UNKNOWN_GATE, problems.GATE_CLOSED, problems.GATE_BUSY
     ),
