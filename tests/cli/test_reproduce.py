@@ -15,9 +15,9 @@ from tests.support.display import valid
 from sparsegate.cli import evaluation_options
 from sparsegate.cli.reproduce import reading_lines, verdict_lines
 from sparsegate.paper import Progress, read, report
-from sparsegate.paper.findings import Checked, Judgement, PaperStatement, Support
+from sparsegate.paper.decisions import Judgement, Support
 from sparsegate.paper.results import ResultFolder
-from sparsegate.paper.statements import ReadingVerdicts
+from sparsegate.paper.statements import Checked, PaperStatement, ReadingVerdicts
 from sparsegate.paper.uses import measured as measured_uses
 
 RUNS = ("--runs", "3", "--most-runs", "3", "--jobs", "1")
@@ -39,7 +39,7 @@ def manifest(folder: Path) -> dict[str, Any]:
 
 
 def checked(key: str, support: Support, kind: str = "statement") -> Checked:
-    statement = PaperStatement(key=key, claim="", rule="", check=lambda _: None, kind=kind, where="6")
+    statement = PaperStatement(key=key, claim="", rule="", decide=lambda _: (), kind=kind, where="6")
     return Checked(statement=statement, judgement=Judgement(support=support, numbers=""))
 
 

@@ -35,7 +35,7 @@ from sparsegate.paper.comparison import (
     time_release,
 )
 from sparsegate.paper.decisions import CHOSEN, MARGIN
-from sparsegate.paper.workers import ExperimentCase
+from sparsegate.paper.experiments import ExperimentCase
 
 DEFAULT_SIGMAS = sigmas(cells=120, contestants=27, looks=8)
 

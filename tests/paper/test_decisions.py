@@ -20,6 +20,7 @@ from sparsegate.paper.decisions import (
     SIGMAS,
     Decision,
     Quantity,
+    Support,
     Term,
     above,
     all_of,
@@ -32,7 +33,7 @@ from sparsegate.paper.decisions import (
     variance,
 )
 from sparsegate.paper.experiments import LEAST, MOST, MOST_RUNS
-from sparsegate.paper.findings import CellKey, Support
+from sparsegate.paper.results import CellKey
 from sparsegate.paper.statements import check_all
 
 YES, NO, OPEN = Support.SUPPORTED, Support.NOT_SUPPORTED, Support.UNDECIDED

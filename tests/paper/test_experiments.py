@@ -12,11 +12,10 @@ import pyarrow.parquet
 import pytest
 
 from sparsegate.errors import ParameterError
-from sparsegate.paper import METHODS, Dataset, Ladder, Progress, read, run, workers
-from sparsegate.paper.experiments import DEFAULT_COUNTS
-from sparsegate.paper.findings import load_findings
+from sparsegate.paper import METHODS, Dataset, Ladder, Progress, read, run
+from sparsegate.paper.experiments import DEFAULT_COUNTS, ExperimentCase
 from sparsegate.paper.readings import ABLATION, EPSILON, LARGE
-from sparsegate.paper.results import COLUMNS, commit
+from sparsegate.paper.results import COLUMNS, commit, load_findings
 
 GRID = {"datasets": ["zipf"], "counts": [25, 50], "methods": ["em", "svt-dpbook", "svt-s-1:1"], "runs": 10}
 CELLS = 6
@@ -125,7 +124,7 @@ def test_a_changed_parameter_finds_no_stale_cell(tmp_path: Path, change: dict[st
 def test_a_finished_experiment_is_not_computed_again_but_for_a_cell_that_cannot_be_read(tmp_path: Path) -> None:
     first = run(**GRID, out=tmp_path)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(workers.ExperimentCase, "compute", lambda *_: pytest.fail("computed again"))
+        patch.setattr(ExperimentCase, "compute", lambda *_: pytest.fail("computed again"))
         assert run(**GRID, out=tmp_path).table.equals(first.table)
     broken = ["{", "{}", "[]", '{"ser_mean": 0.5, "seconds": 1}']
     for case, text in zip((tmp_path / "cases").iterdir(), broken, strict=False):

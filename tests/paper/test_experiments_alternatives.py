@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from sparsegate.paper import experiments, read, run
-from sparsegate.paper.findings import load_findings
 from sparsegate.paper.readings import ALTERNATIVES
+from sparsegate.paper.results import load_findings
 from sparsegate.paper.statements import ReadingVerdicts, judge_readings, load_reading
 
 SMALL = {"datasets": ["zipf", "bms-pos"], "counts": [50], "methods": ["em", "svt-s-1:c23", "svt-retr-2d"], "runs": 20}

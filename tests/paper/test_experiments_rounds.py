@@ -8,14 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sparsegate.paper import METHODS, Dataset, Ladder, run, workers
-from sparsegate.paper.decisions import LOOKS
-from sparsegate.paper.experiments import USUAL_RUNS, Gathered, guessed_batches, merged, more_runs
-from sparsegate.paper.findings import Support, load_findings
+from sparsegate.paper import METHODS, Dataset, Ladder, run
+from sparsegate.paper.decisions import LOOKS, Support
+from sparsegate.paper.experiments import ExperimentCase, Gathered, merged, more_runs
 from sparsegate.paper.ranked import Errors
-from sparsegate.paper.results import ExperimentResults, ResultFolder
+from sparsegate.paper.results import ExperimentResults, ResultFolder, load_findings
 from sparsegate.paper.statements import check_all
-from sparsegate.paper.workers import ExperimentCase, WorkerPool
+from sparsegate.paper.workers import WorkerPool
 
 MINE = Dataset(
     name="mine",
@@ -84,7 +83,7 @@ def test_an_experiment_goes_on_until_its_verdicts_are_decided(tmp_path: Path, mo
     decided = run(**GRID, out=tmp_path / "many", most_runs=6400)
     assert em_best(tmp_path / "many") is Support.SUPPORTED
     assert max(decided["runs"]) > 50
-    monkeypatch.setattr(workers.ExperimentCase, "compute", lambda *_: pytest.fail("computed again"))
+    monkeypatch.setattr(ExperimentCase, "compute", lambda *_: pytest.fail("computed again"))
     assert numbers(run(**GRID, out=tmp_path / "many", most_runs=6400)) == numbers(decided)
 
 
@@ -93,14 +92,3 @@ def test_rounds_give_the_same_numbers_whatever_the_jobs(tmp_path: Path) -> None:
     alone, shared = (run(**GRID, out=tmp_path / str(jobs), most_runs=6400, jobs=jobs) for jobs in (1, 2))
     assert max(alone["runs"]) > 50
     assert numbers(alone) == numbers(shared)
-
-
-def test_what_comes_after_the_next_round_is_expected_too() -> None:
-    case = ExperimentCase(dataset="zipf", method=METHODS["em"], epsilon=Fraction(1, 10), count=25, runs=100, seed=0)
-    gathered = Gathered(case=case, runs=100, batches=1, record={})
-    batch = gathered.next_batch(10.0, most_runs=800)
-    assert batch is not None
-    assert (batch.runs, gathered.later_batch(batch, 10.0, 800).runs) == (300, 400)
-    assert gathered.later_batch(batch, 3.0, 800).runs == 0
-    assert [guess.runs for guess in guessed_batches([case], 12_800)] == [USUAL_RUNS - 100]
-    assert guessed_batches([case], 100) == []

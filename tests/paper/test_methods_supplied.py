@@ -17,9 +17,9 @@ from tests.support.goodness import FALSE_ALARM
 
 from sparsegate.errors import ParameterError
 from sparsegate.paper import Ladder, Progress, SuppliedMethod, measure, run, simulate, simulation
-from sparsegate.paper.findings import load_findings
 from sparsegate.paper.methods import methods_of
 from sparsegate.paper.report import method_table
+from sparsegate.paper.results import load_findings
 from sparsegate.paper.workers import WorkerPool
 
 Array = Any

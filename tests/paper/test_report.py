@@ -14,17 +14,8 @@ from tests.support.made_findings import SER, made_findings, tampered, use_row
 
 from sparsegate.errors import ParameterError
 from sparsegate.paper import Dataset, Ladder, reproduce, run, write_report
+from sparsegate.paper.decisions import Judgement, Support
 from sparsegate.paper.figures import shown_figures
-from sparsegate.paper.findings import (
-    CLAIMED,
-    CORRECTED,
-    Checked,
-    Findings,
-    Judgement,
-    PaperStatement,
-    PlaceJudgement,
-    Support,
-)
 from sparsegate.paper.report import (
     ClaimGrid,
     Reproduction,
@@ -34,7 +25,8 @@ from sparsegate.paper.report import (
     share_chart,
     use_body,
 )
-from sparsegate.paper.statements import STATEMENTS, ReadingVerdicts, check_all
+from sparsegate.paper.results import CLAIMED, CORRECTED, Findings
+from sparsegate.paper.statements import STATEMENTS, Checked, PaperStatement, ReadingVerdicts, check_all
 
 METHODS = ["svt-dpbook", "svt-s-1:1", "em", "svt-retr-3d"]
 YES, NO = Support.SUPPORTED, Support.NOT_SUPPORTED
@@ -181,9 +173,9 @@ def claim(findings: Findings, support: Support, *methods: str, key: str = "mine"
     judgement = Judgement(
         support=support,
         numbers="all",
-        places={place: PlaceJudgement(support=support, numbers="<7>", cells=cells)},
+        places={place: Judgement(support=support, numbers="<7>", cells=cells)},
     )
-    statement = PaperStatement(key=key, claim=f"{key} & more", rule="it is", where="Sec. 6", check=lambda _: judgement)
+    statement = PaperStatement(key=key, claim=f"{key} & more", rule="it is", where="Sec. 6", decide=lambda _: ())
     return Checked(statement=statement, judgement=judgement)
 
 

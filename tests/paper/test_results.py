@@ -9,9 +9,8 @@ import pytest
 
 from sparsegate.errors import ParameterError
 from sparsegate.paper import compare, run
-from sparsegate.paper.findings import load_findings
 from sparsegate.paper.readings import THRESHOLDS
-from sparsegate.paper.results import ResultFolder
+from sparsegate.paper.results import ResultFolder, load_findings
 
 GRID: dict[str, Any] = {"datasets": ["zipf"], "counts": [25], "methods": ["em", "svt-s-1:c23"], "runs": 3}
 

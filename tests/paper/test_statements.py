@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.made_findings import made_findings, supports, tampered, verdict_on
+from tests.support.made_findings import judgement, made_findings, supports, tampered, use_row, verdict_on
 
 from sparsegate.paper import DEFAULT_METHODS, run
-from sparsegate.paper.checks import RAISES
+from sparsegate.paper.checks import RAISES, Decided
+from sparsegate.paper.decisions import Decision, Judgement, Support
 from sparsegate.paper.experiments import MOST_RUNS
-from sparsegate.paper.findings import Findings, Judgement, PaperStatement, Row, Support, load_findings
-from sparsegate.paper.statements import STATEMENTS, VALUES, OpenStatements, check_all
+from sparsegate.paper.results import CLAIMED, CORRECTED, Findings, Row, UseRow, load_findings
+from sparsegate.paper.statements import STATEMENTS, VALUES, OpenStatements, PaperStatement, check_all
 
 PAPER = [one.key for one in STATEMENTS if one.kind == "statement"]
 
@@ -133,9 +135,9 @@ def test_where_a_raise_should_work_poorly_it_is_refuted_by_working_well(
         rows={row.cell: row for row in moved},
         datasets={"bms-pos": made.datasets["aol"] | {"name": "bms-pos"}},
     )
-    judgement = {one.statement.key: one.judgement for one in check_all(findings)}["5d"]
-    assert (judgement.support, judgement.places["bms-pos"].support) == (said, said)
-    assert "svt-retr-3d, mean FNR, c = 25 to 200" in judgement.numbers
+    found = judgement(findings, "5d")
+    assert (found.support, found.places["bms-pos"].support) == (said, said)
+    assert "svt-retr-3d, mean FNR, c = 25 to 200" in found.numbers
 
 
 def test_a_published_value_is_not_comparable_on_a_stand_in_and_one_it_was_fitted_to_is_circular(
@@ -187,15 +189,15 @@ def test_a_place_has_its_own_verdict_and_names_its_rows(made: Findings) -> None:
     one_off = tampered(
         made, lambda row: row.cell.dataset == "aol" and row.method == "em" and row.count == 200, ser_mean=0.6
     )
-    judgement = {one.statement.key: one.judgement for one in check_all(one_off)}["em-best"]
-    assert judgement.support is Support.NOT_SUPPORTED
-    assert {name: place.support for name, place in judgement.places.items()} == {
+    found = judgement(one_off, "em-best")
+    assert found.support is Support.NOT_SUPPORTED
+    assert {name: place.support for name, place in found.places.items()} == {
         "kosarak": Support.SUPPORTED,
         "aol": Support.NOT_SUPPORTED,
         "zipf": Support.SUPPORTED,
     }
-    assert {cell.dataset for cell in judgement.places["aol"].cells} == {"aol"}
-    assert {cell.method for cell in judgement.places["aol"].cells} == {"em", *(f"svt-retr-{k}d" for k in range(6))}
+    assert {cell.dataset for cell in found.places["aol"].cells} == {"aol"}
+    assert {cell.method for cell in found.places["aol"].cells} == {"em", *(f"svt-retr-{k}d" for k in range(6))}
 
 
 def test_numbers_name_a_stand_in_the_c_where_one_is_ahead_and_what_each_change_removes(made: Findings) -> None:
@@ -213,11 +215,11 @@ def test_a_look_checks_what_is_open_and_at_last_all_once_more(made: Findings) ->
     def says(key: str, *supports: Support) -> PaperStatement:
         turns = iter(supports)
 
-        def check(_: Findings) -> Judgement:
+        def decide(_: Findings) -> Iterator[Decided]:
             asked.append(key)
-            return Judgement(support=next(turns), numbers="")
+            yield "zipf", Decision(support=next(turns), cells=(), leans=True), ""
 
-        return replace(STATEMENTS[0], key=key, check=check)
+        return replace(STATEMENTS[0], key=key, decide=decide, combine=lambda decisions: next(iter(decisions)))
 
     moved = says("moved", Support.SUPPORTED, Support.UNDECIDED, Support.SUPPORTED, Support.SUPPORTED)
     late = says("late", Support.UNDECIDED, Support.SUPPORTED, Support.SUPPORTED, Support.SUPPORTED)
@@ -226,6 +228,47 @@ def test_a_look_checks_what_is_open_and_at_last_all_once_more(made: Findings) ->
         open_still.wanting(made)
     # The second look finds nothing open and asks all again: what is then undecided is the third look's.
     assert asked == ["moved", "late", "late", "moved", "late", "moved", "moved", "late"]
+
+
+def less_accurate(*rows: UseRow) -> Judgement:
+    return judgement(replace(made_findings(), uses=rows), "uses-less-accurate")
+
+
+def both(use: str, lead: float, **options: float) -> list[UseRow]:
+    return [use_row(use, CLAIMED, 0.1, **options), use_row(use, CORRECTED, 0.1 + lead, **options)]
+
+
+def test_each_use_must_lose_much_somewhere() -> None:
+    uses = ("itemsets", "features", "pairs")
+    found = less_accurate(*(row for use in uses for row in both(use, 0.4)))
+    assert found.support is Support.SUPPORTED
+    assert list(found.places) == list(uses)
+    assert "itemsets: 0.500 against 0.100, +0.400 ± 0.007 at ε = 0.1, where the original costs 0.9" in found.numbers
+    assert less_accurate(*both("pairs", 0.01, epsilon=1.0), *both("pairs", 0.4)).support is Support.SUPPORTED
+
+
+def test_one_use_that_loses_little_refutes_it() -> None:
+    found = less_accurate(*both("itemsets", 0.4), *both("features", 0.01))
+    assert found.support is Support.NOT_SUPPORTED
+    assert [place.support for place in found.places.values()] == [Support.SUPPORTED, Support.NOT_SUPPORTED]
+
+
+def test_what_an_interval_does_not_decide_is_undecided_and_asks_for_no_rounds() -> None:
+    found = less_accurate(*both("pairs", 0.12))
+    assert found.support is Support.UNDECIDED
+    assert not found.wanting
+    assert less_accurate(*both("pairs", 0.4, runs=8)).support is Support.UNDECIDED
+    for rows in ((), (use_row("pairs", CLAIMED, 0.1),)):
+        missing = less_accurate(*rows)
+        assert (missing.support, missing.numbers[:14]) == (Support.NOT_RUN, "needs the uses")
+
+
+def test_a_correlation_in_doubt_wants_runs_of_the_rows_that_have_few(made: Findings) -> None:
+    rows = {
+        cell: replace(row, runs=100 if cell.method == "em" else 100_000, ser_std=0.9, fnr_std=0.9)
+        for cell, row in made.rows.items()
+    }
+    assert {cell.method for cell in judgement(replace(made, rows=rows), "fnr-with-ser").wanting} == {"em"}
 
 
 REFUTED = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import signal
 import subprocess
@@ -14,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sparsegate.errors import SparsegateError
-from sparsegate.paper.workers import Expected, Progress, SharedValue, WorkerPool, WorkPlan
+from sparsegate.paper.workers import Progress, SharedValue, WorkerPool, WorkPlan
 
 
 def touch(path: Path) -> int:
@@ -36,14 +35,14 @@ def test_the_same_processes_work_off_one_list_after_the_other(tmp_path: Path) ->
     names = [tmp_path / str(number) for number in range(40)]
     begun = time.monotonic()
     with suppress(KeyboardInterrupt), WorkerPool(2) as pool:
-        with closing(pool.each(touch, names)) as left:  # left early, as after Ctrl-C
+        with closing(pool.each("work", touch, names)) as left:  # left early, as after Ctrl-C
             next(left)
-        first = dict(pool.each(touch, names[:6]))
-        second = dict(pool.each(touch, names[:6]))
-        deaf = dict(pool.each(deaf_to_ctrl_c, range(6)))
+        first = dict(pool.each("work", touch, names[:6]))
+        second = dict(pool.each("work", touch, names[:6]))
+        deaf = dict(pool.each("work", deaf_to_ctrl_c, range(6)))
         shared = pool.share(list(range(1000)))
-        added = [total for _, total in pool.each(total_of, [shared] * 3)]
-        next(pool.each(time.sleep, [0, 300, 300]))
+        added = [total for _, total in pool.each("work", total_of, [shared] * 3)]
+        next(pool.each("work", time.sleep, [0, 300, 300]))
         raise KeyboardInterrupt
     assert time.monotonic() - begun < 200  # nobody waits for what goes on
     assert len(list(tmp_path.iterdir())) < len(names)  # what had not begun never did
@@ -57,12 +56,12 @@ def test_the_same_processes_work_off_one_list_after_the_other(tmp_path: Path) ->
 
 def test_a_process_that_dies_is_told_in_one_line() -> None:
     with pytest.raises(SparsegateError, match=r"^a process died"), WorkerPool(2) as pool:
-        list(pool.each(os._exit, [3]))
+        list(pool.each("work", os._exit, [3]))
 
 
 def test_with_one_job_nothing_is_started(tmp_path: Path) -> None:
     with WorkerPool(1) as pool:
-        assert dict(pool.each(touch, [tmp_path / "one"])) == {tmp_path / "one": os.getpid()}
+        assert dict(pool.each("work", touch, [tmp_path / "one"])) == {tmp_path / "one": os.getpid()}
 
 
 OURS = """
@@ -91,75 +90,37 @@ def test_a_script_without_a_guard_runs_once(tmp_path: Path) -> None:
 
 def test_a_method_of_the_script_itself_needs_a_guard_and_one_line_says_so(tmp_path: Path) -> None:
     said = script(tmp_path, ITS_OWN).stderr.splitlines()
-    assert said[-1].startswith("sparsegate.errors.SparsegateError: the processes ended as soon as they began")
+    assert said[-1].startswith("sparsegate.errors.SparsegateError: a process died")
+    assert said[-1].endswith('start below `if __name__ == "__main__":`')
     assert sum("Traceback" in line for line in said) == 1  # the script's own, none of a worker
     guarded = script(tmp_path, ITS_OWN.replace("sg.paper.run", 'if __name__ == "__main__":\n    sg.paper.run'))
     assert (guarded.returncode, guarded.stderr) == (0, "")
 
 
-class World:
-    """A run of two kinds of cases shared by two processes, and a report, on a machine with a clock of its own."""
-
-    def __init__(self, *, slow: dict[str, float], overhead: float = 0.0, order: str = "cd" * 100) -> None:
-        self.now, self.seen = 0.0, list[Progress]()
-        plan = WorkPlan(self.seen.append, clock=lambda: self.now)
-        cases = [Expected(kind={"c": "cheap", "d": "dear"}[kind], seconds=0.1) for kind in order]
-        report = Expected(kind="report", seconds=4.0)
-        plan.expect("main", cases, jobs=2)
-        plan.expect("report", [report])
-        with plan.stage("main", total=len(cases)):
-            for case in cases:
-                took = slow[case.kind] * case.seconds
-                self.now += took / 2 + overhead
-                plan.advance(case, took=took)
-        with plan.stage("report"):
-            self.now += slow["report"] * report.seconds
-        assert plan.seconds_left == 0
-
-    def predicted_end(self, share: float) -> float:
-        """The end as it was expected when this share of the time had passed."""
-        at = max((step for step in self.seen if step.elapsed <= share * self.now), key=lambda step: step.elapsed)
-        return at.elapsed + at.seconds_left
-
-
-WORLDS = {
-    "as planned": {"slow": {"cheap": 1.0, "dear": 1.0, "report": 1.0}},
-    "a machine three times as slow": {"slow": {"cheap": 3.0, "dear": 3.0, "report": 3.0}},
-    "a machine four times as fast": {"slow": {"cheap": 0.25, "dear": 0.25, "report": 0.25}},
-    "one kind far dearer than planned": {"slow": {"cheap": 1.0, "dear": 20.0, "report": 1.0}},
-    "the dear kind first": {
-        "slow": {"cheap": 1.0, "dear": 20.0, "report": 1.0},
-        "order": "c" + "d" * 40 + "c" * 959,
-    },
-    "time that no case sees": {"slow": {"cheap": 1.0, "dear": 1.0, "report": 1.5}, "overhead": 0.02},
-}
-
-
-@pytest.mark.parametrize(("world", "share"), list(itertools.product(WORLDS, (0.25, 0.5, 0.75))))
-def test_from_a_quarter_on_the_expected_end_is_within_30_percent(world: str, share: float) -> None:
-    run = World(**WORLDS[world])
-    assert run.predicted_end(share) == pytest.approx(run.now, rel=0.3)
-
-
-def test_the_cost_of_cases_counts_and_not_their_number_and_can_be_told_again() -> None:
+def run_of(*, slow: float, overhead: float = 0.0) -> list[Progress]:
+    """A hundred cheap cases and then a dear one, shared by two processes, and a report, with a clock of its own."""
     now, seen = 0.0, list[Progress]()
-    plan = WorkPlan(seen.append, clock=lambda: now)
-    cheap, dear = Expected(kind="case", seconds=1.0), Expected(kind="case", seconds=99.0)
-    plan.expect("main", [dear])
-    plan.expect("main", [*[cheap] * 99, dear])
-    with plan.stage("main", total=100):
-        for _ in range(99):
-            now += 1.0
-            plan.advance(cheap, took=1.0)
-        assert (seen[-1].share, seen[-1].seconds_left) == pytest.approx((0.5, 99.0))
-        assert (seen[-1].done, seen[-1].total) == (99, 100)
+    plan = WorkPlan(seen.append, jobs=2, clock=lambda: now)
+    plan.expect("main", 50.0)  # told again, it counts once
+    plan.expect("main", 200.0)
+    plan.expect("report", 80.0)
+    with plan.stage("main", total=101):
+        for seconds in [1.0] * 100 + [100.0]:
+            now += slow * seconds / 2 + overhead
+            plan.advance(seconds)
+    with plan.stage("report"):  # it tells of no case: it is over at its end
+        now += slow * 40
+    with plan.stage("end"):
+        assert seen[-1].seconds_left == 0
+    return seen
 
 
-def test_a_stage_that_tells_of_no_case_teaches_the_pace_when_it_ends() -> None:
-    now = 0.0
-    plan = WorkPlan(clock=lambda: now)
-    for stage in ("first", "second"):
-        plan.expect(stage, [Expected(kind="same", seconds=10.0)])
-    with plan.stage("first"):
-        now += 30.0
-    assert plan.seconds_left == pytest.approx(30.0, rel=0.05)
+@pytest.mark.parametrize("world", [{"slow": 1.0}, {"slow": 3.0}, {"slow": 0.25}, {"slow": 1.0, "overhead": 0.2}])
+def test_once_some_is_done_the_expected_end_is_within_30_percent(world: dict[str, float]) -> None:
+    seen = run_of(**world)
+    late = [step for step in seen if step.elapsed > seen[-1].elapsed / 4]
+    assert len(late) > 20
+    for step in late:
+        assert step.elapsed + step.seconds_left == pytest.approx(seen[-1].elapsed, rel=0.3)
+    assert (seen[100].done, seen[100].total) == (100, 101)
+    assert seen[100].share < 0.5  # the cost of cases counts, not their number

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from sparsegate.paper.findings import CLAIMED, CORRECTED, Findings, Row, Support, UseRow
+from sparsegate.paper.decisions import Judgement, Support
+from sparsegate.paper.results import CLAIMED, CORRECTED, Findings, Row, UseRow
 from sparsegate.paper.statements import STATEMENTS, VALUES, check_all
 
 COUNTS = (25, 50, 100, 200)
@@ -91,10 +92,15 @@ def tampered(findings: Findings, wanted: Callable[[Row], bool], **changes: Any) 
     return replace(findings, rows=rows)
 
 
+def judgement(findings: Findings, key: str) -> Judgement:
+    """What the findings say about one statement."""
+    (statement,) = (statement for statement in STATEMENTS if statement.key == key)
+    return statement.check(findings)
+
+
 def verdict_on(findings: Findings, key: str) -> Support:
     """The verdict on one statement."""
-    (statement,) = (one for one in STATEMENTS if one.key == key)
-    return statement.check(findings).support
+    return judgement(findings, key).support
 
 
 def supports(findings: Findings) -> dict[str, Support]:

@@ -13,12 +13,12 @@ from sparsegate import paper
 from sparsegate.cli import evaluation_options as opt
 from sparsegate.cli.options import AsJson, option
 from sparsegate.cli.printing import print_json, to_standard_output
+from sparsegate.paper.decisions import Judgement, Support
 from sparsegate.paper.experiments import DEFAULT_COUNTS, DEFAULT_EPSILONS, MOST_RUNS
-from sparsegate.paper.findings import Checked, Judgement, PlaceJudgement, Support, tally, tally_sentence
 from sparsegate.paper.methods import DEFAULT_METHODS
 from sparsegate.paper.readings import SWITCHES
 from sparsegate.paper.report import Reproduction
-from sparsegate.paper.statements import ReadingVerdicts
+from sparsegate.paper.statements import Checked, ReadingVerdicts, tally, tally_sentence
 
 _COUNTS, _EPSILONS, _METHODS = opt.joined(DEFAULT_COUNTS), opt.joined(DEFAULT_EPSILONS), opt.joined(DEFAULT_METHODS)
 
@@ -147,5 +147,5 @@ def _record(reproduction: Reproduction, *, seconds: float, files: Mapping[str, P
     }
 
 
-def _judged(judgement: Judgement | PlaceJudgement) -> dict[str, Any]:
+def _judged(judgement: Judgement) -> dict[str, Any]:
     return {"support": judgement.support.value, "numbers": judgement.numbers}

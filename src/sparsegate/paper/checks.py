@@ -1,18 +1,16 @@
-"""How each of the paper's statements is checked: results in, a judgement with its numbers out.
+"""How each of the paper's statements is checked: results in, what they decide on each dataset out, by ``decisions``.
 
-Every check makes a decision for each dataset, by the rule of ``decisions``, and one of all of them. Margins are our
-reading of the paper's words, "clearly", "essentially", "quite accurate" and so on, which are not defined there.
+Margins are our reading of the paper's words, "clearly", "essentially", "quite accurate" and so on, which are not
+defined there.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import wraps
+from dataclasses import dataclass
 from itertools import combinations, permutations
 from statistics import fmean, median
-from typing import Concatenate, ParamSpec
 
 import numpy as np
 
@@ -21,6 +19,7 @@ from sparsegate.paper.decisions import (
     Combine,
     Decision,
     Quantity,
+    Support,
     Term,
     above,
     all_of,
@@ -34,19 +33,8 @@ from sparsegate.paper.decisions import (
     rate,
     variance,
 )
-from sparsegate.paper.findings import (
-    CLAIMED,
-    CORRECTED,
-    CellKey,
-    Findings,
-    Judgement,
-    PlaceJudgement,
-    Row,
-    Support,
-    UseRow,
-    epsilon_text,
-)
 from sparsegate.paper.methods import DEFAULT_METHODS
+from sparsegate.paper.results import CLAIMED, CORRECTED, CellKey, Findings, Row, UseRow, epsilon_text
 
 ACCURATE, INACCURATE = 0.1, 0.7
 """Quite accurate: a SER of at most this. Very inaccurate: of more than this; the paper calls 0.705 meaningless."""
@@ -72,62 +60,70 @@ MOSTLY = 0.05
 BOOTSTRAPS = 200
 
 SVT_S = ("svt-s-1:1", "svt-s-1:3", "svt-s-1:c", "svt-s-1:c23")
-INTERACTIVE = ("svt-dpbook", *SVT_S)
 RAISES = tuple(f"svt-retr-{k}d" for k in range(1, 6))
 PLAIN = "svt-s-1:c23"
 
-_P = ParamSpec("_P")
 Decided = tuple[str, Decision, str]
-"""A dataset or a use, what is decided there, and the numbers of that."""
+"""A dataset or a use, what is decided there, and its numbers; "" is the whole, where that is no vote of all."""
 
 
 class Missing(Exception):
     """The results lack what a statement is about; the message says what."""
 
 
-def judged(
-    findings: Findings,
-    decided: Iterable[Decided],
-    *,
-    needs: str,
-    head: str = "",
-    combine: Combine = all_of,
-    also: Sequence[Decision] = (),
-) -> Judgement:
-    """The judgement of what is decided at each dataset, or Missing what it ``needs``; ``also`` must hold, too."""
-    places = {place: (decision, text) for place, decision, text in decided}
-    if not places:
-        raise Missing(f"needs {needs}")
-    whole = combine(decision for decision, _ in places.values())
-    whole = all_of([whole, *also]) if also else whole
-    names = {place: findings.place(place) if place in findings.datasets else place for place in places}
-    return Judgement(
-        support=whole.support,
-        numbers=head + "; ".join(f"{names[place]}: {text}" for place, (_, text) in places.items()),
-        places={
-            place: PlaceJudgement(support=decision.support, numbers=text, cells=decision.cells)
-            for place, (decision, text) in places.items()
-        },
-        wanting=whole.wanting,
-    )
+@dataclass(frozen=True, kw_only=True)
+class _Comparison:
+    """A quantity with a decision on it; ``text`` says where it was measured."""
+
+    quantity: Quantity
+    decision: Decision
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.quantity.value:+.3f} ± {self.quantity.error:.3f} ({self.text})"
 
 
-def check(
-    needs: str, head: str = "", combine: Combine = all_of
-) -> Callable[[Callable[Concatenate[Findings, _P], Iterator[Decided]]], Callable[Concatenate[Findings, _P], Judgement]]:
-    """Make a check of a function that yields what is decided at each dataset."""
+def _higher(row: Row, other: Row, metric: str = "ser", margin: float = MARGIN) -> _Comparison:
+    """Whether the error of one row is above that of another by more than a margin."""
+    quantity = rate(row, metric) - rate(other, metric)
+    text = f"{metric.upper()}, c = {row.count}"
+    return _Comparison(quantity=quantity, decision=above(quantity, margin), text=text)
 
-    def decorate(
-        decide: Callable[Concatenate[Findings, _P], Iterator[Decided]],
-    ) -> Callable[Concatenate[Findings, _P], Judgement]:
-        @wraps(decide)
-        def checked(findings: Findings, /, *args: _P.args, **options: _P.kwargs) -> Judgement:
-            decided = decide(findings, *args, **options)
-            return judged(findings, decided, needs=needs, head=head, combine=combine)
 
-        return checked
+def _gaps(pairs: Iterable[tuple[Row, ...]], lead: float = MARGIN) -> tuple[list[_Comparison], list[_Comparison]]:
+    """Of each pair, whether the first is behind the second, and whether it is ahead of it by so much."""
+    rows = list(pairs)
+    return [_higher(a, b) for a, b in rows], [_higher(b, a, margin=lead) for a, b in rows]
 
-    return decorate
+
+def _largest(comparisons: Iterable[_Comparison]) -> _Comparison:
+    """The largest difference, those that are sure first."""
+    return max(comparisons, key=lambda gap: (gap.decision.holds, gap.quantity.value))
+
+
+def _most(comparisons: Iterable[_Comparison]) -> _Comparison:
+    """The largest difference, sure or not."""
+    return max(comparisons, key=lambda gap: gap.quantity.value)
+
+
+def _none(comparisons: Iterable[_Comparison]) -> Decision:
+    return all_of(opposite(gap.decision) for gap in comparisons)
+
+
+def _any(comparisons: Iterable[_Comparison]) -> Decision:
+    return any_of(gap.decision for gap in comparisons)
+
+
+def _sure(comparisons: Iterable[_Comparison]) -> int:
+    return sum(gap.decision.holds for gap in comparisons)
+
+
+def _sides(behind: Sequence[_Comparison], ahead: Sequence[_Comparison]) -> str:
+    """In how many cases one method is higher or lower than another."""
+    failed, wide = _sure(behind), sum(gap.decision.support is Support.UNDECIDED for gap in behind)
+    parts = [f"lower in {_sure(ahead)}", f"higher in {failed}", *([f"undecided in {wide}"] if wide else [])]
+    worst = f", most {_largest(behind)}" if failed or wide else ""
+    return f"{', '.join(parts)} of {len(behind)} cases{worst}"
 
 
 def _beside(findings: Findings, *methods: str) -> list[tuple[str, list[tuple[Row, ...]]]]:
@@ -148,100 +144,46 @@ def _rows(findings: Findings, methods: Iterable[str], counts: Sequence[int]) -> 
     return [(dataset, rows) for dataset, rows in cases if rows]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Comparison:
-    """A quantity with a decision on it; ``text`` says where it was measured."""
-
-    quantity: Quantity
-    decision: Decision
-    text: str
-
-    @property
-    def sure(self) -> bool:
-        """Whether it is supported."""
-        return self.decision.support is Support.SUPPORTED
-
-    def __str__(self) -> str:
-        return f"{self.quantity.value:+.3f} ± {self.quantity.error:.3f} ({self.text})"
+def accurate(findings: Findings) -> Iterator[Decided]:
+    """Every interactive method has a low SER at c = 25; shown is the highest."""
+    for dataset, rows in _rows(findings, ("svt-dpbook", *SVT_S), [25]):
+        decision = all_of(at_most(rate(row), ACCURATE) for row in rows)
+        yield dataset, decision, _where(max(rows, key=lambda row: row.ser_mean))
 
 
-def higher(row: Row, other: Row, metric: str = "ser", margin: float = MARGIN) -> Comparison:
-    """Whether the error of one row is above that of another by more than a margin."""
-    quantity = rate(row, metric) - rate(other, metric)
-    text = f"{metric.upper()}, c = {row.count}"
-    return Comparison(quantity=quantity, decision=above(quantity, margin), text=text)
-
-
-def largest(comparisons: Iterable[Comparison]) -> Comparison:
-    """The largest difference, those that are sure first."""
-    return max(comparisons, key=lambda gap: (gap.sure, gap.quantity.value))
-
-
-def most(comparisons: Iterable[Comparison]) -> Comparison:
-    """The largest difference, sure or not."""
-    return max(comparisons, key=lambda gap: gap.quantity.value)
-
-
-def _none(comparisons: Iterable[Comparison]) -> Decision:
-    """Whether none of them holds."""
-    return all_of(opposite(gap.decision) for gap in comparisons)
-
-
-def _any(comparisons: Iterable[Comparison]) -> Decision:
-    """Whether some of them holds."""
-    return any_of(gap.decision for gap in comparisons)
-
-
-def sides(behind: Sequence[Comparison], ahead: Sequence[Comparison]) -> str:
-    """In how many cases one method is higher or lower than another."""
-    lower, failed = sum(gap.sure for gap in ahead), sum(gap.sure for gap in behind)
-    wide = sum(gap.decision.support is Support.UNDECIDED for gap in behind)
-    parts = [f"lower in {lower}", f"higher in {failed}", *([f"undecided in {wide}"] if wide else [])]
-    worst = f", most {largest(behind)}" if failed or wide else ""
-    return f"{', '.join(parts)} of {len(behind)} cases{worst}"
-
-
-@check("an interactive method at c = 25", head="highest SER: ")
-def accurate_at_25(findings: Findings) -> Iterator[Decided]:
-    """The highest SER of an interactive method at c = 25."""
-    for dataset, rows in _rows(findings, INTERACTIVE, [25]):
-        worst = max(rows, key=lambda row: row.ser_mean)
-        yield dataset, all_of(at_most(rate(row), ACCURATE) for row in rows), _where(worst)
-
-
-@check("an interactive method at c >= 100 on zipf", head="lowest SER: ")
-def inaccurate_on_zipf(findings: Findings) -> Iterator[Decided]:
-    """The lowest SER of an interactive method on Zipf from c = 100 on."""
-    for dataset, rows in _rows(findings, INTERACTIVE, [count for count in findings.counts if count >= 100]):
+def inaccurate(findings: Findings) -> Iterator[Decided]:
+    """Every interactive method has a high SER on Zipf from c = 100 on; shown is the lowest."""
+    counts = [count for count in findings.counts if count >= 100]
+    for dataset, rows in _rows(findings, ("svt-dpbook", *SVT_S), counts):
         if dataset == "zipf":
-            best = min(rows, key=lambda row: row.ser_mean)
-            yield dataset, all_of(above(rate(row), INACCURATE) for row in rows), _where(best)
+            decision = all_of(above(rate(row), INACCURATE) for row in rows)
+            yield dataset, decision, _where(min(rows, key=lambda row: row.ser_mean))
 
 
 def _where(row: Row) -> str:
     return f"{row.ser_text} ({row.method}, c = {row.count})"
 
 
-def ordered(findings: Findings, pairs: Sequence[tuple[str, str]]) -> Judgement:
+def ordered(findings: Findings, *pairs: tuple[str, str]) -> Iterator[Decided]:
     """The first of each pair is never worse than the second, and better somewhere."""
-    lags: dict[str, list[Comparison]] = {}
+    lags: dict[str, list[_Comparison]] = {}
     texts: dict[str, list[str]] = {}
     somewhere: list[Decision] = []
     for better, worse in pairs:
-        leads: list[Comparison] = []
+        leads: list[_Comparison] = []
         for dataset, rows in _beside(findings, better, worse):
-            behind, ahead = [higher(a, b) for a, b in rows], [higher(b, a) for a, b in rows]
+            behind, ahead = _gaps(rows)
             lags.setdefault(dataset, []).extend(behind)
-            texts.setdefault(dataset, []).append(f"{better} vs {worse} {sides(behind, ahead)}")
+            texts.setdefault(dataset, []).append(f"{better} vs {worse} {_sides(behind, ahead)}")
             leads += ahead
         somewhere.append(_any(leads))
-    decided = ((dataset, _none(behind), ", ".join(texts[dataset])) for dataset, behind in lags.items())
-    return judged(findings, decided, needs="two methods", also=somewhere)
+    decisions = {dataset: _none(behind) for dataset, behind in lags.items()}
+    yield from ((dataset, decision, ", ".join(texts[dataset])) for dataset, decision in decisions.items())
+    yield "", all_of([all_of(decisions.values()), *somewhere]), ""
 
 
-@check("two methods", combine=most_of)
 def first_ahead(findings: Findings, better: str, worse: str, *, largest_first: bool) -> Iterator[Decided]:
-    """Going through c from one end, the first at which the two differ has ``better`` ahead; on most datasets."""
+    """Going through c from one end, the first at which the two differ has ``better`` ahead."""
     for dataset, rows in _beside(findings, better, worse):
         cases = rows[::-1] if largest_first else rows
         ahead, behind = [_ahead(a, b) for a, b in cases], [_ahead(b, a) for a, b in cases]
@@ -255,7 +197,7 @@ def first_ahead(findings: Findings, better: str, worse: str, *, largest_first: b
 
 def _ahead(row: Row, other: Row) -> Decision:
     """Whether one row has a lower SER or FNR than another, and neither of them higher."""
-    lower, upper = ([higher(*rows, metric) for metric in ("ser", "fnr")] for rows in ((other, row), (row, other)))
+    lower, upper = ([_higher(*rows, metric) for metric in ("ser", "fnr")] for rows in ((other, row), (row, other)))
     return all_of([_any(lower), *(opposite(gap.decision) for gap in upper)])
 
 
@@ -274,7 +216,6 @@ def _spans(counts: Sequence[int], chosen: Iterable[int]) -> str:
     return ", ".join(" to ".join(str(counts[end]) for end in span) for span in spans) or "none"
 
 
-@check("two methods")
 def deviates(findings: Findings) -> Iterator[Decided]:
     """The ratio of standard deviations of total SER, 1:c over 1:c^(2/3), pooled over c: sqrt of the mean variance.
 
@@ -289,67 +230,52 @@ def deviates(findings: Findings) -> Iterator[Decided]:
         yield dataset, above(wide - DEVIATES**2 * narrow, 0.0), f"{times:.2f} times ({of_means:.2f} in SER)"
 
 
-@check("em and a svt-retr", head="SER of EM: ")
 def em_best(findings: Findings) -> Iterator[Decided]:
-    """How far EM is behind any retraversal, and ahead of the best."""
+    """EM is behind no retraversal."""
     beside = [findings.beside("em", key) for key in findings.keys("svt-retr-")]
     for dataset in findings.datasets:
         if pairs := [pair for cases in beside for pair in cases.get(dataset, [])]:
-            behind, ahead = [higher(a, b) for a, b in pairs], [higher(b, a) for a, b in pairs]
-            yield dataset, _none(behind), sides(behind, ahead)
+            behind, ahead = _gaps(pairs)
+            yield dataset, _none(behind), _sides(behind, ahead)
 
 
-@check("two methods")
 def clearly_better(findings: Findings, better: str, worse: str) -> Iterator[Decided]:
     """``better`` is never worse than the other, and in most cases of each dataset better by a clear margin."""
     for dataset, rows in _beside(findings, better, worse):
-        behind, ahead = [higher(a, b) for a, b in rows], [higher(b, a, margin=CLEARLY) for a, b in rows]
-        clearly = most_of(gap.decision for gap in ahead)
-        decision = all_of([clearly, *(opposite(gap.decision) for gap in behind)])
-        clear, least = sum(gap.sure for gap in ahead), min(ahead, key=lambda gap: gap.quantity.value)
-        yield dataset, decision, f"clearly in {clear} of {len(rows)} cases; lead {least} to {most(ahead)}"
+        behind, ahead = _gaps(rows, CLEARLY)
+        decision = all_of([most_of(gap.decision for gap in ahead), *(opposite(gap.decision) for gap in behind)])
+        least = min(ahead, key=lambda gap: gap.quantity.value)
+        yield dataset, decision, f"clearly in {_sure(ahead)} of {len(rows)} cases; lead {least} to {_most(ahead)}"
 
 
-@check("two methods")
 def the_same(findings: Findings, method: str, other: str) -> Iterator[Decided]:
     """Two methods that differ nowhere by more than the margin, in either direction."""
     for dataset, rows in _beside(findings, method, other):
-        differences = [higher(*side) for a, b in rows for side in ((a, b), (b, a))]
-        failed = sum(gap.sure for gap in differences)
-        shown = f"differ in {failed} of {len(rows)} cases; most {largest(differences)}"
+        differences = [_higher(*side) for a, b in rows for side in ((a, b), (b, a))]
+        shown = f"differ in {_sure(differences)} of {len(rows)} cases; most {_largest(differences)}"
         yield dataset, _none(differences), shown
 
 
-def best_raise(findings: Findings) -> Judgement:
-    """Whether every raise is beaten by another one at some c, in SER or FNR; in all, and on each dataset."""
+def best_raise(findings: Findings) -> Iterator[Decided]:
+    """Every raise is beaten by another one at some c, on some dataset: it may be best everywhere on another."""
     raises = [key for key in findings.keys("svt-retr-") if key != "svt-retr-0d"]
     if len(raises) < 2:
         raise Missing("needs two svt-retr or more")
-    beaten: dict[str, dict[str, list[Comparison]]] = {}
+    beaten: dict[str, list[_Comparison]] = {key: [] for key in raises}
     for dataset, cases in _beside(findings, *raises):
-        lost = beaten[dataset] = {key: [] for key in raises}
+        lost: dict[str, list[_Comparison]] = {key: [] for key in raises}
         for rows in cases:
             for row, other in permutations(rows, 2):
-                lost[row.method] += [higher(row, other, metric) for metric in ("ser", "fnr")]
-    decided = (
-        (
-            dataset,
-            all_of(map(_any, lost.values())),
-            "most behind another: " + ", ".join(f"{key} {largest(lags)}" for key, lags in lost.items()),
-        )
-        for dataset, lost in beaten.items()
-    )
-    # The statement is about all datasets: a raise that is best everywhere on one of them may be beaten on another.
-    whole = all_of(_any(gap for lost in beaten.values() for gap in lost[key]) for key in raises)
-    return judged(findings, decided, needs="two raises", combine=lambda _: whole)
+                lost[row.method] += [_higher(row, other, metric) for metric in ("ser", "fnr")]
+        for key, lags in lost.items():
+            beaten[key] += lags
+        shown = ", ".join(f"{key} {_largest(lags)}" for key, lags in lost.items())
+        yield dataset, all_of(map(_any, lost.values())), f"most behind another: {shown}"
+    yield "", all_of(map(_any, beaten.values())), ""
 
 
-def threshold_noise(findings: Findings) -> Judgement:
-    """Whether the threshold noise of Alg. 1 removes half of DPBook's distance to SVT-S 1:1, in most cases that have it.
-
-    Half is gone where (book + plain)/2 is at least the changed one; a case has the distance where book - plain is above
-    ``DISTANCE``.
-    """
+def threshold_noise(findings: Findings) -> Iterator[Decided]:
+    """Half is gone where (book + plain)/2 is at least the changed one; where book - plain is above ``DISTANCE``."""
     votes: dict[str, list[Decision]] = {}
     for dataset, rows in findings.beside("svt-dpbook", "svt-alg1", "svt-s-1:1").items():
         for book, changed, plain in rows:
@@ -359,14 +285,9 @@ def threshold_noise(findings: Findings) -> Judgement:
             elif far.support is Support.NOT_SUPPORTED:
                 continue
             votes.setdefault(dataset, []).append(far)
-    whole = most_of(vote for members in votes.values() for vote in members)
-    return judged(
-        findings,
-        ((dataset, most_of(members), _removed(findings, dataset)) for dataset, members in votes.items()),
-        needs="svt-alg1, svt-dpbook and svt-s-1:1 where the last two differ",
-        combine=lambda _: whole,
-        head="share of the distance that goes, median of cases: ",
-    )
+    yield from ((dataset, most_of(members), _removed(findings, dataset)) for dataset, members in votes.items())
+    if votes:
+        yield "", most_of(vote for members in votes.values() for vote in members), ""
 
 
 def _removed(findings: Findings, dataset: str) -> str:
@@ -383,29 +304,23 @@ def _removed(findings: Findings, dataset: str) -> str:
     return ", ".join(texts)
 
 
-def pronounced(findings: Findings, worse: str, *better: Sequence[str]) -> Judgement:
+def pronounced(findings: Findings, worse: str, *better: Sequence[str]) -> Iterator[Decided]:
     """Of each group one method has a SER that is pronouncedly lower than the other's, at some c of every dataset."""
-
-    def decided() -> Iterator[Decided]:
-        for dataset in findings.datasets:
-            groups = [
-                [
-                    (higher(beaten, row, margin=PRONOUNCED), key)
-                    for key in group
-                    for row, beaten in findings.beside(key, worse).get(dataset, [])
-                ]
-                for group in better
+    for dataset in findings.datasets:
+        groups = [
+            [
+                (_higher(beaten, row, margin=PRONOUNCED), key)
+                for key in group
+                for row, beaten in findings.beside(key, worse).get(dataset, [])
             ]
-            if all(groups):
-                leads = (max(group, key=lambda pair: pair[0].quantity.value) for group in groups)
-                decision = all_of(_any(gap for gap, _ in group) for group in groups)
-                yield dataset, decision, ", ".join(f"{key} by {lead}" for lead, key in leads)
+            for group in better
+        ]
+        if all(groups):
+            leads = (max(group, key=lambda pair: pair[0].quantity.value) for group in groups)
+            decision = all_of(_any(gap for gap, _ in group) for group in groups)
+            yield dataset, decision, ", ".join(f"{key} by {lead}" for lead, key in leads)
 
-    needs = f"{worse} and {', '.join(key for group in better for key in group)}"
-    return judged(findings, decided(), needs=needs, head=f"most ahead of {worse}: ")
 
-
-@check("svt-retr-5d and a lesser raise on a dataset of the paper", head="5D most behind a lesser raise: ")
 def five_deviations(findings: Findings) -> Iterator[Decided]:
     """Where 5D does as well as any lesser raise, and where not: FNR, the mean over small, large or all c."""
     middle = len(findings.counts) // 2
@@ -417,10 +332,10 @@ def five_deviations(findings: Findings) -> Iterator[Decided]:
         decisions = [opposite(gap.decision) for gap in good]
         decisions += [_any(poor)] if poor else []
         if decisions:
-            yield dataset, all_of(decisions), ", ".join(str(most(group)) for group in (good, poor) if group)
+            yield dataset, all_of(decisions), ", ".join(str(_most(group)) for group in (good, poor) if group)
 
 
-def _lags(findings: Findings, dataset: str, counts: Sequence[int]) -> list[Comparison]:
+def _lags(findings: Findings, dataset: str, counts: Sequence[int]) -> list[_Comparison]:
     """By how much the FNR of 5D is above that of each lesser raise, on average over these c."""
     lags = []
     for key in RAISES[:-1]:
@@ -428,44 +343,16 @@ def _lags(findings: Findings, dataset: str, counts: Sequence[int]) -> list[Compa
         if pairs:
             lag = mean_of([rate(row, "fnr") - rate(lesser, "fnr") for row, lesser in pairs])
             text = f"{key}, mean FNR, c = {counts[0]} to {counts[-1]}"
-            lags.append(Comparison(quantity=lag, decision=above(lag), text=text))
+            lags.append(_Comparison(quantity=lag, decision=above(lag), text=text))
     return lags
 
 
-def threshold_too_high(findings: Findings) -> Judgement:
-    """T doubled: at some c many places stay empty, and more of the total score is missed than with T."""
-
-    def wasted(off: Row, right: Row) -> list[Decision]:
-        return [above(empty_places(off), PRONOUNCED), higher(off, right, "total_ser").decision]
-
-    return _off(findings, "svt-s-double-t", wasted, any_of, metric="total_ser")
-
-
-def threshold_too_low(findings: Findings) -> Judgement:
-    """T halved: at some c the places are filled, and many more of the true top c are missed than with T."""
-
-    def too_early(off: Row, right: Row) -> list[Decision]:
-        return [at_most(empty_places(off), PRONOUNCED), higher(off, right, "fnr", margin=PRONOUNCED).decision]
-
-    return _off(findings, "svt-s-half-t", too_early, any_of, metric="fnr")
-
-
-def retraversal_deals_with_it(findings: Findings) -> Judgement:
-    """T doubled, and retraversed: at every c the places are filled, and no more of the total score is missed."""
-
-    def dealt_with(off: Row, right: Row) -> list[Decision]:
-        return [at_most(empty_places(off)), opposite(higher(off, right, "total_ser").decision)]
-
-    return _off(findings, "svt-s-double-t-retr", dealt_with, all_of, metric="total_ser")
-
-
-@check("a threshold that is off", head="where it is worst: ")
-def _off(
-    findings: Findings, key: str, decide: Callable[[Row, Row], list[Decision]], combine: Combine, *, metric: str
+def off(
+    findings: Findings, key: str, decide: Callable[[Row, Row], list[Decision]], combine: Combine, metric: str
 ) -> Iterator[Decided]:
     """A method whose threshold is off beside the same with the right one; shown where the metric is most above."""
     for dataset, rows in _beside(findings, key, PLAIN):
-        off, right = max(rows, key=lambda pair: higher(pair[0], pair[1], metric).quantity.value)
+        off, right = max(rows, key=lambda pair: _higher(pair[0], pair[1], metric).quantity.value)
         shown = (
             f"c = {off.count}, {empty_places(off).value:.0%} of the places empty, FNR {off.fnr_mean:.3f} against "
             f"{right.fnr_mean:.3f}, total SER {off.total_ser_mean:.3f} against {right.total_ser_mean:.3f}"
@@ -473,19 +360,29 @@ def _off(
         yield dataset, combine(all_of(decide(a, b)) for a, b in rows), shown
 
 
-def of_use_at(findings: Findings, count: int) -> Judgement:
-    """Whether EM, the best that the paper has, is not very inaccurate at a c that the paper names."""
-    decided = (
-        (dataset, at_most(rate(rows[0]), INACCURATE), ", ".join(f"{row.method} {row.ser_text}" for row in rows))
-        for dataset, rows in _rows(findings, ("em", "svt-retr-5d", PLAIN), [count])
-        if rows[0].method == "em"
-    )
-    return judged(
-        findings, decided, needs=f"em at c = {count} on a dataset of more items", head=f"SER at c = {count}: "
-    )
+def wasted(off: Row, right: Row) -> list[Decision]:
+    """Many places stay empty, and more of the total score is missed than with the right threshold."""
+    return [above(empty_places(off), PRONOUNCED), _higher(off, right, "total_ser").decision]
 
 
-@check("a case with c selected")
+def too_early(off: Row, right: Row) -> list[Decision]:
+    """The places are filled, and many more of the true top c are missed than with the right threshold."""
+    return [at_most(empty_places(off), PRONOUNCED), _higher(off, right, "fnr", margin=PRONOUNCED).decision]
+
+
+def dealt_with(off: Row, right: Row) -> list[Decision]:
+    """The places are filled, and no more of the total score is missed than with the right threshold."""
+    return [at_most(empty_places(off)), opposite(_higher(off, right, "total_ser").decision)]
+
+
+def of_use_at(findings: Findings, count: int) -> Iterator[Decided]:
+    """EM, the best that the paper has, is not very inaccurate at a c that the paper names."""
+    for dataset, rows in _rows(findings, ("em", "svt-retr-5d", PLAIN), [count]):
+        if rows[0].method == "em":
+            shown = ", ".join(f"{row.method} {row.ser_text}" for row in rows)
+            yield dataset, at_most(rate(rows[0]), INACCURATE), shown
+
+
 def fnr_is_fpr(findings: Findings) -> Iterator[Decided]:
     """The largest difference of FNR and FPR where every run selected c: an identity, so no interval is needed."""
     for dataset in findings.datasets:
@@ -496,9 +393,8 @@ def fnr_is_fpr(findings: Findings) -> Iterator[Decided]:
             yield dataset, decision, f"{len(rows)} cases, largest difference {difference:.1g}"
 
 
-@check("three cases or more of a dataset", head="rank correlation ")
 def fnr_with_ser(findings: Findings) -> Iterator[Decided]:
-    """Spearman's rank correlation over the paper's cases of each dataset."""
+    """The rank correlation over the paper's cases of each dataset."""
     for dataset, rows in _rows(findings, DEFAULT_METHODS, findings.counts):
         if len(rows) > 2 and all(len({row.mean(measure) for row in rows}) > 1 for measure in ("ser", "fnr")):
             correlation = _rank_correlation(rows)
@@ -506,7 +402,7 @@ def fnr_with_ser(findings: Findings) -> Iterator[Decided]:
 
 
 def _rank_correlation(rows: Sequence[Row]) -> Quantity:
-    """The correlation with an error by bootstrap: each mean moved by its standard error, and by what one run can do.
+    """Spearman's, with an error by bootstrap: each mean moved by its standard error, and by what one run can do.
 
     So a mean of runs that were all the same moves, too, by 1/n of the way to 1. What moves is taken from the
     correlation found, not from its mean: noise hides a relation, and that bias counts.
@@ -530,7 +426,6 @@ def _rank_correlation(rows: Sequence[Row]) -> Quantity:
     return Quantity(value=float(correlations[0]), terms=terms)
 
 
-@check("cases of the same eps/c")
 def epsilon_over_c(findings: Findings) -> Iterator[Decided]:
     """Differences of SER between cases of one dataset and method that share eps/c: the mean of their sizes."""
     groups: dict[str, dict[tuple[str, str], list[Row]]] = {}
@@ -538,11 +433,12 @@ def epsilon_over_c(findings: Findings) -> Iterator[Decided]:
         share = f"{row.epsilon / row.count:.9g}"
         groups.setdefault(row.dataset, {}).setdefault((row.method, share), []).append(row)
     for dataset, sharing in groups.items():
-        pairs = [pair for rows in sharing.values() for pair in combinations(rows, 2)]
-        ordered_pairs = [sorted(pair, key=lambda row: -row.ser_mean) for pair in pairs]
+        pairs = [
+            sorted(pair, key=lambda row: -row.ser_mean) for rows in sharing.values() for pair in combinations(rows, 2)
+        ]
         if pairs:
-            mean = mean_of([rate(a) - rate(b) for a, b in ordered_pairs])
-            a, b = max(ordered_pairs, key=lambda pair: pair[0].ser_mean - pair[1].ser_mean)
+            mean = mean_of([rate(a) - rate(b) for a, b in pairs])
+            a, b = max(pairs, key=lambda pair: pair[0].ser_mean - pair[1].ser_mean)
             shown = (
                 f"{len(pairs)} pairs, mean difference {mean.value:.3f} ± {mean.error:.3f}; most ({a.method}) "
                 f"{a.ser_mean:.3f} at ε = {a.epsilon:g}, c = {a.count} and {b.ser_mean:.3f} at ε = {b.epsilon:g}, "
@@ -551,33 +447,24 @@ def epsilon_over_c(findings: Findings) -> Iterator[Decided]:
             yield dataset, at_most(mean, MOSTLY), shown
 
 
-def less_accurate(findings: Findings) -> Judgement:
+def less_accurate(findings: Findings) -> Iterator[Decided]:
     """At some epsilon of each use, the correct gate misses pronouncedly more than the original at its claim."""
     missed: dict[str, dict[tuple[str, float], tuple[UseRow, Quantity]]] = {}
     for row in findings.uses:
         source = (CellKey(row.use, row.mechanism, row.epsilon, 0), "missed")
         mean = mean_over_runs(source, row.mean, row.std, row.runs)
         missed.setdefault(row.use, {})[row.mechanism, row.epsilon] = row, mean
-
-    def decided() -> Iterator[Decided]:
-        for use, rows in missed.items():
-            losses = [
-                (mean - original_mean, original, row)
-                for (mechanism, epsilon), (row, mean) in rows.items()
-                if mechanism == CORRECTED and (CLAIMED, epsilon) in rows
-                for original, original_mean in [rows[CLAIMED, epsilon]]
-            ]
-            if losses:
-                loss, original, row = max(losses, key=lambda each: each[0].value)
-                numbers = (
-                    f"{row.mean:.3f} against {original.mean:.3f}, {loss.value:+.3f} ± {loss.error:.3f} at "
-                    f"ε = {original.epsilon:g}, where the original costs {epsilon_text(original.true_epsilon)}"
-                )
-                yield use, any_of(above(each, PRONOUNCED) for each, _, _ in losses), numbers
-
-    judgement = judged(
-        findings, decided(), needs="the uses, which `sparsegate reproduce` measures", head="share missed: "
-    )
-    # Its cells are no rows of the results, and no round asks for more runs of them: they have theirs.
-    places = {use: replace(place, cells=()) for use, place in judgement.places.items()}
-    return replace(judgement, places=places, wanting={})
+    for use, rows in missed.items():
+        losses = [
+            (mean - original_mean, original, row)
+            for (mechanism, epsilon), (row, mean) in rows.items()
+            if mechanism == CORRECTED and (CLAIMED, epsilon) in rows
+            for original, original_mean in [rows[CLAIMED, epsilon]]
+        ]
+        if losses:
+            loss, original, row = max(losses, key=lambda each: each[0].value)
+            numbers = (
+                f"{row.mean:.3f} against {original.mean:.3f}, {loss.value:+.3f} ± {loss.error:.3f} at "
+                f"ε = {original.epsilon:g}, where the original costs {epsilon_text(original.true_epsilon)}"
+            )
+            yield use, any_of(above(each, PRONOUNCED) for each, _, _ in losses), numbers

@@ -33,7 +33,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from importlib.metadata import version
@@ -53,12 +53,11 @@ from sparsegate.errors import ParameterError, load_extra
 from sparsegate.noise import Seeded
 from sparsegate.paper.data import PUBLISHED, Dataset
 from sparsegate.paper.decisions import CHOSEN, LOOKS, MARGIN, Term, mean_term, reach, times_needed
-from sparsegate.paper.experiments import ExperimentGrid, Gathered, chosen_datasets, more_runs
-from sparsegate.paper.findings import CellKey
+from sparsegate.paper.experiments import ExperimentGrid, Gathered, chosen_datasets, compute_all, more_runs
 from sparsegate.paper.methods import METHODS, AnyMethod, Method, SuppliedMethod, methods_of
 from sparsegate.paper.ranked import Ladder
-from sparsegate.paper.results import THRESHOLD, ExperimentResults, ResultFolder, manifest, stable_hash, table
-from sparsegate.paper.workers import Expected, Progress, WorkerPool, compute_all, shared_pool
+from sparsegate.paper.results import THRESHOLD, CellKey, ExperimentResults, ResultFolder, manifest, stable_hash, table
+from sparsegate.paper.workers import Progress, WorkerPool, shared_pool
 from sparsegate.selection.select import select_top
 
 if TYPE_CHECKING:
@@ -458,8 +457,7 @@ USE_EPSILONS, USE_RUNS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0), 1000
 MEASURES = ("fnr", "total_ser")
 """What winners may be sought by. Not by SER: fewer than c items, all high, have a negative one."""
 
-_RELEASE = Expected(kind="release", seconds=0.1)  # about: of two million items, 0.2 s
-_PAGE = Expected(kind="page", seconds=6.0)
+_RELEASE_SECONDS, _PAGE_SECONDS = 0.1, 6.0  # about: of two million items, 0.2 s
 
 
 def compare(
@@ -533,7 +531,7 @@ def compare(
     with folder.held() if folder else nullcontext(), shared_pool(pool, jobs, progress) as workers:
         if folder is not None:
             folder.forget()
-            workers.plan.expect("page", [_PAGE])
+            workers.plan.expect("page", _PAGE_SECONDS)
             measured.plan_uses(workers, tasks)
         race = _Race(grid, by=by, most_runs=most_runs, folder=folder, pool=workers)
         # Releases first: one of all scores takes memory, and so do workers that have simulated.
@@ -600,10 +598,9 @@ class _Race:
 
     def run(self) -> dict[CellKey, Gathered]:
         """The first runs of all, and more of those that can still change who wins."""
-        first = [case.expected for case in self._cases]
         datasets = self._grid.datasets
         # More runs take about twice as long as the first ones: measured on the default grid.
-        self._pool.plan.expect("rounds", [*first, *first], jobs=self._pool.jobs)
+        self._pool.plan.expect("rounds", 2 * sum(case.expected for case in self._cases))
         records = compute_all(self._cases, datasets, what=self._grid.name, folder=self._folder, pool=self._pool)
         gathered = {case.cell: Gathered.first(case, records[case]) for case in self._cases}
         return more_runs(gathered, datasets, self._wanting, folder=self._folder, pool=self._pool, most_runs=self._most)
@@ -653,17 +650,12 @@ class _Race:
         kept = {release: self._folder.load(key) if self._folder else None for release, key in keys.items()}
         seconds = {release: record["seconds"] for release, record in kept.items() if record}
         missing = [(release, datasets[release.dataset].ladder) for release in keys if release not in seconds]
-        plan = self._pool.plan
-        plan.expect("releases", [_RELEASE] * len(missing), jobs=self._pool.jobs)
-        with (
-            plan.stage("releases", total=len(keys), resumed=len(seconds)),
-            closing(self._pool.each(time_release, missing)) as finished,
+        for (release, _), took in self._pool.each(
+            "releases", time_release, missing, expected=lambda _: _RELEASE_SECONDS, resumed=len(seconds)
         ):
-            for (release, _), took in finished:
-                seconds[release] = took
-                plan.advance(_RELEASE, took=took)
-                if self._folder:
-                    self._folder.save(keys[release], {"seconds": took})
+            seconds[release] = took
+            if self._folder:
+                self._folder.save(keys[release], {"seconds": took})
         return {(release.dataset, release.key, release.count): took for release, took in seconds.items()}
 
 

@@ -37,7 +37,6 @@ from sparsegate.paper.comparison import (
     headlines,
 )
 from sparsegate.paper.decisions import MARGIN
-from sparsegate.paper.findings import UseRow
 from sparsegate.paper.page import (
     FigurePanel,
     PageFigure,
@@ -50,7 +49,7 @@ from sparsegate.paper.page import (
     table_cell,
 )
 from sparsegate.paper.report import use_body
-from sparsegate.paper.results import THRESHOLD, replace_text
+from sparsegate.paper.results import THRESHOLD, UseRow, replace_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -27,6 +27,7 @@ Zipf has one in a hundred, as low as -24. Then only the deviation says so, and i
 
 from __future__ import annotations
 
+import enum
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,7 +35,7 @@ from functools import lru_cache
 from statistics import NormalDist, fmean
 from typing import NamedTuple
 
-from sparsegate.paper.findings import CellKey, Row, Support
+from sparsegate.paper.results import CellKey, Row
 
 FALSE_VERDICT = 1e-3
 """The chance that any verdict of a report is wrong by chance."""
@@ -58,11 +59,35 @@ MARGIN = 0.02
 """A difference of rates that matters: what the paper's figures can show.
 
 They are means over 100 runs; where runs deviate by 0.1, such a mean has a standard error of 0.01, and a difference of
-0.02 is the least that stands out. (It was 0.01 until decisions were by intervals: several true differences lie between
-0.009 and 0.013, where no number of runs that one can wait for decides.)
+0.02 is the least that stands out.
 """
 
 Source = tuple[CellKey, str]
+
+
+class Support(enum.Enum):
+    """What the results say about a statement."""
+
+    SUPPORTED = "supported"
+    NOT_SUPPORTED = "not supported"
+    UNDECIDED = "undecided"
+    NOT_COMPARABLE = "not comparable"
+    CIRCULAR = "circular"
+    NOT_RUN = "not run"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """What results say, and the numbers that it depends on; the same at each dataset, there with the rows as ``cells``.
+
+    ``wanting`` are the rows that need more runs for a decision, and how many times as many: none, once there is one.
+    """
+
+    support: Support
+    numbers: str
+    places: Mapping[str, Judgement] = field(default_factory=dict)
+    wanting: Mapping[CellKey, float] = field(default_factory=dict)
+    cells: tuple[CellKey, ...] = ()
 
 
 class Term(NamedTuple):

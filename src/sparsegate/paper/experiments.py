@@ -2,6 +2,9 @@
 
 Beside it, experiments that the paper lacks, every alternative reading, and more runs where a verdict needs them.
 
+*Cases.* Each draws from a generator of its own, seeded by a hash of (seed, dataset, method, epsilon, c): its numbers
+depend neither on the other cases nor on how many processes share the work.
+
 *Rounds.* A batch of runs is a case of its own, with a seed of its own, so one that is in the folder already is not
 computed again. Batches are added until all is decided, or a cell has its most runs. What two batches of n and m runs
 say together, of means a and b and sums of squares A and B:
@@ -16,32 +19,43 @@ made.
 
 from __future__ import annotations
 
-import json
 import math
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from sparsegate.budget import Number, exact_count, exact_epsilon
 from sparsegate.errors import ParameterError
 from sparsegate.paper.data import PUBLISHED, Dataset, load
 from sparsegate.paper.decisions import LOOKS
-from sparsegate.paper.findings import CellKey, Findings, Row, load_findings
-from sparsegate.paper.methods import DEFAULT_METHODS, AnyMethod, methods_of
+from sparsegate.paper.methods import DEFAULT_METHODS, AnyMethod, SuppliedMethod, methods_of
+from sparsegate.paper.ranked import Ladder
 from sparsegate.paper.readings import ALTERNATIVES, FURTHER, OURS, FurtherExperiment, PaperReading
 from sparsegate.paper.results import (
+    RATES,
     SCORE_COLUMNS,
+    CellKey,
     ExperimentResults,
+    Findings,
     Record,
     ResultFolder,
+    Row,
+    load_findings,
     manifest,
-    replace_text,
+    stable_hash,
     table,
 )
+from sparsegate.paper.simulation import simulated_errors
 from sparsegate.paper.statements import READINGS, STATEMENTS, OpenStatements, judge_readings, under
-from sparsegate.paper.workers import ExperimentCase, Progress, WorkerPool, compute_all, shared_pool
+from sparsegate.paper.workers import Progress, SharedValue, WorkerPool, shared_pool
+
+SIMULATOR = 3
+"""Counts the changes of the simulator that change its numbers for a given seed."""
 
 MOST_RUNS = 12_800
 """The most runs of a cell: with 100 to begin with, twice as many in each of seven rounds."""
@@ -51,6 +65,95 @@ USUAL_RUNS = 1_000
 
 LEAST, MOST = 1.25, 4.0
 """A round multiplies the runs of a cell by what it is expected to need, between these: the expectation is a guess."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExperimentCase:
+    """One dataset, method, epsilon and c, with how many runs and from which seed; ``batch`` counts those before it."""
+
+    dataset: str
+    method: AnyMethod
+    epsilon: Fraction
+    count: int
+    runs: int
+    seed: int
+    batch: int = 0
+
+    @property
+    def cell(self) -> CellKey:
+        """Which row of the results it is."""
+        return CellKey(self.dataset, self.method.key, float(self.epsilon), self.count)
+
+    def generator(self) -> np.random.Generator:
+        """The case's own randomness."""
+        later = (self.batch,) if self.batch else ()
+        names = stable_hash(self.seed, self.dataset, self.method.key, self.epsilon, self.count, *later)
+        return np.random.default_rng(np.random.SeedSequence(int(names, 16)))
+
+    def key(self, fingerprint: str) -> str:
+        """The name of the case in a folder: it holds everything the numbers depend on."""
+        law = self.method.law(count=self.count, epsilon=self.epsilon)
+        names = (self.dataset, self.method.key, self.epsilon, self.count, self.runs, self.seed, self.batch)
+        return stable_hash(SIMULATOR, fingerprint, *law, *names)
+
+    @property
+    def expected(self) -> float:
+        """The seconds it should take: some for the case, and for each of c positives some for itself and each run."""
+        if isinstance(self.method, SuppliedMethod):  # nobody knows
+            return 0.002 + self.runs * 1e-3
+        redraws = self.method.row is not None and self.method.row.redraws_threshold
+        positive, run = (8e-5, 12e-7) if redraws else (0.0, 4e-7)  # measured on every dataset
+        return 0.002 + self.count * (positive + self.runs * run)
+
+    def compute(self, ladder: Ladder) -> Record:
+        """Simulate and measure."""
+        start = time.perf_counter()
+        try:
+            errors = simulated_errors(
+                self.method, ladder, count=self.count, epsilon=self.epsilon, runs=self.runs, rng=self.generator()
+            )
+        except ParameterError as error:
+            if error.next_step:  # of a method that failed: where it did
+                error.args, error.next_step = (f"{error}, on {self.dataset}",), f"{error.next_step}, on {self.dataset}"
+            raise
+        return errors.summary() | {"seconds": time.perf_counter() - start}
+
+
+def compute_all(
+    cases: Sequence[ExperimentCase],
+    datasets: Mapping[str, Dataset],
+    *,
+    folder: ResultFolder | None,
+    pool: WorkerPool,
+    what: str = "first runs",
+) -> dict[ExperimentCase, Record]:
+    """Compute the cases that the folder does not have, and keep each as soon as it is done."""
+    for method in {case.method for case in cases}:
+        if isinstance(method, SuppliedMethod):
+            method.check_jobs(pool.jobs)
+    fingerprints = {name: data.fingerprint for name, data in datasets.items()}
+    keys = {case: case.key(fingerprints[case.dataset]) for case in cases}
+    records = {}
+    for case, key in keys.items():
+        record = folder.load(key) if folder is not None and case.method.kept else None
+        if record is not None and record.keys() >= set(RATES):
+            records[case] = record
+    ladders = {name: pool.share(data.ladder) for name, data in datasets.items()}
+    # The dearest first: one that comes last would leave the other processes with nothing to do.
+    missing = sorted((case for case in keys if case not in records), key=lambda case: case.expected, reverse=True)
+    tasks = [(case, ladders[case.dataset]) for case in missing]
+    for (case, _), record in pool.each(
+        what, _compute, tasks, expected=lambda task: task[0].expected, resumed=len(records)
+    ):
+        if folder is not None and case.method.kept:
+            folder.save(keys[case], record)
+        records[case] = record
+    return records
+
+
+def _compute(task: tuple[ExperimentCase, SharedValue]) -> Record:
+    case, ladder = task
+    return case.compute(ladder.get())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,10 +187,6 @@ class Gathered:
         """The batch that makes it so many times the runs; None if it has the most already."""
         wanted = min(math.ceil(self.runs * min(max(times, LEAST), MOST)), most_runs)
         return replace(self.case, runs=wanted - self.runs, batch=self.batches) if wanted > self.runs else None
-
-    def later_batch(self, batch: ExperimentCase, times: float, most_runs: int) -> ExperimentCase:
-        """What it should need after the next batch, as if it were one; of no runs, if it is nothing."""
-        return replace(batch, runs=max(math.ceil(min(self.runs * times, most_runs)) - self.runs - batch.runs, 0))
 
     def with_batch(self, batch: ExperimentCase, record: Record) -> Gathered:
         """What it says with one batch more."""
@@ -124,32 +223,17 @@ def more_runs(
     """Add batches to the cells that a ``look`` finds wanting, and look again: ``LOOKS`` times in all."""
     gathered = dict(first)
     for _ in range(LOOKS - 1):
-        wanting = look(gathered)
         batches = {
             cell: batch
-            for cell, times in wanting.items()
+            for cell, times in look(gathered).items()
             if (batch := gathered[cell].next_batch(times, most_runs=most_runs)) is not None
         }
-        later = {cell: gathered[cell].later_batch(batch, wanting[cell], most_runs) for cell, batch in batches.items()}
-        expect_later(pool, [batch for batch in later.values() if batch.runs], what)
         if not batches:
             return gathered
         records = compute_all(list(batches.values()), datasets, folder=folder, pool=pool, what=what)
         gathered |= {cell: gathered[cell].with_batch(batch, records[batch]) for cell, batch in batches.items()}
-    expect_later(pool, [], what)
     look(gathered)
     return gathered
-
-
-def expect_later(pool: WorkerPool, batches: Iterable[ExperimentCase], what: str = "rounds") -> None:
-    """Let the plan expect the rounds that are not the next."""
-    pool.plan.expect(f"{what}, later", [batch.expected for batch in batches], jobs=pool.jobs)
-
-
-def guessed_batches(cases: Iterable[ExperimentCase], most_runs: int) -> list[ExperimentCase]:
-    """What the rounds will probably add to some cases, before anything is known: up to ``USUAL_RUNS`` each."""
-    more = ((case, min(USUAL_RUNS, most_runs) - case.runs) for case in cases)
-    return [replace(case, runs=runs) for case, runs in more if runs > 0]
 
 
 _T = TypeVar("_T")
@@ -263,7 +347,7 @@ class ExperimentGrid:
         )
         folder.write("results", table(rows))
         folder.write("scores", table(scores, SCORE_COLUMNS))
-        replace_text(folder.path / "manifest.json", json.dumps(about, indent=2, ensure_ascii=False) + "\n")
+        folder.write_json("manifest", about, indent=2)
 
 
 def distinct(values: Sequence[_T], parameter: str) -> list[_T]:
@@ -277,65 +361,53 @@ MOST_SELECTIONS = 800_000
 """No case gets more runs for an alternative once c times its runs is so much: at a large c runs are dear."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class AlternativeReading:
-    """A reading beside ours: the cases that it changes, and all datasets and methods as it has them."""
+def _run_alternative(
+    reading: PaperReading,
+    grids: Sequence[ExperimentGrid],
+    cases: Sequence[ExperimentCase],
+    ours: Mapping[CellKey, Gathered],
+    findings: Findings,
+    *,
+    known: dict[str, Gathered],
+    top: ResultFolder,
+    pool: WorkerPool,
+    most_runs: int | None,
+    parameters: Mapping[str, object],
+) -> None:
+    """Run the ``cases`` that a reading changes of the ``grids``, the main one first, and write its folder.
 
-    reading: PaperReading
-    cases: Sequence[ExperimentCase]
-    grid: ExperimentGrid
+    ``findings`` are ours, and ``top`` keeps the finished cases of all. ``known`` has, by its key, what the alternatives
+    before it made of each case, and then also what this one did.
+    """
+    every = {method.key: method for grid in grids for method in grid.methods}
+    whole = replace(grids[0], methods=list(every.values())).under(reading)
+    name, datasets = str(reading), whole.datasets
+    keys = {case: case.key(datasets[case.dataset].fingerprint) for case in cases}
+    new = [case for case, key in keys.items() if key not in known]
+    records = compute_all(new, datasets, folder=top, pool=pool, what=name)
+    known |= {keys[case]: Gathered.first(case, records[case]) for case in new}
+    gathered = {**ours, **{case.cell: known[key] for case, key in keys.items()}}
 
-    @classmethod
-    def of(cls, reading: PaperReading, grids: Sequence[ExperimentGrid]) -> AlternativeReading:
-        """The reading of the experiments in ``grids``, the main one first."""
-        cases = [case for grid in grids for case in grid.changed(reading).cases]
-        methods = {method.key: method for grid in grids for method in grid.methods}
-        whole = replace(grids[0], methods=list(methods.values())).under(reading)
-        return cls(reading=reading, cases=cases, grid=whole)
+    def own_rows(gathered: Mapping[CellKey, Gathered]) -> list[dict[str, Any]]:
+        return [case.row(datasets) for cell, case in gathered.items() if case is not ours.get(cell)]
 
-    def work_off(
-        self,
-        ours: Mapping[CellKey, Gathered],
-        findings: Findings,
-        *,
-        known: dict[str, Gathered],
-        top: ResultFolder,
-        pool: WorkerPool,
-        most_runs: int | None,
-        parameters: Mapping[str, object],
-    ) -> None:
-        """Run it, and write its folder; ``findings`` are ours, and ``top`` keeps the finished cases of all.
+    if most_runs is not None:
+        paper = [statement for statement in STATEMENTS if statement.kind != "self-check"]
+        open_still = OpenStatements(statements=paper, undecided=paper)
+        described = {name: data.described for name, data in datasets.items()}
+        methods = {method.key: method.described for method in whole.methods}
 
-        ``known`` has, by its key, what the alternatives before it made of each case, and then also what this one did.
-        """
-        name, datasets = str(self.reading), self.grid.datasets
-        keys = {case: case.key(datasets[case.dataset].fingerprint) for case in self.cases}
-        new = [case for case, key in keys.items() if key not in known]
-        records = compute_all(new, datasets, folder=top, pool=pool, what=name)
-        known |= {keys[case]: Gathered.first(case, records[case]) for case in new}
-        gathered = {**ours, **{case.cell: known[key] for case, key in keys.items()}}
+        def look(gathered: Mapping[CellKey, Gathered]) -> Mapping[CellKey, float]:
+            by_cell = {row.cell: row for row in map(Row.of, own_rows(gathered))}
+            wanted = open_still.wanting(under(findings, reading, by_cell, described, methods))
+            room = {cell: MOST_SELECTIONS / (cell.count * gathered[cell].runs) for cell in wanted}
+            return {cell: min(times, room[cell]) for cell, times in wanted.items() if room[cell] > 1}
 
-        def own_rows(gathered: Mapping[CellKey, Gathered]) -> list[dict[str, Any]]:
-            return [case.row(datasets) for cell, case in gathered.items() if case is not ours.get(cell)]
-
-        if most_runs is not None:
-            paper = [statement for statement in STATEMENTS if statement.kind != "self-check"]
-            open_still = OpenStatements(statements=paper, undecided=paper)
-            described = {name: data.described for name, data in datasets.items()}
-            methods = {method.key: method.described for method in self.grid.methods}
-
-            def look(gathered: Mapping[CellKey, Gathered]) -> Mapping[CellKey, float]:
-                rows = [Row.of(row) for row in own_rows(gathered)]
-                by_cell = {row.cell: row for row in rows}
-                wanted = open_still.wanting(under(findings, self.reading, by_cell, described, methods))
-                room = {cell: MOST_SELECTIONS / (cell.count * gathered[cell].runs) for cell in wanted}
-                return {cell: min(times, room[cell]) for cell, times in wanted.items() if room[cell] > 1}
-
-            gathered = more_runs(gathered, datasets, look, folder=top, pool=pool, most_runs=most_runs, what=name)
-            known |= {key: gathered[case.cell] for case, key in keys.items()}
-        folder = top.path / READINGS / name
-        folder.mkdir(parents=True, exist_ok=True)
-        self.grid.write(ResultFolder(path=folder), own_rows(gathered), parameters)
+        gathered = more_runs(gathered, datasets, look, folder=top, pool=pool, most_runs=most_runs, what=name)
+        known |= {key: gathered[case.cell] for case, key in keys.items()}
+    folder = top.path / READINGS / name
+    folder.mkdir(parents=True, exist_ok=True)
+    whole.write(ResultFolder(path=folder), own_rows(gathered), parameters)
 
 
 DEFAULT_COUNTS = tuple(range(25, 301, 25))
@@ -409,23 +481,27 @@ def run(
             return ExperimentResults(table(main.rows(_gathered(main.cases, main.datasets, None, workers))))
     top = ResultFolder.open(out)
     below = [experiment.name for experiment in FURTHER] + [f"{READINGS}/{other}" for other in ALTERNATIVES]
-    beside = [grid for experiment in FURTHER if further and (grid := main.further(experiment)).cases]
-    grids = [(main, top), *((grid, ResultFolder.open(top.path / grid.name)) for grid in beside)]
-    alternatives = [AlternativeReading.of(other, [main, *beside]) for other in ALTERNATIVES if further and read == OURS]
-    every = [case for grid, _ in grids for case in grid.cases]
+    grids = [main, *(grid for experiment in FURTHER if further and (grid := main.further(experiment)).cases)]
+    folders = [top, *(ResultFolder.open(top.path / grid.name) for grid in grids[1:])]
+    every = [case for grid in grids for case in grid.cases]
+    others = {
+        other: [case for grid in grids for case in grid.changed(other).cases]
+        for other in ALTERNATIVES
+        if further and read == OURS
+    }
     parameters = {"most_runs": most_runs, "scale_to_records": scale_to_records}
+    rounds = min(USUAL_RUNS, most_runs or runs) / runs
 
     def write(gathered: Mapping[CellKey, Gathered]) -> Findings:
-        for grid, folder in grids:
+        for grid, folder in zip(grids, folders, strict=True):
             grid.write(folder, grid.rows(gathered), parameters)
         return load_findings(top.path)
 
     with top.held(), shared_pool(pool, jobs, progress) as workers:
         top.forget(*below)
-        expect_later(workers, guessed_batches(every, most_runs or runs))
-        for other in alternatives:
-            workers.plan.expect(str(other.reading), [case.expected for case in other.cases], jobs=workers.jobs)
-            expect_later(workers, guessed_batches(other.cases, most_runs or runs), str(other.reading))
+        workers.plan.expect("rounds", max(rounds - 1, 0) * sum(case.expected for case in every))
+        for other, cases in others.items():
+            workers.plan.expect(str(other), max(rounds, 1) * sum(case.expected for case in cases))
         gathered = _gathered(every, main.datasets, top, workers)
         ours = write(gathered)
         if most_runs is not None:
@@ -441,21 +517,18 @@ def run(
             ours = load_findings(top.path)
         known: dict[str, Gathered] = {}
         rest: dict[str, Any] = {"top": top, "pool": workers, "most_runs": most_runs, "parameters": parameters}
-        for other in alternatives:
-            other.work_off(gathered, ours, known=known, **rest)
-        if alternatives:
+        for other, cases in others.items():
+            _run_alternative(other, grids, cases, gathered, ours, known=known, **rest)
+        if others:
             judge_readings(top.path).write(top)
     return ExperimentResults(table(main.rows(gathered)))
 
 
 def _gathered(
-    cases: Sequence[ExperimentCase],
-    datasets: Mapping[str, Dataset],
-    folder: ResultFolder | None,
-    workers: WorkerPool,
+    cases: Sequence[ExperimentCase], datasets: Mapping[str, Dataset], folder: ResultFolder | None, workers: WorkerPool
 ) -> dict[CellKey, Gathered]:
     """The first runs of every case, of all experiments at once: no process waits for the last of one."""
-    records = compute_all(cases, datasets, folder=folder, pool=workers, what="first runs")
+    records = compute_all(cases, datasets, folder=folder, pool=workers)
     return {case.cell: Gathered.first(case, records[case]) for case in cases}
 
 

@@ -20,8 +20,8 @@ from sparsegate.paper.charts import (
     draw,
     styles,
 )
-from sparsegate.paper.findings import Findings, Row
 from sparsegate.paper.page import FigurePanel, PageFigure
+from sparsegate.paper.results import Findings, Row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -19,7 +19,7 @@ from sparsegate.errors import load_extra
 from sparsegate.paper.charts import LINE_STYLES, BarChart, ChartBar, save
 from sparsegate.paper.checks import DISTANCE
 from sparsegate.paper.data import PUBLISHED, Dataset
-from sparsegate.paper.decisions import FALSE_VERDICT, Quantity, mean_of, rate
+from sparsegate.paper.decisions import FALSE_VERDICT, Judgement, Quantity, Support, mean_of, rate
 from sparsegate.paper.experiments import DEFAULT_COUNTS, DEFAULT_EPSILONS, MOST_RUNS, run
 from sparsegate.paper.figures import (
     COMPARISONS,
@@ -30,24 +30,6 @@ from sparsegate.paper.figures import (
     rows_of,
     score_figure,
     shown_figures,
-)
-from sparsegate.paper.findings import (
-    CLAIMED,
-    CORRECTED,
-    FILE,
-    OURS,
-    TRUE,
-    CellKey,
-    Checked,
-    Findings,
-    PlaceJudgement,
-    Row,
-    Support,
-    UseRow,
-    epsilon_text,
-    load_findings,
-    tally,
-    tally_sentence,
 )
 from sparsegate.paper.methods import DEFAULT_METHODS, METHODS
 from sparsegate.paper.page import (
@@ -61,10 +43,26 @@ from sparsegate.paper.page import (
 )
 from sparsegate.paper.readings import OURS as OUR_READING
 from sparsegate.paper.readings import SWITCHES, PaperReading
-from sparsegate.paper.results import COLUMNS, ExperimentResults, ResultFolder, read, replace_text
+from sparsegate.paper.results import (
+    CLAIMED,
+    COLUMNS,
+    CORRECTED,
+    OURS,
+    TRUE,
+    CellKey,
+    ExperimentResults,
+    Findings,
+    ResultFolder,
+    Row,
+    UseRow,
+    epsilon_text,
+    load_findings,
+    read,
+    replace_text,
+)
 from sparsegate.paper.results import table as arrow_table
-from sparsegate.paper.statements import VALUES, ReadingVerdicts, check_all
-from sparsegate.paper.workers import Expected, Progress, WorkerPool, shared_pool
+from sparsegate.paper.statements import VALUES, Checked, ReadingVerdicts, check_all, tally, tally_sentence
+from sparsegate.paper.workers import Progress, WorkerPool, shared_pool
 
 TITLE = "The evaluation of the Sparse Vector Technique, reproduced"
 
@@ -191,7 +189,7 @@ class ClaimGrid:
             + why
         )
 
-    def _cell(self, verdict: Checked, dataset: str, place: PlaceJudgement | None) -> TableCell:
+    def _cell(self, verdict: Checked, dataset: str, place: Judgement | None) -> TableCell:
         """The mark, and a link to the first of its rows; where scripts run, the table then shows no others."""
         if place is None:
             return TableCell(text="", kind="empty")
@@ -219,7 +217,7 @@ class ClaimGrid:
         ]
         return element("p", f"Claims: {' '.join(links)}", class_="soft") if links else ""
 
-    def figure(self, verdict: Checked, place: PlaceJudgement) -> str | None:
+    def figure(self, verdict: Checked, place: Judgement) -> str | None:
         """Of the figures that show rows of this place, the one with most rows of the whole statement.
 
         Of two with as many it is the one with fewer lines.
@@ -326,7 +324,7 @@ def use_body(uses: Sequence[UseRow]) -> str:
         title="The uses that the Introduction names",
         caption=USES_NOTE,
         panels=tuple(panels),
-        files={"CSV": f"{FILE}.csv", "Parquet": f"{FILE}.parquet"},
+        files={"CSV": "uses.csv", "Parquet": "uses.parquet"},
     )
     rows = [
         (row.use, row.mechanism, row.way, row.claimed_epsilon, row.true_epsilon, row.mean, row.error, row.runs)
@@ -431,7 +429,7 @@ def run_list(findings: Findings) -> str:
     )
 
 
-FIGURE, PAGE = Expected(kind="figure", seconds=1.3), Expected(kind="report", seconds=2.0)
+FIGURE_SECONDS, PAGE_SECONDS = 1.3, 2.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -493,9 +491,8 @@ class Reproduction:
         (self.folder / "figures").mkdir(exist_ok=True)
         expect_report(pool, figures=len(self.figures))
         pictures = [(figure, self.folder / "figures" / name) for name, figure in self.figures.items()]
-        with pool.plan.stage("figures", total=len(pictures)):
-            for _ in pool.each(_save, pictures):
-                pool.plan.advance(FIGURE)
+        for _ in pool.each("figures", _save, pictures, expected=lambda _: FIGURE_SECONDS):
+            pass
         names = {field.name for field in fields(Row)}
         columns = {name: kind for name, kind in COLUMNS.items() if name in names}
         with pool.plan.stage("report"):
@@ -554,8 +551,8 @@ def _save(picture: tuple[PageFigure, Path]) -> None:
 
 def expect_report(pool: WorkerPool, *, figures: int = len(COMPARISONS) + 2) -> None:
     """Let the plan expect the figures and the page."""
-    pool.plan.expect("figures", [FIGURE] * figures, jobs=pool.jobs)
-    pool.plan.expect("report", [PAGE])
+    pool.plan.expect("figures", figures * FIGURE_SECONDS)
+    pool.plan.expect("report", PAGE_SECONDS)
 
 
 def write_report(out: str | Path, pool: WorkerPool | None = None) -> Path:

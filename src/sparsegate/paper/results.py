@@ -1,8 +1,13 @@
-"""What an experiment leaves in its folder: finished cases, tables as CSV and Parquet, and where they come from.
+"""The folder of an experiment: finished cases, tables as CSV and Parquet, where they come from; and all read back.
 
-A case is one dataset, method, epsilon and c. Finished ones are kept, so that an interrupted experiment goes on where it
-stopped. The file of a case is named by a hash of everything its numbers depend on: the scores themselves, the noise,
-runs and seed; so a changed parameter never finds a stale case.
+A *case* is one dataset, method, epsilon and c. Finished ones are kept, so that an interrupted experiment goes on where
+it stopped. The file of a case is named by a hash of everything its numbers depend on: the scores themselves, the noise,
+runs and seed; so a changed parameter never finds a stale case. A *row* is what all runs of a case say.
+
+A *use* is one that the paper's Introduction names: it selects the c best of what it scores, and is measured in four
+ways, with the original gate at the epsilon that it claims, with the original at the claim for which it costs that
+epsilon, with the paper's correct gate, and with the best that this library has for it. Its error is the share of the c
+best that a run misses.
 """
 
 from __future__ import annotations
@@ -10,14 +15,15 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import math
 import os
 import platform
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,8 +32,9 @@ from sparsegate.display.plain import amount_text, plain
 from sparsegate.display.sheet import Sheet
 from sparsegate.display.tabular import Tabular
 from sparsegate.errors import ParameterError, load_extra
-from sparsegate.paper.data import Dataset
+from sparsegate.paper.data import NAMED_KINDS, Dataset
 from sparsegate.paper.methods import AnyMethod
+from sparsegate.paper.readings import FURTHER, PaperReading
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,10 +42,12 @@ if TYPE_CHECKING:
 
 
 _TABLE = {"dataset": "string", "stand_in": "bool_"}
-_RATES = (
+
+RATES = (
     *("ser_mean", "ser_std", "fnr_mean", "fnr_std", "selected_mean", "seconds"),
     *("total_ser_mean", "total_ser_std", "fpr_mean", "fpr_std"),
 )
+"""What the numbers of a finished case are called."""
 
 COLUMNS: Mapping[str, str] = {
     **_TABLE,
@@ -46,12 +55,9 @@ COLUMNS: Mapping[str, str] = {
     "epsilon": "float64",
     "count": "int64",
     "runs": "int64",
-    **dict.fromkeys(_RATES, "float64"),
+    **dict.fromkeys(RATES, "float64"),
 }
 """The columns of the results, with their PyArrow types: a row for each case."""
-
-RATES = frozenset(_RATES)
-"""What the numbers of a finished case are called."""
 
 SCORE_COLUMNS: Mapping[str, str] = {**_TABLE, "rank": "int64", "score": "float64"}
 """The columns of the table of highest scores, for the picture of the datasets."""
@@ -163,14 +169,14 @@ class ResultFolder:
     def load(self, key: str) -> Record | None:
         """The numbers of a finished case, or None."""
         try:
-            record = json.loads(self._file(key).read_text(encoding="utf-8"))
+            record = json.loads((self.path / "cases" / f"{key}.json").read_text(encoding="utf-8"))
         except (FileNotFoundError, ValueError):
             return None
         return record if isinstance(record, dict) else None
 
     def save(self, key: str, record: Record) -> None:
         """Keep the numbers of a case."""
-        replace_text(self._file(key), json.dumps(record))
+        self.write_json(f"cases/{key}", record)
 
     def write_json(self, name: str, value: object, indent: int | None = None) -> None:
         """Write ``name``.json, whole or not at all."""
@@ -182,9 +188,6 @@ class ResultFolder:
         parquet = load_extra("pyarrow.parquet", extra="evaluation")
         _replace(self.path / f"{name}.csv", lambda path: csv.write_csv(rows, path))
         _replace(self.path / f"{name}.parquet", lambda path: parquet.write_table(rows, path))
-
-    def _file(self, key: str) -> Path:
-        return self.path / "cases" / f"{key}.json"
 
 
 def stable_hash(*parts: object) -> str:
@@ -270,3 +273,218 @@ def _version(library: str) -> str | None:
         return version(library)
     except PackageNotFoundError:
         return None
+
+
+@dataclass(frozen=True, order=True)
+class CellKey:
+    """Which row of the results: one dataset, method, epsilon and c."""
+
+    dataset: str
+    method: str
+    epsilon: float
+    count: int
+
+
+CLAIMED, TRUE, CORRECTED, OURS = "original, as claimed", "original, true ε", "corrected SVT", "ours"
+MECHANISMS = (CLAIMED, TRUE, CORRECTED, OURS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UseRow:
+    """One use, mechanism and epsilon: the mean error over runs. ``way`` is what the use calls the mechanism.
+
+    ``epsilon`` is the one that everything is compared at: the original, as claimed, costs more.
+    """
+
+    use: str
+    data: str
+    mechanism: str
+    way: str
+    claimed_epsilon: float
+    true_epsilon: float
+    measure: str
+    mean: float
+    std: float
+    runs: int
+    seed: int
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon that it is compared at: what it costs, but for the original, as claimed."""
+        return self.claimed_epsilon if self.mechanism == CLAIMED else self.true_epsilon
+
+    @property
+    def error(self) -> float:
+        """The standard error of the mean."""
+        return self.std / math.sqrt(self.runs) if self.runs > 1 else math.inf
+
+
+def epsilon_text(epsilon: float) -> str:
+    """An epsilon in three digits; there may be none.
+
+    >>> epsilon_text(4.554), epsilon_text(math.inf)
+    ('4.55', '∞')
+    """
+    return "∞" if math.isinf(epsilon) else f"{epsilon:.3g}"
+
+
+def write_uses(out: str | Path, rows: Sequence[UseRow]) -> None:
+    """Write ``uses.csv`` and ``uses.parquet`` into the folder of an experiment."""
+    kinds = {"str": "string", "float": "float64", "int": "int64"}  # of PyArrow
+    columns = {column.name: kinds[str(column.type)] for column in fields(UseRow)}
+    ResultFolder.open(out).write("uses", table([asdict(row) for row in rows], columns))
+
+
+def read_uses(out: str | Path, *, seed: int) -> tuple[UseRow, ...]:
+    """The rows in the folder of an experiment, or none: those of another seed are of an earlier one."""
+    if not (Path(out) / "uses.parquet").is_file():
+        return ()
+    return tuple(UseRow(**entry) for entry in read(out, "uses") if entry["seed"] == seed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One line of the results, see ``results.COLUMNS``."""
+
+    dataset: str
+    stand_in: bool
+    method: str
+    epsilon: float
+    count: int
+    runs: int
+    ser_mean: float
+    ser_std: float
+    fnr_mean: float
+    fnr_std: float
+    fpr_mean: float
+    total_ser_mean: float
+    total_ser_std: float
+    selected_mean: float
+    seconds: float
+
+    @classmethod
+    def of(cls, entry: Mapping[str, Any]) -> Row:
+        """A line of the results; what else it has is left out."""
+        return cls(**{field.name: entry[field.name] for field in fields(cls)})
+
+    @cached_property
+    def cell(self) -> CellKey:
+        """Which row it is."""
+        return CellKey(self.dataset, self.method, self.epsilon, self.count)
+
+    def mean(self, measure: str) -> float:
+        """The mean of a measure: ser, total_ser or fnr."""
+        return float(getattr(self, f"{measure}_mean"))
+
+    def error(self, measure: str = "ser") -> float:
+        """The standard error of a mean; 0 for a single run, which has no deviation."""
+        return float(getattr(self, f"{measure}_std") / self.runs**0.5) if self.runs > 1 else 0.0
+
+    @property
+    def ser_text(self) -> str:
+        """The mean SER with its standard error."""
+        return f"{self.ser_mean:.3f} ± {self.error():.3f}"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Findings:
+    """Rows by cell, the highest scores of each dataset, and the manifest.
+
+    ``datasets`` and ``methods`` are the manifest's entries by name and key; methods of further experiments included.
+    ``uses`` are the uses of the Introduction, where they were measured.
+    """
+
+    rows: dict[CellKey, Row]
+    scores: dict[str, list[float]]
+    manifest: dict[str, Any]
+    datasets: dict[str, dict[str, Any]]
+    methods: dict[str, dict[str, Any]]
+    uses: tuple[UseRow, ...] = ()
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon of the comparisons: the first that was asked for."""
+        return float(self.manifest["parameters"]["epsilon"][0])
+
+    @property
+    def reading(self) -> PaperReading:
+        """How the paper was read."""
+        return PaperReading.named(self.manifest["parameters"].get("reading", "ours"))
+
+    @property
+    def counts(self) -> list[int]:
+        """The values of c, rising."""
+        return sorted(self.manifest["parameters"]["counts"])
+
+    def title(self, dataset: str) -> str:
+        """The dataset's title; that of a stand-in says so."""
+        entry = self.datasets[dataset]
+        says_so = not entry["stand_in"] or "stand-in" in entry["title"]
+        return str(entry["title"]) if says_so else f"{entry['title']} (stand-in)"
+
+    def place(self, dataset: str) -> str:
+        """How a dataset is named beside a number; what is a stand-in, or scaled, is called so."""
+        kind = self.datasets[dataset]["kind"]
+        return f"{dataset} ({kind})" if kind in NAMED_KINDS else dataset
+
+    def get(self, dataset: str, method: str, count: int, epsilon: float | None = None) -> Row | None:
+        """One row, at the epsilon of the comparisons unless told."""
+        return self.rows.get(CellKey(dataset, method, self.epsilon if epsilon is None else epsilon, count))
+
+    def beside(self, *methods: str) -> dict[str, list[tuple[Row, ...]]]:
+        """The rows of these methods side by side, at every c where all are there: by dataset, if it has any."""
+        cases = {
+            dataset: [tuple(self.get(dataset, method, count) for method in methods) for count in self.counts]
+            for dataset in self.datasets
+        }
+        whole = {dataset: [rows for rows in found if None not in rows] for dataset, found in cases.items()}
+        return {dataset: rows for dataset, rows in whole.items() if rows}  # type: ignore[misc]
+
+    def keys(self, prefix: str) -> list[str]:
+        """The methods of ours whose key begins so: no statement of the paper is about anybody else's."""
+        return [key for key, entry in self.methods.items() if key.startswith(prefix) and "source" not in entry]
+
+
+def load_findings(out: str | Path) -> Findings:
+    """Read the folder of an experiment, with the further experiments that belong to it."""
+    findings = _load(Path(out))
+    rows, methods = findings.rows, findings.methods
+    for experiment in FURTHER:
+        if (part := load_part(Path(out) / experiment.name, findings)) is not None:
+            rows, methods = part.rows | rows, part.methods | methods
+    return replace(findings, rows=as_read(rows, findings.reading), methods=methods)
+
+
+def load_part(folder: Path, main: Findings) -> Findings | None:
+    """Read a folder of further rows; None if there is none, or one that does not belong to the main results."""
+    if not (folder / "manifest.json").is_file():
+        return None
+    part = _load(folder)
+    same = all(part.manifest["parameters"][name] == main.manifest["parameters"][name] for name in ("runs", "seed"))
+    own, known = (
+        {name: data["fingerprint"] for name, data in findings.datasets.items() if data["kind"] != "rescaled"}
+        for findings in (part, main)
+    )
+    return part if same and own.items() <= known.items() else None
+
+
+def _load(folder: Path) -> Findings:
+    about = json.loads(written(folder, "manifest.json").read_text(encoding="utf-8"))
+    scores: dict[str, list[float]] = {}
+    for entry in sorted(read(folder, "scores"), key=lambda entry: int(entry["rank"])):
+        scores.setdefault(entry["dataset"], []).append(entry["score"])
+    return Findings(
+        rows={row.cell: row for row in map(Row.of, read(folder))},
+        scores=scores,
+        manifest=about,
+        datasets={entry["name"]: entry for entry in about["datasets"]},
+        methods={entry["key"]: entry for entry in about["methods"]},
+        uses=read_uses(folder, seed=about["parameters"]["seed"]),
+    )
+
+
+def as_read(rows: Mapping[CellKey, Row], reading: PaperReading) -> dict[CellKey, Row]:
+    """The rows with the SER that a reading means: of mean scores, or of totals."""
+    if reading.ser == "means":
+        return dict(rows)
+    return {cell: replace(row, ser_mean=row.total_ser_mean, ser_std=row.total_ser_std) for cell, row in rows.items()}

@@ -8,12 +8,12 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from tests.support.made_findings import made_findings
+from tests.support.made_findings import made_findings, verdict_on
 
 import sparsegate as sg
 from sparsegate.errors import ParameterError
-from sparsegate.paper.checks import less_accurate
-from sparsegate.paper.findings import CLAIMED, CORRECTED, MECHANISMS, OURS, TRUE, Support, UseRow, read_uses
+from sparsegate.paper.decisions import Support
+from sparsegate.paper.results import CLAIMED, CORRECTED, MECHANISMS, OURS, TRUE, UseRow, read_uses
 from sparsegate.paper.uses.measured import (
     ATTRIBUTES,
     COLUMNS,
@@ -26,7 +26,7 @@ from sparsegate.paper.uses.measured import (
     measure_uses,
     use_tasks,
 )
-from sparsegate.paper.workers import Progress, WorkerPool, WorkPlan
+from sparsegate.paper.workers import Progress, WorkerPool
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def test_costly_ones_run_a_quarter_as_often_and_too_few_runs_are_refused() -> No
 def test_rows_are_written_with_their_seed_and_read_back(tmp_path: Path) -> None:
     seen: list[Progress] = []
     tasks = [task for task in use_tasks(epsilons=[1], runs=8, seed=3) if "SCM14" in task.use]
-    measured = measure_uses(tmp_path, WorkerPool(1, WorkPlan(seen.append)), tasks)
+    measured = measure_uses(tmp_path, WorkerPool(1, seen.append), tasks)
     assert (tmp_path / "uses.csv").is_file()
     assert read_uses(tmp_path, seed=3) == measured
     assert read_uses(tmp_path, seed=4) == ()
@@ -96,4 +96,4 @@ def test_the_same_seed_gives_the_same_row_and_another_seed_another() -> None:
 def test_the_statement_on_the_uses_has_one_verdict_whatever_the_seed(seed: int) -> None:
     tasks = use_tasks(epsilons=[Fraction(1, 10)], seed=seed)
     measured = tuple(measure_use(task) for task in tasks if task.mechanism in (CLAIMED, CORRECTED))
-    assert less_accurate(replace(made_findings(), uses=measured)).support is Support.SUPPORTED
+    assert verdict_on(replace(made_findings(), uses=measured), "uses-less-accurate") is Support.SUPPORTED

@@ -16,7 +16,6 @@ there each feature has a gate of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -30,12 +29,12 @@ from numpy.typing import NDArray
 from sparsegate.budget import Number, exact_count, exact_epsilon
 from sparsegate.errors import ParameterError
 from sparsegate.noise import Seeded
-from sparsegate.paper.findings import MECHANISMS, OURS, UseRow, write_uses
+from sparsegate.paper.results import MECHANISMS, OURS, UseRow, write_uses
 from sparsegate.paper.uses.features import compare_choices
 from sparsegate.paper.uses.itemsets import GATE, PUBLISHED, compare_itemsets
 from sparsegate.paper.uses.itemsets import TRUE as ITEMSETS_TRUE
 from sparsegate.paper.uses.trees import CHOICES, EdgeTask, flawed_factor
-from sparsegate.paper.workers import Expected, WorkerPool
+from sparsegate.paper.workers import WorkerPool
 from sparsegate.uses.features import SCORES
 from sparsegate.uses.records import contingency
 from sparsegate.uses.structure import largest_forest
@@ -169,10 +168,10 @@ class UseTask:
     seed: int
 
     @property
-    def expected(self) -> Expected:
+    def expected(self) -> float:
         """Seconds as measured: a thousandth or half of one for a run, ten times as many for a costly one."""
         each = 0.007 if self.mechanism in USES[self.use].costly else 0.0005
-        return Expected(kind=f"{self.use}, {self.mechanism}", seconds=0.02 + self.runs * each)
+        return 0.02 + self.runs * each
 
 
 def use_tasks(*, epsilons: Iterable[Number] = EPSILONS, runs: int = RUNS, seed: int = 0) -> list[UseTask]:
@@ -222,12 +221,7 @@ def measure_use(task: UseTask) -> UseRow:
 
 def measure_uses(out: str | Path, pool: WorkerPool, tasks: Sequence[UseTask]) -> tuple[UseRow, ...]:
     """Work the tasks off, and write their rows into the folder of an experiment."""
-    plan_uses(pool, tasks)
-    measured: dict[UseTask, UseRow] = {}
-    with pool.plan.stage(STAGE, total=len(tasks)), closing(pool.each(measure_use, tasks)) as finished:
-        for task, row in finished:
-            measured[task] = row
-            pool.plan.advance(task.expected)
+    measured = dict(pool.each(STAGE, measure_use, tasks, expected=lambda task: task.expected))
     rows = tuple(measured[task] for task in tasks)
     write_uses(out, rows)
     return rows
@@ -235,4 +229,4 @@ def measure_uses(out: str | Path, pool: WorkerPool, tasks: Sequence[UseTask]) ->
 
 def plan_uses(pool: WorkerPool, tasks: Iterable[UseTask]) -> None:
     """Let the plan expect the tasks."""
-    pool.plan.expect(STAGE, [task.expected for task in tasks], jobs=pool.jobs)
+    pool.plan.expect(STAGE, sum(task.expected for task in tasks))
