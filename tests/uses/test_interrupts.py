@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import copy
+import pickle
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -13,6 +15,7 @@ import numpy as np
 import pytest
 from tests.support.accounts import Account
 from tests.support.interrupts import interrupt_by_signal, interrupt_everywhere
+from tests.support.processes import in_forked_child
 
 import sparsegate as sg
 from sparsegate.uses.alerts import AlertState, StateFile
@@ -27,6 +30,7 @@ class Watched:
     """A use with its account, and what it has told; two answers that are paid for are all that it may give."""
 
     account: Account
+    use: Any
 
     def ask(self) -> None:
         """Something that is paid for."""
@@ -59,7 +63,7 @@ class WatchedAlert(Watched):
 
     def __init__(self, *, own: bool = False, **options: Any) -> None:
         self.account, self.own = Account(), own
-        self.alert = sg.uses.Alert(**ALERT, **options, ledger=self.account)
+        self.use = self.alert = sg.uses.Alert(**ALERT, **options, ledger=self.account)
         self.drawn, draw = 0, self.alert._draws.answer
 
         def drawing(*asked: Any) -> sg.uses.AlertAnswer:
@@ -107,7 +111,7 @@ HOLDOUT: dict[str, Any] = {"size": 1000, "threshold": 0.2, "cutoff": 2, "epsilon
 class WatchedHoldout(Watched):
     def __init__(self, ledger: Any = None) -> None:
         self.account = ledger or Account()
-        self.holdout = sg.uses.Holdout(**HOLDOUT, ledger=self.account)
+        self.use = self.holdout = sg.uses.Holdout(**HOLDOUT, ledger=self.account)
         self.told = [self.holdout.score(1, RIGHT), self.holdout.score(0, RIGHT)]
 
     def ask(self, train: int = 0) -> None:
@@ -149,7 +153,7 @@ class WatchedImprovement(Watched):
 
     def __init__(self, right: int = 500) -> None:
         self.account, self.right = Account(), right
-        self.better = improvement(patience=3, ledger=self.account)
+        self.use = self.better = improvement(patience=3, ledger=self.account)
         self.told = [self.better(right > RECORDS) for right in (100, 100, 300)]
 
     def ask(self) -> None:
@@ -193,7 +197,7 @@ class WatchedPredictor(Watched):
     def __init__(self, token: int = 1) -> None:
         self.account, self.token = Account(), token
         private: Callable[[Any], Any] = lambda text: [0, 0, 9] if text == (1,) else [0, 9, 0]  # noqa: E731
-        self.predictor = sg.uses.PrivatePredictor(
+        self.use = self.predictor = sg.uses.PrivatePredictor(
             [private] * 3, lambda text: [0, 9, 0], ledger=self.account, **PREDICTOR
         )
         self.told = [self.predictor.predict((0,)), self.predictor.predict((1,))]
@@ -261,7 +265,21 @@ def test_what_was_drawn_counts_wherever_it_is_interrupted(case: str, error: type
         assert {True, False} == set(ended)
 
 
-@pytest.mark.parametrize("make", [WatchedAlert, WatchedHoldout, WatchedImprovement, WatchedPredictor])
+every_use = pytest.mark.parametrize("make", [WatchedAlert, WatchedHoldout, WatchedImprovement, WatchedPredictor])
+
+
+@every_use
+def test_it_is_not_copied_and_answers_no_more_in_a_forked_child(make: type[Watched]) -> None:
+    watched = make()
+    for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(sg.SparsegateError, match="neither copied nor pickled"):
+            copied(watched.use)
+    assert isinstance(in_forked_child(watched.ask), sg.GateClosed)
+    assert in_forked_child(lambda: (watched.use.close(), watched.account.back)[1]) == {}, "its owner has it still"
+    watched.ask()
+
+
+@every_use
 def test_what_was_drawn_counts_whenever_a_signal_comes(make: type[Watched]) -> None:
     assert interrupt_by_signal(make, make.ask_on, make.check, times=60, within=6e-4) > 10
 

@@ -1,36 +1,30 @@
 """Alerts on a stream: tell when the number of people in a window passes a threshold, and pay for what fires alone.
 
-A gate, or a noisy count for every window? Both are eps-DP; which answers better follows from public numbers.
-
-Let q_t be the number of people in window t. One person moves every q_t by at most 1, all in one direction, and those
-of at most w windows (``windows``; w may be unbounded, and is at most N where there are N windows in all).
+A gate, or a noisy count for every window? Both are eps-DP; which answers better follows from public numbers. Let q_t be
+the number of people in window t. One person moves every q_t by at most 1, all in one direction, and those of at most w
+windows (``windows``; w may be unbounded, and is at most N where there are N windows in all).
 
 **Theorem (gate).** A gate of sensitivity 1 for monotonic queries over q_1, q_2, ... is eps-DP for *any* w, fires at
 most c times, and a transcript of m quiet windows and k that fired costs L(m,k) <= eps; m quiet ones alone cost eps1.
-*Proof.* The alignment of ``gates.bounds`` asks of each q_t to move by at most 1, and nothing about how many of
-them move: rho is shifted once for all windows. (Coq has checked that for these gates: exponential_gap_is_free,
-laplace_gap_is_free and two_sided_gate_is_private in proofs/.) A gate on -q_t against -T is the same: -q_t is monotonic
-as well. []
+*Proof.* The alignment of ``gates.bounds`` asks of each q_t to move by at most 1, and nothing about how many of them
+move: rho is shifted once for all windows. A gate on -q_t against -T is the same: -q_t is monotonic as well. []
 
 **Theorem (counts).** q_t + Lap(w/eps), drawn afresh for every window, is eps-DP, never closes, and gives every count;
 of it "is that at least T?" is post-processing. n windows cost min(n, w) eps/w. *Proof.* The probability of the whole
 sequence is the product over windows; a move of q_t by 1 changes its factor by at most exp(eps/w), no move leaves it as
-it is, and at most min(n, w) of them move. (Checked, too: laplace_answers_are_private.) []
+it is, and at most min(n, w) of them move. [] (Both are machine-checked: proofs/README.md.)
 
 **Nothing lies between.** The second coupling, which moves no threshold noise, holds on a gate with Laplace noise, too:
-its loss is at most w r, where r = 1/b and b is the scale of nu. (With exponential noise it bounds nothing: a BELOW
-that moves up may leave the support.) So a Laplace gate is min(w r, eps1 + c r)-DP. It is eps-DP if w r <= eps, and
-then its threshold noise protects nothing and can be left out, which is a noisy count; or if eps1 + c r <= eps, and then
-w protects nothing. A mixture has the worst of both.
+its loss is at most w r, where r = 1/b and b is the scale of nu. (With exponential noise it bounds nothing: a BELOW that
+moves up may leave the support.) So a Laplace gate is min(w r, eps1 + c r)-DP. It is eps-DP if w r <= eps, and then its
+threshold noise protects nothing and can be left out, which is a noisy count; or if eps1 + c r <= eps, and then w
+protects nothing. A mixture has the worst of both.
 
 So a small w wants counts and a large one a gate. The margin decides: how far from T a count must be for a right answer
 with 95 %. For counts it is that of noise w/eps, (w/eps) ln 10; for a gate that of rho - nu, with nu of scale c/eps2.
-They cross at w = 2, 5, 9, 19, 36, 69 for c = 1, 5, 10, 25, 50, 100: about 0.7 c, at every epsilon below 1.
-Where N is known the margins are those of all N windows at once, and where it is less than 2c a gate is planned for N
-windows (``gates.planning``).
-
-**One window is not a year.** At the margin one quiet window in twenty fires. For few false alarms put the threshold
-``margin_all`` above what is normal: with c = 10 and epsilon = 1 that is 22 for one window and 91 for a day of 288.
+They cross at w = 2, 5, 9, 19, 36, 69 for c = 1, 5, 10, 25, 50, 100, at every epsilon below 1. Where N is known the
+margins are those of all N windows at once (one quiet window in twenty fires at the margin of one), and where it is less
+than 2c a gate is planned for N windows (``gates.planning``).
 
 **After a restart.** An alert on a ledger is a durable gate (``ledger.gate``): each answer is stored *before* it is
 said. So after a crash the ledger has every answer that anybody saw, and perhaps one that nobody saw, and a restart may
@@ -42,8 +36,8 @@ do this:
   same rho, and with all that were stored counted, answers as one that never stopped. An answer that was drawn and not
   stored was seen by nobody: summed over both its outcomes, the transcript has the probability that it has without it.
   Noisy counts have no secret; the file says which entry to go on with.
-- *Without one the alert begins anew*: another epsilon is charged to what the ledger has left. What a process that died
-  had reserved stays spent, because nobody can tell that it is dead.
+- *Without one the alert begins anew*: another epsilon is charged. What a process that died had reserved stays spent,
+  because nobody can tell that it is dead.
 - *Two processes with one state file* are told apart by the store: the one that does not know all answers stops.
 - *What goes back*: nothing when an alert is paused; when it is closed for good, epsilon - L(m,k), once. Then no state
   file brings it back, and the noise is gone from it. A restored ledger may lack answers that were seen: it closed all.
@@ -64,7 +58,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, NoReturn, Self
 
-from sparsegate.budget import LONGEST_LINE, Number, Spender, exact_count, exact_epsilon
+from sparsegate.budget import (
+    Number,
+    Spender,
+    check_choice,
+    check_truth,
+    exact_count,
+    exact_epsilon,
+    public_line,
+)
 from sparsegate.display.plain import exact_text, noisy_text
 from sparsegate.errors import GateClosed, LedgerError, ParameterError
 from sparsegate.gates.calibration import trusted_source
@@ -98,6 +100,8 @@ class AlertPlan:
     """
 
     method: Literal["gate", "counts"]
+    cutoff: int
+    epsilon: Fraction
     moved: int | None
     """w: how many counts one person moves at most; None: all of them."""
     most_windows: int | None
@@ -120,26 +124,19 @@ class AlertPlan:
         """The plan of an alert, or a refusal of what is wrong with its parameters; these are those of ``Alert``."""
         if windows is not None and not isinstance(windows, TimeWindows):
             raise ParameterError("windows", "must be a TimeWindows", windows, 'sg.uses.TimeWindows(width="5m", ...)')
-        if not isinstance(fires, str) or fires not in _SIGNS:
-            raise ParameterError("fires", 'must be "above" or "below"', fires, "leave it out")
+        check_choice(fires, "fires", _SIGNS, "leave it out")
+        check_choice(method, "method", METHODS, 'pass method="auto"')
         most_windows = windows.count if most_windows is None and windows is not None else most_windows
         if isinstance(threshold, bool) or not isinstance(threshold, int):
             raise ParameterError("threshold", "must be a whole number of people", threshold, "pass for instance 100")
-        if method not in METHODS:
-            raise ParameterError("method", f"must be one of {', '.join(METHODS)}", method, 'pass method="auto"')
         bounds = {"windows_per_user": windows_per_user, "most_windows": most_windows}
         moved = min((exact_count(w, name) for name, w in bounds.items() if w is not None), default=None)
-        options: dict[str, Any] = {
-            "threshold": threshold,
-            "cutoff": exact_count(cutoff, "cutoff"),
-            "epsilon": exact_epsilon(epsilon),
-            "sensitivity": 1,
-            "monotonic": True,
-            "closes": closes,
-        }
+        public: dict[str, Any] = {"cutoff": exact_count(cutoff, "cutoff"), "epsilon": exact_epsilon(epsilon)}
+        options = {"threshold": threshold, **public, "sensitivity": 1, "monotonic": True, "closes": closes}
         if most_windows is not None and most_windows < 2 * cutoff <= 2 * _MOST_PLANNED:
             options["queries"] = most_windows
-        plans = {name: cls(method=name, moved=moved, most_windows=most_windows, gate_options=options) for name in _WAYS}
+        public |= {"moved": moved, "most_windows": most_windows, "gate_options": options}
+        plans = {name: cls(method=name, **public) for name in _WAYS}
         # Where it is known how many windows there are, they decide together: a year has room for many false alarms.
         gate = plans["gate"].margin(windows=most_windows)
         if method != "gate" and moved is None:
@@ -154,18 +151,6 @@ class AlertPlan:
             return plans["counts" if better else "gate"]
         return plans[method]
 
-    @property
-    def cutoff(self) -> int:
-        """How often it may fire."""
-        cutoff: int = self.gate_options["cutoff"]
-        return cutoff
-
-    @property
-    def epsilon(self) -> Fraction:
-        """What all of it may cost."""
-        epsilon: Fraction = self.gate_options["epsilon"]
-        return epsilon
-
     def margin(self, confidence: float = CONFIDENCE, *, windows: int | None = None) -> int:
         """How far from the threshold a count must be for a right answer with this probability; or all of several."""
         if self.method == "gate":
@@ -179,18 +164,17 @@ class AlertPlan:
             name: None if name == "counts" and self.moved is None else replace(self, method=name).margin()
             for name in _WAYS
         }
-        margin, all_windows = margins[self.method], self.most_windows
-        margin_all = None if all_windows is None else self.margin(windows=all_windows)
+        margin, windows = margins[self.method], self.most_windows
+        margin_all = None if windows is None else self.margin(windows=windows)
         quiet = self.epsilon
         if self.method == "gate":
-            quiet = gate_calibration(**self.gate_options).spent([(min(all_windows or _MANY, _MANY), 0)])
-        said = f"right with 95 % for a count {margin:,} or more from the threshold"
-        if margin_all is not None:
-            said += f", for all windows at once {margin_all:,} or more"
+            quiet = gate_calibration(**self.gate_options).spent([(min(windows or _MANY, _MANY), 0)])
+        right = f"right with 95 % for a count {margin:,} or more from the threshold"
+        right += "" if margin_all is None else f", for all windows at once {margin_all:,} or more"
         counts = "noisy counts cannot be used: one person is in any number of windows"
         if self.moved is not None:
-            windows = "one window" if self.moved == 1 else f"{self.moved} windows"
-            counts = f"noisy counts {margins['counts']:,}, for a person in {windows} at most"
+            several = "one window" if self.moved == 1 else f"{self.moved} windows"
+            counts = f"noisy counts {margins['counts']:,}, for a person in {several} at most"
         words = {"gate": f"a gate that fires at most {self.cutoff} times", "counts": "a noisy count of every window"}
         return Preview(
             release="alert",
@@ -198,7 +182,7 @@ class AlertPlan:
             confidence=CONFIDENCE,
             accuracy={"margin": margin, "margin_all": margin_all, "quiet_cost": quiet},
             settings={"method": self.method, "cutoff": self.cutoff, "moved": self.moved},
-            statement=f"{words[self.method]}: {said} (gate {margins['gate']:,}; {counts})",
+            statement=f"{words[self.method]}: {right} (gate {margins['gate']:,}; {counts})",
             alternatives=tuple(
                 {"method": name + " *" * (name == self.method), "margin": value} for name, value in margins.items()
             ),
@@ -233,8 +217,8 @@ class AlertAnswer:
         return self.fired
 
     def __str__(self) -> str:
-        said = "fired" if self.fired else "quiet"
-        return f"window {self.window:,}: {said}{noisy_text(self.estimate, self.standard_error)}"
+        word = "fired" if self.fired else "quiet"
+        return f"window {self.window:,}: {word}{noisy_text(self.estimate, self.standard_error)}"
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it, and as the ledger keeps it."""
@@ -341,11 +325,11 @@ class _Gate:
         return threshold_noise(self._gate)
 
     def answer(self, window: int, count: int) -> AlertAnswer:
-        said = self._gate.ask(self._sign * count)
-        if said.estimate is None:
-            return AlertAnswer(window=window, fired=said.above)
-        error, estimate = round(said.standard_error or 0.0, 2), self._sign * said.estimate
-        return AlertAnswer(window=window, fired=said.above, estimate=estimate, standard_error=error)
+        answer = self._gate.ask(self._sign * count)
+        if answer.estimate is None:
+            return AlertAnswer(window=window, fired=answer.above)
+        error, estimate = round(answer.standard_error or 0.0, 2), self._sign * answer.estimate
+        return AlertAnswer(window=window, fired=answer.above, estimate=estimate, standard_error=error)
 
     def loss(self, quiet: int, fired: int) -> Fraction:
         return self._gate.cost(below=quiet, above=fired)
@@ -356,7 +340,7 @@ class _Counts:
 
     closed, secret = False, b""
 
-    def __init__(self, plan: AlertPlan, *, sign: int, noise: dict[str, Any]) -> None:
+    def __init__(self, plan: AlertPlan, *, sign: int, noise: dict[str, Any], held: dict[str, Any]) -> None:
         assert plan.moved is not None
         self._plan, self._moved, self._sign, self._noise = plan, plan.moved, sign, noise
         ratio = math.exp(-1 / exact_scale(plan.moved / plan.epsilon))
@@ -377,9 +361,9 @@ class Alert(Uncopied):
     **Theorem.** For neighbours that differ in one person, with all their rows in all windows, everything that ever
     leaves this object is epsilon-DP together. *Proof.* One person moves each count by at most 1, all in one direction,
     and those of at most ``windows_per_user`` windows (``windows``). A gate, or a noisy count of every window, is then
-    eps-DP: the head of this file has both proofs, and the choice, which public numbers make. Which windows are asked,
-    and when, is the work of a public clock. Answers that are read again after a restart are functions of what was
-    released, and what goes on does so as if it had never stopped. []
+    eps-DP: the head of this file has both proofs, and the choice. Which windows are asked, and when, is the work of a
+    public clock. Answers that are read again after a restart are functions of what was released, and what goes on does
+    so as if it had never stopped. []
 
     So a person in every window costs a gate no more than a person in one, and a year in which nothing happens costs
     eps1 (``plan.quiet_cost``), not epsilon.
@@ -440,11 +424,9 @@ class Alert(Uncopied):
         plan = self._plan = AlertPlan.of(
             threshold, cutoff, epsilon, windows, windows_per_user, most_windows, fires, closes, method
         )
-        for word, text, most in (("name", name, _LONGEST_NAME), ("about", about, LONGEST_LINE)):
-            if not (isinstance(text, str) and 0 < len(text) <= most and text.isprintable()):
-                raise ParameterError(word, f"must be one printable line of 1 to {most} characters", text)
-        if not isinstance(refund, bool):
-            raise ParameterError("refund", "must be True or False", refund)
+        public_line(name, "name", most=_LONGEST_NAME)
+        public_line(about, "about")
+        check_truth(refund, "refund")
         self.plan: Preview = plan.preview()
         self.threshold, self.fires, self.windows = threshold, fires, windows
         self._sign, self._rarer = _SIGNS[fires], closes == "rarer"
@@ -461,18 +443,19 @@ class Alert(Uncopied):
         self._file = None if state is None else _state_file(state, ledger)
         earlier = self._earlier(ledger, title := f"alert {name!r}", asks)
         held = None if self._file is None else self._file.read()
+        draws: type[_Gate | _Counts] = _Gate if plan.method == "gate" else _Counts
         if held is not None:
             self._paid: PaidGate = _going_on(held, earlier, settings)
             counts = self._paid.counts
-            secret = {"secret": held.noise, "asked": counts.asked, "positives": counts.above}
-            self._draws = self._made(secret)
+            before = {"secret": held.noise, "asked": counts.asked, "positives": counts.above}
+            self._draws = draws(plan, sign=self._sign, noise=self._noise, held=before)
         else:
             if self._file is not None:
                 self._file.make_ready()
             what = f"{plan.method}, fires {fires} {threshold}, cutoff {plan.cutoff}"
             charged: dict[str, Any] = {"epsilon": plan.epsilon, "refund": refund and not not_private}
             self._paid = pay_for_gate(ledger, title=title, what=what, terms=settings, **charged)
-            self._draws = self._made({})
+            self._draws = draws(plan, sign=self._sign, noise=self._noise, held={})
             if self._file is not None and isinstance(self._paid, DurableGate):
                 entry = self._paid.entry.number
                 self._file.write(AlertState(entry, self._paid.ledger.dataset, settings, self._draws.secret))
@@ -528,11 +511,6 @@ class Alert(Uncopied):
                 raise ParameterError("name", rule, title, "pass another name=")
             self._answers |= {part["window"]: AlertAnswer(**part) for part in gate.answers()}
         return gates
-
-    def _made(self, held: dict[str, Any]) -> _Gate | _Counts:
-        if self._plan.method == "gate":
-            return _Gate(self._plan, sign=self._sign, noise=self._noise, held=held)
-        return _Counts(self._plan, sign=self._sign, noise=self._noise)
 
     @own_settings
     def ask(self, window: int, count: int) -> AlertAnswer:
@@ -697,22 +675,15 @@ class Alert(Uncopied):
             self.pause()
 
     def _refuse(self) -> NoReturn:
-        why = self._stopped
+        fired = "it has fired as often as it may" if self._draws.closed else ""
+        why = self._stopped or fired or f"all {self._plan.most_windows} windows are answered"
         if self._born != MARK[0]:
             why = "it belongs to another process"
-        elif not why:
-            why = (
-                "it has fired as often as it may"
-                if self._draws.closed
-                else f"all {self._plan.most_windows} windows are answered"
-            )
         raise GateClosed(f"this alert is closed: {why}; make another, which spends a new epsilon, to ask on")
 
     def __repr__(self) -> str:
-        state = "closed" if self.closed else "open"
-        return (
-            f"<Alert: {self._plan.method}, {self._paid.counts.asked} windows, {self._paid.counts.above} fired, {state}>"
-        )
+        state, counts = "closed" if self.closed else "open", self._paid.counts
+        return f"<Alert: {self._plan.method}, {counts.asked} windows, {counts.above} fired, {state}>"
 
 
 def _state_file(path: object, ledger: Spender | None) -> StateFile:

@@ -31,9 +31,8 @@ cutoff, e the loss of one paid token,
 
 *Zero-concentrated.* A token is a draw of the exponential mechanism, e-bounded-range, and so (e**2/8)-zCDP
 (``gates.approximate``). A gate that is g-DP is (g**2/2)-zCDP (Bun, Steinke 2016). Together: g**2/2 + c e**2/8.
-That tokens are drawn between the gate's answers changes nothing. An interactive g-DP mechanism is an interactive
-post-processing of one randomised response at g (Vadhan, Wang 2021): release that first, and what follows are tokens,
-each chosen by what came before.
+That tokens are drawn between its answers changes nothing: an interactive g-DP mechanism is a post-processing of one
+randomised response at g (Vadhan, Wang 2021); release that first, and what follows are tokens.
 
 *With delta* the gate is that of ``gates.approximate``, of Laplace noise. **Theorem.** With its R(alpha) =
 D_alpha(rho, rho + Delta) + c ln kappa / (alpha - 1), the whole is (epsilon, delta)-DP for each alpha > 1 with
@@ -57,12 +56,24 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsegate.budget import Budget, Charge, Number, Prepaid, Spender, charge, exact_count, exact_delta, exact_epsilon
+from sparsegate.budget import (
+    Budget,
+    Charge,
+    Number,
+    Prepaid,
+    Spender,
+    charge,
+    check_choice,
+    check_truth,
+    exact_count,
+    exact_delta,
+    exact_epsilon,
+)
 from sparsegate.display.plain import exact_text
 from sparsegate.errors import GateClosed, ParameterError, SparsegateError, load_extra
 from sparsegate.gates.accounting import Accountant, composed, gate_event, selection_event, waiting_rate
@@ -100,16 +111,14 @@ MOST_BATCHES: Final = 2**20
 MOST_TOKENS: Final = 2**22
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reading:
+class Reading(NamedTuple):
     """One answer: its weights and its scores."""
 
     weights: Integers
     scores: Integers
 
 
-@dataclass(frozen=True, kw_only=True)
-class Opinion:
+class Opinion(NamedTuple):
     """All private answers together: how far they are from the public one, in batches, and the sums of their scores."""
 
     distance: Fraction
@@ -170,15 +179,6 @@ class Reader:
         return Opinion(distance=Fraction(int(np.abs(apart).sum()), 2 * WHOLE), scores=scores)
 
 
-def checked_models(private: Any) -> tuple[Model | None, ...]:
-    """The private callables, one for each batch; None stands for one in which nobody is."""
-    models = tuple(private) if isinstance(private, list | tuple) else ()
-    if not models or not all(model is None or callable(model) for model in models):
-        rule = "must be a list of callables, one for each batch, or None where nobody is in it"
-        raise ParameterError("private", rule, next_step="pass [model_of_batch_1, model_of_batch_2, ...]")
-    return models
-
-
 def answer_of(model: Model | None, text: tuple[int, ...]) -> Any:
     """What a private callable answers; None where it fails, by whatever error of its own.
 
@@ -192,17 +192,6 @@ def answer_of(model: Model | None, text: tuple[int, ...]) -> Any:
         raise
     except BaseException:
         return None
-
-
-def batches_of(people: Iterable[str | int], count: int) -> list[list[int]]:
-    """The numbers of the rows of each batch: a person is in one, by a hash, and nobody else moves when one comes."""
-    batches: list[list[int]] = [[] for _ in range(exact_count(count, "count"))]
-    for place, person in enumerate(people):
-        if isinstance(person, bool | np.bool_) or not isinstance(person, str | int | np.integer):
-            raise ParameterError("people", "must be strings or whole numbers", next_step="convert all of them")
-        digest = hashlib.sha256(str(person).encode("utf-8", "surrogatepass")).digest()
-        batches[int.from_bytes(digest) % len(batches)].append(place)
-    return batches
 
 
 STEP: Final = Fraction(1, 1024)
@@ -263,28 +252,6 @@ class PredictionTerms:
             tokens = events.SelfComposedDpEvent(draws(epsilon=each, count=1), self.cutoff)
         return composed([gate, tokens])
 
-    def preview(self, confidence: float = 0.95) -> Preview:
-        """The same for a reader: the margin of the gate, and what paid tokens are drawn at."""
-        margin = self.margin(confidence)
-        paid = f"ε = {exact_text(self.epsilon)}" + (f", δ = {exact_text(self.delta)}" if self.delta else "")
-        return Preview(
-            release="private prediction",
-            epsilon=self.epsilon,
-            delta=self.delta,
-            confidence=confidence,
-            accuracy={"margin": margin, "temperature": self.temperature},
-            settings={
-                "batches": self.batches,
-                "threshold": float(self.threshold),
-                "cutoff": self.cutoff,
-                "token_epsilon": self.token_epsilon,
-                "zcdp": self.zcdp,
-            },
-            statement=f"{paid}, {self.batches:,} batches: a distance {margin:.3g} or more from the threshold "
-            f"{float(self.threshold):g} is told with {100 * confidence:g} %; up to {self.cutoff:,} tokens are paid "
-            f"for, and drawn at a temperature of {self.temperature:.3g}.",
-        )
-
     def spent(self, *, gate: Fraction, paid: int) -> Fraction:
         """What has been spent where the gate has spent this much and this many tokens are paid for."""
         return gate if self.delta else gate + paid * self.token_epsilon
@@ -311,15 +278,12 @@ def prediction_terms(
     >>> terms.token_epsilon, terms.temperature, round(terms.margin(), 3)
     (Fraction(1, 50), 1.0, 0.086)
     """
-    s, c, total = exact_count(batches, "batches"), exact_count(cutoff, "cutoff"), exact_epsilon(epsilon)
-    if s > MOST_BATCHES:
-        raise ParameterError("batches", f"must be at most {MOST_BATCHES}", s)
-    bar = exact_number(threshold)
+    s, c = exact_count(batches, "batches", most=MOST_BATCHES), exact_count(cutoff, "cutoff")
+    total, bar = exact_epsilon(epsilon), exact_number(threshold)
     if bar is None or not 0 < bar < 1:
         rule = "must lie strictly between 0 and 1: it is a distance between two distributions"
         raise ParameterError("threshold", rule, threshold, "pass for instance threshold=0.4")
-    if not isinstance(alone, bool):
-        raise ParameterError("alone", "must be True or False", alone, "pass True only for one person to a callable")
+    check_truth(alone, "alone", "pass True only for one person to a callable")
     width = exact_epsilon(clip, "clip")
     if not 1 <= width * _CLIP <= _CLIP**2:
         raise ParameterError("clip", f"must lie between 1/{_CLIP} and {_CLIP}", clip, "pass for instance clip=10")
@@ -429,49 +393,22 @@ class Prediction:
         return f"token {self.token}, {'paid' if self.paid else 'free'}{'' if self.checked else ', not checked'}"
 
 
-def read_context(context: Sequence[int], vocabulary: int) -> tuple[int, ...]:
-    """The tokens so far: whole numbers below the size of the vocabulary."""
-    rule, next_step = f"must be a sequence of tokens from 0 to {vocabulary - 1}", "pass for instance context=[0]"
+def read_tokens(tokens: Iterable[Any], vocabulary: int, parameter: str = "context") -> tuple[int, ...]:
+    """Whole numbers below the size of the vocabulary."""
+    rule = f"must have tokens from 0 to {vocabulary - 1}"
     try:
-        tokens = tuple(context)
+        listed = tuple(tokens)
     except TypeError:
-        raise ParameterError("context", rule, context, next_step) from None
-    for token in tokens:
-        if not _is_token(token, vocabulary):
-            raise ParameterError("context", rule, token, next_step)
-    return tuple(int(token) for token in tokens)
-
-
-def read_end(end: int | None, vocabulary: int) -> int | None:
-    """The token after which nothing comes, if there is one."""
-    if end is not None and not _is_token(end, vocabulary):
-        raise ParameterError("end", f"must be a token from 0 to {vocabulary - 1}", end, "leave it out, or pass end=0")
-    return None if end is None else int(end)
-
-
-def _is_token(token: object, vocabulary: int) -> bool:
-    return isinstance(token, int | np.integer) and not isinstance(token, bool) and 0 <= int(token) < vocabulary
+        raise ParameterError(parameter, rule, tokens, "pass for instance context=[0]") from None
+    for token in listed:
+        if not isinstance(token, int | np.integer) or isinstance(token, bool) or not 0 <= token < vocabulary:
+            raise ParameterError(parameter, rule, token, f"pass for instance {parameter}=[0]")
+    return tuple(map(int, listed))
 
 
 def free_token(public: Reading, source: Source) -> int:
     """A token of the public model: each with a probability of its weight over ``WHOLE``, exactly."""
     return int(np.searchsorted(np.cumsum(public.weights), uniform_below(source, WHOLE), side="right"))
-
-
-def paid_token(opinion: Opinion, *, epsilon: Fraction, alone: bool, source: Source, not_private: bool) -> int:
-    """A token by the exponential mechanism on the sums of all scores; ``alone``: they move one way."""
-    selected = select_top(
-        opinion.scores,
-        count=1,
-        epsilon=epsilon,
-        sensitivity=LEVELS,
-        monotonic=alone,
-        method="exponential",
-        source=source,
-        not_private=not_private,
-    )
-    assert selected.indices is not None
-    return int(selected.indices[0])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -562,17 +499,8 @@ class PrivatePredictor(Uncopied):
     )
 
     __slots__ = (
-        "_free",
-        "_gate",
-        "_lock",
-        "_not_private",
-        "_private",
-        "_public",
-        "_reader",
-        "_tokens",
-        "_within",
-        "alone",
-        "terms",
+        *("_free", "_gate", "_lock", "_not_private", "_private", "_public", "_reader", "_tokens", "_within"),
+        *("alone", "terms"),
     )
 
     @own_settings
@@ -595,17 +523,17 @@ class PrivatePredictor(Uncopied):
         source: Source | None = None,
         not_private: bool = False,
     ) -> None:
-        self._private, self._public = checked_models(private), public
+        models = tuple(private) if isinstance(private, list | tuple) else ()
+        if not models or not all(model is None or callable(model) for model in models):
+            rule = "must be a list of callables, one for each batch, or None where nobody is in it"
+            raise ParameterError("private", rule, next_step="pass [model_of_batch_1, model_of_batch_2, ...]")
         if not callable(public):
             raise ParameterError("public", "must be callable", public, "pass a function of the tokens so far")
-        if not isinstance(refund, bool):
-            raise ParameterError("refund", "must be True or False", refund)
-        if gives not in ("logits", "probabilities"):
-            raise ParameterError("gives", 'must be "logits" or "probabilities"', gives)
-        if (size := exact_count(vocabulary, "vocabulary")) > MOST_TOKENS:
-            raise ParameterError("vocabulary", f"must be at most {MOST_TOKENS}", size)
+        check_truth(refund, "refund")
+        check_choice(gives, "gives", ("logits", "probabilities"))
+        size = exact_count(vocabulary, "vocabulary", most=MOST_TOKENS)
         terms = prediction_terms(
-            batches=len(self._private),
+            batches=len(models),
             threshold=threshold,
             cutoff=cutoff,
             epsilon=epsilon,
@@ -617,13 +545,12 @@ class PrivatePredictor(Uncopied):
         )
         selection_rate(epsilon=terms.token_epsilon, count=1, sensitivity=LEVELS, monotonic=alone)  # before it is needed
         noise = trusted_source(source, not_private)
-        self.terms, self.alone = terms, alone
+        self.terms, self.alone, self._private, self._public = terms, alone, models, public
         self._reader = Reader(vocabulary=size, clip=float(clip), gives=gives)
         self._free, self._tokens, self._not_private = noise.stream(), noise.stream(), not_private
         self._lock, self._within = threading.Lock(), _Within()
-        what = (
-            f"private prediction: threshold {float(terms.threshold):g}, cutoff {terms.cutoff}, {terms.batches} batches"
-        )
+        what = f"threshold {float(terms.threshold):g}, cutoff {terms.cutoff}, {terms.batches} batches"
+        what = f"private prediction: {what}"
         paid = charge(ledger, epsilon=terms.epsilon, delta=terms.delta, what=what)
         self._gate = Gate(
             terms.calibration,
@@ -654,7 +581,7 @@ class PrivatePredictor(Uncopied):
         >>> preview.epsilon, preview.token_epsilon, preview.temperature, round(preview.margin, 3)
         (Fraction(2, 1), Fraction(1, 50), 1.0, 0.086)
         """
-        return prediction_terms(
+        terms = prediction_terms(
             batches=batches,
             threshold=threshold,
             cutoff=cutoff,
@@ -663,17 +590,37 @@ class PrivatePredictor(Uncopied):
             clip=clip,
             temperature=temperature,
             alone=alone,
-        ).preview(confidence)
+        )
+        margin, bar = terms.margin(confidence), float(terms.threshold)
+        paid = f"ε = {exact_text(terms.epsilon)}" + (f", δ = {exact_text(terms.delta)}" if terms.delta else "")
+        public = {"batches": terms.batches, "threshold": bar, "cutoff": terms.cutoff}
+        return Preview(
+            release="private prediction",
+            epsilon=terms.epsilon,
+            delta=terms.delta,
+            confidence=confidence,
+            accuracy={"margin": margin, "temperature": terms.temperature},
+            settings={**public, "token_epsilon": terms.token_epsilon, "zcdp": terms.zcdp},
+            statement=f"{paid}, {terms.batches:,} batches: a distance {margin:.3g} or more from the threshold {bar:g} "
+            f"is told with {100 * confidence:g} %; up to {terms.cutoff:,} tokens are paid for, and drawn at a "
+            f"temperature of {terms.temperature:.3g}.",
+        )
 
     @staticmethod
     def batches(people: Iterable[str | int], count: int) -> list[list[int]]:
-        """The numbers of the rows of each of ``count`` batches, by a hash of whose row it is.
+        """The numbers of the rows of each of ``count`` batches, by a hash of whose row it is: nobody else moves.
 
         >>> import sparsegate as sg
         >>> sg.uses.PrivatePredictor.batches(["ann", "bob", "ann", "cem"], 3)
         [[0, 2], [1], [3]]
         """
-        return batches_of(people, count)
+        batches: list[list[int]] = [[] for _ in range(exact_count(count, "count"))]
+        for place, person in enumerate(people):
+            if isinstance(person, bool | np.bool_) or not isinstance(person, str | int | np.integer):
+                raise ParameterError("people", "must be strings or whole numbers", next_step="convert all of them")
+            digest = hashlib.sha256(str(person).encode("utf-8", "surrogatepass")).digest()
+            batches[int.from_bytes(digest) % len(batches)].append(place)
+        return batches
 
     @own_settings
     def predict(self, context: Sequence[int] = (), *, unchecked: bool = False) -> Prediction:
@@ -682,11 +629,16 @@ class PrivatePredictor(Uncopied):
         Once the cutoff is used up this raises ``GateClosed``, unless ``unchecked=True``: then the public model goes on
         alone, and no private callable is called.
         """
-        text, alone = read_context(context, self._reader.vocabulary), _switch(unchecked)
-        public = self._read_public(text)
+        text, alone = read_tokens(context, self._reader.vocabulary), check_truth(unchecked, "unchecked")
+        public = self._reader.read(self._public(text))
+        if public is None:
+            answer = f"{self._reader.vocabulary} {self._reader.gives}"
+            raise ParameterError("public", f"must give {answer}, not all of them impossible and none of them NaN")
         if self._gate.closed:  # before the lock: a fork may have left it held for ever
             return self._unchecked(public, alone)
-        opinion = self._opinion(text, public)
+        self._check_outside()
+        with self._within.callables:
+            opinion = self._reader.gathered((answer_of(model, text) for model in self._private), public)
         with self._lock:
             try:
                 above = self._gate.ask(opinion.distance)
@@ -705,9 +657,10 @@ class PrivatePredictor(Uncopied):
         Each is made when it is asked for, so that an error of the public model loses none that were paid for. With
         ``unchecked=True`` the public model goes on alone where the gate closed.
         """
-        text, most = list(read_context(context, self._reader.vocabulary)), exact_count(length, "length")
-        alone = _switch(unchecked)
-        return self._generated(text, most, read_end(end, self._reader.vocabulary), alone)
+        size, most, alone = self._reader.vocabulary, exact_count(length, "length"), check_truth(unchecked, "unchecked")
+        if end is not None:
+            (end,) = read_tokens((end,), size, "end")
+        return self._generated(list(read_tokens(context, size)), most, end, alone)
 
     def _generated(self, text: list[int], most: int, end: int | None, alone: bool) -> Iterator[Prediction]:
         for made in range(most):
@@ -719,32 +672,25 @@ class PrivatePredictor(Uncopied):
                 return
             text.append(prediction.token)
 
-    def _read_public(self, text: tuple[int, ...]) -> Reading:
-        reading = self._reader.read(self._public(text))
-        if reading is None:
-            given = f"{self._reader.vocabulary} {self._reader.gives}"
-            raise ParameterError("public", f"must give {given}, not all of them impossible and none of them NaN")
-        return reading
-
-    def _opinion(self, text: tuple[int, ...], public: Reading) -> Opinion:
-        """What the private callables say."""
-        self._check_outside()
-        with self._within.callables:
-            return self._reader.gathered((answer_of(model, text) for model in self._private), public)
-
     def _check_outside(self) -> None:
         """Refuse what a private callable asks of its own predictor: ``spent`` and ``closed`` would tell that it did."""
         if self._within.callables.locked():
             raise SparsegateError("a private callable must not use the predictor that calls it; it abstains")
 
     def _paid_token(self, opinion: Opinion) -> int:
-        return paid_token(
-            opinion,
+        """A token by the exponential mechanism on the sums of all scores; where one is alone they move one way."""
+        selected = select_top(
+            opinion.scores,
+            count=1,
             epsilon=self.terms.token_epsilon,
-            alone=self.alone,
+            sensitivity=LEVELS,
+            monotonic=self.alone,
+            method="exponential",
             source=self._tokens,
             not_private=self._not_private,
         )
+        assert selected.indices is not None
+        return int(selected.indices[0])
 
     def _unchecked(self, public: Reading, allowed: bool) -> Prediction:
         if allowed:
@@ -792,9 +738,3 @@ class PrivatePredictor(Uncopied):
     def __repr__(self) -> str:
         state, paid = "closed" if self.closed else "open", f"{self._gate.positives} of {self.terms.cutoff} paid for"
         return f"<PrivatePredictor: {self.terms.batches} batches, {self._reader.vocabulary} tokens, {paid}, {state}>"
-
-
-def _switch(unchecked: Any) -> bool:
-    if not isinstance(unchecked, bool | np.bool_):
-        raise ParameterError("unchecked", "must be True or False", unchecked)
-    return bool(unchecked)
