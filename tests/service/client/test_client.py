@@ -29,9 +29,10 @@ from sparsegate.service.client.client import AsyncClient, Client, connect, conne
 TOKEN = "sg_" + "s" * 43
 URL = "https://service.example"
 VIEW = {"id": "g-1", "threshold": 1, "cutoff": 2, "epsilon": "0.5", "queries": None, "remaining": 2, "closed": False}
-VIEW |= {"noise": "exponential", "closes": "above", "standard_error": 2.5, "positives": 0}
+VIEW |= {"noise": "exponential", "closes": "above", "standard_error": 2.5, "positives": 0, "spent": "0"}
+VIEW |= {"name": "", "description": "", "opened_by": None, "margin": 9, "margin_all": 9, "given_back": "0"}
 ANSWER = {"gate": "g-1", "number": 1, "above": True, "remaining": 1, "closed": False}
-ANSWER |= {"estimate": 7, "standard_error": 2.5}
+ANSWER |= {"estimate": 7, "standard_error": 2.5, "spent": "0.1"}
 
 
 @pytest.fixture(scope="module")

@@ -131,9 +131,17 @@ def test_the_async_client_is_told_the_same(live):
 
 
 VIEW = {"id": "g-1", "threshold": 1, "cutoff": 2, "epsilon": "0.5", "queries": None, "remaining": 2}
-VIEW |= {"closed": False, "noise": "exponential", "closes": "above", "standard_error": 2.5, "positives": 0}
-SERVED = {"dataset": "d", "unit": "user", "delay": 100.0, "max_cell": 9, "columns": [{"name": "a", "kind": "text"}]}
-ANSWER = {"above": False, "remaining": 1, "closed": False, "estimate": None, "standard_error": None}
+VIEW |= {
+    "closed": False,
+    "noise": "exponential",
+    "closes": "above",
+    "standard_error": 2.5,
+    "positives": 0,
+    "spent": "0",
+}
+VIEW |= {"name": "", "description": "", "opened_by": None, "margin": 9, "margin_all": 9, "given_back": "0"}
+SERVED = {"dataset": "d", "unit": "user", "delay": 100.0, "max_cell": 9, "columns": [], "left_out": []}
+ANSWER = {"above": False, "remaining": 1, "closed": False, "estimate": None, "standard_error": None, "spent": "0"}
 
 
 class Slow:

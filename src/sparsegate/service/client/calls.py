@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fractions import Fraction
+from functools import cache
 from types import MappingProxyType
 from typing import Any, Final, Generic, TypeVar
+
+from pydantic import TypeAdapter
 
 from sparsegate.budget import exact_epsilon
 from sparsegate.conditions import Column, Schema
@@ -40,7 +43,6 @@ from sparsegate.errors import (
     UnknownGate,
 )
 from sparsegate.ledger.account import Amount, Entry, EntryKind, Statement
-from sparsegate.ledger.account import exact_text as account_exact_text
 
 Result = TypeVar("Result")
 
@@ -59,7 +61,7 @@ class Heard:
 
     status: int
     content: bytes
-    wait: float | None = None
+    wait: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +119,7 @@ def exchange(call: Call[Result], *, retries: int, patience: Patience) -> Generat
     heard: Heard | None = None
     for attempt in range((retries if call.again else 0) + 1):
         if attempt:
-            wait = heard.wait if heard is not None and heard.wait is not None else 0.0
+            wait = 0.0 if heard is None else heard.wait
             yield min(LONGEST_PAUSE, max(wait, 0.1 * 2 ** (attempt - 1)))
         heard = yield call
         if heard is not None and not _come_again(heard):
@@ -248,25 +250,26 @@ def read_statement(body: Any) -> Statement:
 
 
 def read_top(body: Any) -> TopAnswer:
-    """A top-c; a set of items is a tuple, as in the library. An older service may have stored the answer."""
+    """A top-c; a set of items is a tuple, as in the library."""
     top = PrintedTop(kept=body)
-    items, estimates = tuple(row.item for row in top.chosen), tuple(row.estimate for row in top.chosen)
-    bars = {name: body.get(name) for name in ("error_bar", "error_bar_all")}
     return TopAnswer(
-        items=items, estimates=estimates if top.estimated else None, **bars, record=body["record"], body=body
+        items=tuple(row.item for row in top.chosen),
+        estimates=tuple(row.estimate for row in top.chosen) if top.estimated else None,
+        **{name: body[name] for name in ("error_bar", "error_bar_all", "record")},
+        body=body,
     )
 
 
 def read_served(body: Any) -> ServedData:
     """What is served."""
     columns = tuple(Column(column["name"], ColumnKind(column["kind"])) for column in body["columns"])
-    schema = Schema(columns, max_cell=body["max_cell"], unreadable=tuple(body.get("left_out", ())))
+    schema = Schema(columns, max_cell=body["max_cell"], unreadable=tuple(body["left_out"]))
     return ServedData(dataset=body["dataset"], unit=body["unit"], delay=body["delay"], schema=schema)
 
 
 def decimal(value: object, parameter: str) -> str:
     """An epsilon or a delta as it travels: a float stands for the decimal that it prints as."""
-    return account_exact_text(exact_epsilon(value, parameter, zero=True))
+    return exact_text(exact_epsilon(value, parameter, zero=True))
 
 
 PAGE: Final = 1000
@@ -304,8 +307,7 @@ class RemotePreview(Printed):
     With this ``confidence`` an answer is right that is ``margin`` or more from the threshold; with ``margin_all`` as
     many at once are as the cutoff says, or the number of questions where that was given.  ``standard_error`` is that of
     the estimate of an ABOVE, ``noise`` the law that would be used, ``cost`` what the gate would be charged, and
-    ``warning`` what speaks against it. ``remaining`` is told to owners. A service of an older version gives no
-    ``by_cutoff``.
+    ``warning`` what speaks against it. ``remaining`` is told to owners.
     """
 
     confidence: float
@@ -317,7 +319,7 @@ class RemotePreview(Printed):
     remaining: Fraction | None
     warning: str | None
     curve: tuple[tuple[float, float], ...]
-    by_cutoff: tuple[tuple[int, float], ...] = ()
+    by_cutoff: tuple[tuple[int, float], ...]
 
     def sheet(self) -> Sheet:
         """One row, and what speaks against the gate."""
@@ -353,37 +355,15 @@ class RemoteToken(Printed):
     quota: RemoteQuota | None = None
 
 
-def _named(record: Any, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a record, moments and exact numbers as such; what a newer service adds is left out."""
-    known = {name: body[name] for name in (field.name for field in fields(record)) if name in body}
-    for name, value in known.items():
-        if name == "at" or name.endswith("_at"):
-            known[name] = None if value is None else datetime.fromisoformat(value)
-        elif name in ("cost", "remaining", "epsilon", "most_epsilon"):
-            known[name] = None if value is None else Fraction(value)
-    return known
-
-
-def read_token(body: Mapping[str, Any]) -> RemoteToken:
-    """A token."""
-    quota = body["quota"]
-    return RemoteToken(
-        **_named(RemoteToken, body) | {"quota": None if quota is None else RemoteQuota(**_named(RemoteQuota, quota))}
-    )
+@cache
+def read_as(kind: Any) -> Callable[[Any], Any]:
+    """A reader of JSON as this kind, moments and exact numbers as such; what a newer service adds is left out."""
+    return TypeAdapter(kind).validate_python
 
 
 def read_preview(body: Mapping[str, Any]) -> RemotePreview:
     """What a gate would be good for."""
-    curve = tuple((point["epsilon"], point["margin"]) for point in body["curve"])
-    by_cutoff = tuple((point["cutoff"], point["margin"]) for point in body.get("by_cutoff", ()))
-    return RemotePreview(**_named(RemotePreview, body) | {"curve": curve, "by_cutoff": by_cutoff})
-
-
-def read_answers(body: Sequence[Mapping[str, Any]]) -> list[RemoteAnswer]:
-    """A page of answers."""
-    return [RemoteAnswer(**_named(RemoteAnswer, each)) for each in body]
-
-
-def read_activity(body: Sequence[Mapping[str, Any]]) -> list[RemoteAsk]:
-    """A page of who asked what."""
-    return [RemoteAsk(**_named(RemoteAsk, each)) for each in body]
+    curve = [(point["epsilon"], point["margin"]) for point in body["curve"]]
+    by_cutoff = [(point["cutoff"], point["margin"]) for point in body["by_cutoff"]]
+    preview: RemotePreview = read_as(RemotePreview)({**body, "curve": curve, "by_cutoff": by_cutoff})
+    return preview

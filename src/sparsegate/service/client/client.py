@@ -19,17 +19,17 @@ import ipaddress
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import wraps
 from typing import Any, Concatenate, Final, Generic, ParamSpec, Self, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import anyio
 import httpx
 
-from sparsegate.budget import Number
+from sparsegate.budget import Number, exact_count
 from sparsegate.errors import GateClosed, ParameterError, SparsegateError
 from sparsegate.gates.gate import BELOW, Answer
 from sparsegate.ledger.account import Statement
@@ -93,7 +93,7 @@ def connect(
     >>> folder.cleanup()
     """
     http = httpx.Client(**settings(url, token, timeout, insecure))
-    return Client(http, retries=checked_retries(retries), patience=Patience(timeout))
+    return Client(http, retries=exact_count(retries, "retries", least=0), patience=Patience(timeout))
 
 
 def connect_async(
@@ -112,7 +112,7 @@ def connect_async(
     sparsegate.errors.ServiceError: the service cannot be reached; check the URL, and that it runs
     """
     http = httpx.AsyncClient(**settings(url, token, timeout, insecure))
-    return AsyncClient(http, retries=checked_retries(retries), patience=Patience(timeout))
+    return AsyncClient(http, retries=exact_count(retries, "retries", least=0), patience=Patience(timeout))
 
 
 def sent(
@@ -146,11 +146,18 @@ def awaited_gate(
 
 @dataclass(frozen=True, kw_only=True)
 class Pages(Generic[Result]):
-    """A list that comes page by page: the call of a page, from what comes before it, and how a line says that."""
+    """A list that comes page by page, each after the ``cursor`` of the last line before it."""
 
-    call: Callable[[Any], Call[list[Result]]]
-    cursor: Callable[[Result], Any]
-    start: Any = None
+    path: str
+    read: Callable[[Any], list[Result]]
+    cursor: str
+    start: int | None = None
+    query: Mapping[str, str] = field(default_factory=dict)
+
+    def call(self, after: Any) -> Call[list[Result]]:
+        """The call of a page."""
+        query = {"limit": calls.PAGE, **self.query, **({} if after is None else {"after": after})}
+        return Call(path=f"{self.path}?{urlencode(query)}", read=self.read)
 
 
 class RemoteState:
@@ -163,46 +170,33 @@ class RemoteState:
     ABOVE.
     """
 
+    id: str
+    threshold: int
+    cutoff: int
+    epsilon: Fraction
+    queries: int | None
+    noise: str
+    closes: str
+    standard_error: float | None
+    name: str
+    description: str
+    opened_by: str | None
+    margin: float
+    margin_all: float
+    closed: bool
+    """Whether the gate has stopped answering."""
+    positives: int
+    """How many ABOVE were given, or lost; of a two-sided gate when it was last looked at, and answers since."""
+    remaining: int
+    """How many ABOVE are left, or of a two-sided gate how many of the rarer answer."""
+    spent: Fraction
+    """What its answers had cost when it was last heard of."""
+    given_back: Fraction
+    """What went back to the ledger when it closed."""
+
     def __init__(self, client: Any, view: View) -> None:
-        self._client, self._view = client, view
-        self.id: str = view["id"]
-        self.threshold: int = view["threshold"]
-        self.cutoff: int = view["cutoff"]
-        self.epsilon = Fraction(view["epsilon"])
-        self.queries: int | None = view["queries"]
-        self.noise: str = view["noise"]
-        self.closes: str = view["closes"]
-        self.standard_error: float | None = view["standard_error"]
-        self.name: str = view.get("name", "")
-        self.description: str = view.get("description", "")
-        self.opened_by: str | None = view.get("opened_by")
-        self.margin: float | None = view.get("margin")
-        self.margin_all: float | None = view.get("margin_all")
-
-    @property
-    def closed(self) -> bool:
-        """Whether the gate has stopped answering."""
-        return bool(self._view["closed"])
-
-    @property
-    def positives(self) -> int:
-        """How many ABOVE were given, or lost; of a two-sided gate when it was last looked at, and answers since."""
-        return int(self._view["positives"]) if self.closes == "rarer" else self.cutoff - self.remaining
-
-    @property
-    def remaining(self) -> int:
-        """How many ABOVE are left, or of a two-sided gate how many of the rarer answer."""
-        return int(self._view["remaining"])
-
-    @property
-    def spent(self) -> Fraction:
-        """What its answers had cost when it was last heard of."""
-        return Fraction(self._view["spent"])
-
-    @property
-    def given_back(self) -> Fraction:
-        """What went back to the ledger when it closed."""
-        return Fraction(self._view["given_back"])
+        self._client = client
+        self._seen({name: view[name] for name in RemoteState.__annotations__})
 
     @property
     def reserved(self) -> Fraction:
@@ -214,12 +208,15 @@ class RemoteState:
         return self._client.send(call)
 
     def _answered(self, body: View) -> Answer:
-        state = {name: body[name] for name in ("remaining", "closed", "spent") if name in body}
-        self._seen(state | {"positives": self._view["positives"] + body["above"]})
+        since = self.positives + body["above"]
+        positives = since if self.closes == "rarer" else self.cutoff - body["remaining"]
+        self._seen({name: body[name] for name in ("remaining", "closed", "spent")} | {"positives": positives})
         return Answer(True, body["estimate"], body["standard_error"]) if body["above"] else BELOW
 
     def _seen(self, body: View) -> Self:
-        self._view = self._view | body
+        known = {name: body[name] for name in RemoteState.__annotations__ if name in body}
+        exact = {name: Fraction(known[name]) for name in known.keys() & {"epsilon", "spent", "given_back"}}
+        vars(self).update(known | exact)
         return self
 
     def _refused(self, error: SparsegateError) -> None:
@@ -227,11 +224,8 @@ class RemoteState:
             self._seen({"closed": True})
 
     def _answers(self, after: int) -> Pages[RemoteAnswer]:
-        def page(after: int) -> Call[list[RemoteAnswer]]:
-            path = f"v1/gates/{self.id}/answers?after={after}&limit={calls.PAGE}"
-            return Call(path=path, read=calls.read_answers)
-
-        return Pages(call=page, cursor=lambda answer: answer.number, start=after)
+        read = calls.read_as(list[RemoteAnswer])
+        return Pages(path=f"v1/gates/{self.id}/answers", read=read, cursor="number", start=after)
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else "open"
@@ -320,25 +314,15 @@ class _Sender(ABC):
     def _gate(self, view: View) -> Any:
         """The gate of this kind of client that a view shows."""
 
-    def _gates(self, closed: bool | None) -> Pages[View]:
-        def page(after: str | None) -> Call[list[View]]:
-            wanted = {"limit": calls.PAGE, "closed": None if closed is None else str(closed).lower(), "after": after}
-            query = "&".join(f"{name}={value}" for name, value in wanted.items() if value is not None)
-            return Call(path=f"v1/gates?{query}", read=list)
-
-        return Pages(call=page, cursor=lambda view: view["id"])
+    def _gates(self, closed: bool | None) -> Pages[Any]:
+        query = {} if closed is None else {"closed": str(closed).lower()}
+        return Pages(path="v1/gates", read=lambda views: [*map(self._gate, views)], cursor="id", query=query)
 
     def _request(self, call: Call[Any]) -> dict[str, Any]:
         """What an HTTP client is asked to send."""
         path = call.path.replace("v1/", "v1/practice/", 1) if self._practice else call.path
-        timeout = time_limit(self._patience.seconds(call))
-        return {
-            "method": call.method,
-            "url": path,
-            "content": call.content,
-            "headers": call.headers,
-            "timeout": timeout,
-        }
+        sent = {"method": call.method, "url": path, "content": call.content, "headers": call.headers}
+        return sent | {"timeout": time_limit(self._patience.seconds(call))}
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._http.base_url}>"
@@ -348,23 +332,12 @@ def _numbers(
     threshold: int, cutoff: int, epsilon: Number, queries: int | None, noise: str, closes: str
 ) -> dict[str, Any]:
     """What a gate is made from, as it travels."""
-    exact = decimal(epsilon, "epsilon")
-    return {
-        "threshold": threshold,
-        "cutoff": cutoff,
-        "epsilon": exact,
-        "queries": queries,
-        "noise": noise,
-        "closes": closes,
-    }
+    plan = {"queries": queries, "noise": noise, "closes": closes}
+    return {"threshold": threshold, "cutoff": cutoff, "epsilon": decimal(epsilon, "epsilon"), **plan}
 
 
 def _activity() -> Pages[RemoteAsk]:
-    def page(after: str | None) -> Call[list[RemoteAsk]]:
-        cursor = "" if after is None else f"&after={quote(after, safe='')}"
-        return Call(path=f"v1/activity?limit={calls.PAGE}{cursor}", read=calls.read_activity)
-
-    return Pages(call=page, cursor=lambda ask: ask.cursor)
+    return Pages(path="v1/activity", read=calls.read_as(list[RemoteAsk]), cursor="cursor")
 
 
 class Client(_Sender):
@@ -385,8 +358,7 @@ class Client(_Sender):
     ) -> Call[RemoteGate]:
         """Open a gate, which reserves its whole epsilon at once; ``noise`` and ``closes`` as in ``SparseVector``."""
         body = _numbers(threshold, cutoff, epsilon, queries, noise, closes)
-        # What nobody said is left out: so an older service understands it, too.
-        body |= {key: text for key, text in {"name": name, "description": description}.items() if text}
+        body |= {"name": name, "description": description}
         return Call(method="POST", path="v1/gates", body=body, read=self._gate)
 
     @sent
@@ -413,7 +385,7 @@ class Client(_Sender):
 
     def gates(self, *, closed: bool | None = None) -> list[RemoteGate]:
         """Gates, newest first: all, or only those that are closed, or not."""
-        return [self._gate(view) for view in self.pages(self._gates(closed))]
+        return list(self.pages(self._gates(closed)))
 
     def activity(self) -> Iterator[RemoteAsk]:
         """Who asked what, at all gates, newest first; for owners."""
@@ -422,12 +394,12 @@ class Client(_Sender):
     @sent
     def whoami(self) -> Call[RemoteToken]:
         """Whose token this is, and what it has used."""
-        return Call(path="v1/whoami", read=calls.read_token)
+        return Call(path="v1/whoami", read=calls.read_as(RemoteToken))
 
     @sent
     def tokens(self) -> Call[list[RemoteToken]]:
         """All tokens, oldest first; for owners."""
-        return Call(path="v1/tokens", read=lambda body: [calls.read_token(each) for each in body])
+        return Call(path="v1/tokens", read=calls.read_as(list[RemoteToken]))
 
     @sent
     def add_token(
@@ -441,15 +413,14 @@ class Client(_Sender):
     ) -> Call[str]:
         """Make a token and return its text, which is shown this once; for owners."""
         exact = None if most_epsilon is None else decimal(most_epsilon, "most_epsilon")
-        limits = {"expires": expires, "most_above": most_above, "most_epsilon": exact}
-        body = {"name": name, "role": role} | {key: limit for key, limit in limits.items() if limit is not None}
+        body = {"name": name, "role": role, "expires": expires, "most_above": most_above, "most_epsilon": exact}
         # Not sent again: its name is taken then, and the text of the first one is lost.
         return Call(method="POST", path="v1/tokens", body=body, read=lambda told: str(told["token"]), again=False)
 
     @sent
     def revoke_token(self, name: str) -> Call[RemoteToken]:
         """Stop a token for good; for owners."""
-        return Call(method="DELETE", path=f"v1/tokens/{quote(name, safe='')}", read=calls.read_token)
+        return Call(method="DELETE", path=f"v1/tokens/{quote(name, safe='')}", read=calls.read_as(RemoteToken))
 
     @sent
     def budget(self) -> Call[Statement]:
@@ -500,12 +471,13 @@ class Client(_Sender):
 
     def pages(self, pages: Pages[Result]) -> Iterator[Result]:
         """All lines of a list, page by page."""
-        after, more = pages.start, True
+        after: Any = pages.start
+        more = True
         while more:
             page = self.send(pages.call(after))
             for line in page:
                 yield line
-                after = pages.cursor(line)
+                after = getattr(line, pages.cursor)
             more = len(page) >= calls.PAGE
 
     def _gate(self, view: View) -> RemoteGate:
@@ -543,7 +515,7 @@ class AsyncClient(_Sender):
 
     async def gates(self, *, closed: bool | None = None) -> list[AsyncGate]:
         """Gates, newest first: all, or only those that are closed, or not."""
-        return [self._gate(view) async for view in self.pages(self._gates(closed))]
+        return [gate async for gate in self.pages(self._gates(closed))]
 
     def activity(self) -> AsyncIterator[RemoteAsk]:
         """Who asked what, at all gates, newest first; for owners."""
@@ -569,12 +541,13 @@ class AsyncClient(_Sender):
 
     async def pages(self, pages: Pages[Result]) -> AsyncIterator[Result]:
         """All lines of a list, page by page."""
-        after, more = pages.start, True
+        after: Any = pages.start
+        more = True
         while more:
             page = await self.send(pages.call(after))
             for line in page:
                 yield line
-                after = pages.cursor(line)
+                after = getattr(line, pages.cursor)
             more = len(page) >= calls.PAGE
 
     def _gate(self, view: View) -> AsyncGate:
@@ -626,17 +599,10 @@ def time_limit(seconds: float) -> httpx.Timeout:
     return httpx.Timeout(seconds, connect=min(seconds, 10.0))
 
 
-def checked_retries(retries: int) -> int:
-    """How often a call is sent again at most."""
-    if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
-        raise ParameterError("retries", "must be a whole number of at least 0", retries)
-    return retries
-
-
 def heard_in(response: httpx.Response) -> Heard:
     """A response without the request that it answers, which holds the token."""
     wait = response.headers.get("retry-after", "")
-    return Heard(status=response.status_code, content=response.content, wait=float(wait) if wait.isdecimal() else None)
+    return Heard(status=response.status_code, content=response.content, wait=float(wait) if wait.isdecimal() else 0.0)
 
 
 def is_loopback(host: str) -> bool:
