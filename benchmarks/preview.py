@@ -27,10 +27,10 @@ import numpy as np
 
 from benchmarks.choice import SAMPLES, data
 from benchmarks.measure import Result
+from sparsegate.gates.preview import least_epsilon
 from sparsegate.paper import Ladder, Method, read_counts, simulate
 from sparsegate.selection.scores import Scores
 from sparsegate.selection.select import Request
-from sparsegate.tables.question import least_epsilon
 
 RUNS = 2_000
 COUNT = 50

@@ -171,7 +171,7 @@ class Asked:
         return rest
 
     def _cost(self, said: list[bool]) -> Fraction:
-        """As ``Meter`` has it, from the transcript."""
+        """As the gate has it, from the transcript."""
         if not self.law.row.redraws_threshold:
             return self.law.spent([(len(said) - sum(said), sum(said))])
         ends = [0, *(place + 1 for place, above in enumerate(said) if above)]

@@ -12,8 +12,9 @@ import pytest
 
 import sparsegate as sg
 from sparsegate.errors import ParameterError
+from sparsegate.gates.preview import least_epsilon
 from sparsegate.selection.select import Request
-from sparsegate.tables.question import Question, least_epsilon
+from sparsegate.tables.question import Question
 from sparsegate.tables.release import TopItems
 
 ASKED: dict[str, Any] = {"item": "page", "user": "visitor", "count": 50, "epsilon": 0.1, "domain": 40_000}

@@ -56,7 +56,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 from sparsegate.budget import Budget, Number, exact_count, exact_delta, exact_epsilon
 from sparsegate.gates.bounds import tight_loss
@@ -76,10 +76,7 @@ def round_epsilon(*, epsilon: Number, delta: Number, count: int) -> Fraction:
     """The largest e known to be safe for each of ``count`` rounds that together are (epsilon, delta)-DP.
 
     It is epsilon / count, which needs no delta, or the solution of the equation above where that is larger, rounded
-    down: the bound is evaluated in interval arithmetic at one rational alpha, and holds for each alpha, so that only
-    the choice of alpha is a matter of floats.
-
-    For c draws of the exponential mechanism without replacement, at this e each. Machine-checked: proofs/README.md.
+    down: the bound holds for each alpha, so that only the choice of alpha is a matter of floats.
 
     >>> [round(float(round_epsilon(epsilon=1, delta=1e-6, count=c)), 4) for c in (1, 10, 50, 100, 300)]
     [1.0, 0.1396, 0.0624, 0.0441, 0.0255]
@@ -99,9 +96,9 @@ def _bounded_range(epsilon: Fraction, delta: Fraction, count: int) -> Fraction:
     public = (float(min(epsilon, Fraction(_FAR))), log_inverse(delta))
     order = 1 + Fraction(math.exp(_best_order(*(max(number, 1 / _FAR) for number in public))))
     with interval_arithmetic(_ROUND_BITS) as iv:
-        alpha = iv.mpf(order.numerator) / iv.mpf(order.denominator)
-        asked = conversion(iv, alpha, iv.log(iv.mpf(delta.denominator) / iv.mpf(delta.numerator)))
-        square = 8 * (iv.mpf(epsilon.numerator) / iv.mpf(epsilon.denominator) - asked) / (alpha * count)
+        alpha = _exact(iv, order)
+        asked = conversion(iv, alpha, iv.log(_exact(iv, 1 / delta)))
+        square = 8 * (_exact(iv, epsilon) - asked) / (alpha * count)
         low = scaled_floor(square._mpi_[0], 2 * _ROUND_BITS)
     root = math.isqrt(max(low, 0))
     spare = max(root.bit_length() - _ROUND_DIGITS, 0)
@@ -166,8 +163,8 @@ def renyi_bound(
     0.1938
     """
     with interval_arithmetic(_bits(alpha - 1, *scales[:2])) as iv:
-        gate = _gate(iv, scales, sensitivity, cutoff, monotonic, int(lattice))
-        return _rounded_up(_divergence(iv, _exact(iv, alpha), gate))
+        order = _exact(iv, alpha)
+        return _rounded_up(_divergence(iv, order, scales, sensitivity, cutoff, monotonic, step=int(lattice)))
 
 
 def waiting_bound(alpha: Fraction, *, query: Fraction, shift: int, cutoff: int) -> float:
@@ -220,17 +217,16 @@ def approximate_epsilon(*, scales: Scales, sensitivity: int, cutoff: int, monoto
     """The epsilon at which such a gate is (epsilon, delta)-DP, rounded up."""
     from mpmath import fp
 
-    guess, asked = _gate(fp, scales, sensitivity, cutoff, monotonic), log_inverse(delta)
+    asked, public = log_inverse(delta), (scales, sensitivity, cutoff, monotonic)
 
     def in_floats(x: float) -> float:
         alpha = 1 + math.exp(x)
-        return float(_divergence(fp, alpha, guess, cells=1) + conversion(fp, alpha, asked))
+        return float(_divergence(fp, alpha, *public, cells=1) + conversion(fp, alpha, asked))
 
     order = 1 + Fraction(math.exp(golden_minimum(in_floats, *_ORDERS)))
     with interval_arithmetic(_bits(order - 1, *scales[:2])) as iv:
         alpha = _exact(iv, order)
-        divergence = _divergence(iv, alpha, _gate(iv, scales, sensitivity, cutoff, monotonic))
-        return _rounded_up(divergence + conversion(iv, alpha, -iv.log(_exact(iv, delta))))
+        return _rounded_up(_divergence(iv, alpha, *public) + conversion(iv, alpha, -iv.log(_exact(iv, delta))))
 
 
 @lru_cache(maxsize=256)
@@ -297,27 +293,22 @@ def _short(scale: Fraction | float) -> Fraction:
     return math.ceil(exact / unit) * unit
 
 
-class _Gate(NamedTuple):
-    """Numbers of a context of mpmath; ``step`` is 1 on the lattice and 0 for continuous noise."""
-
-    threshold: Any
-    query: Any
-    sensitivity: int
-    shift: int
-    cutoff: int
-    step: int
-
-
-def _gate(ctx: Any, scales: Scales, sensitivity: int, cutoff: int, monotonic: bool, step: int = 1) -> _Gate:
-    assert scales.threshold is not None
-    assert scales.query is not None
+def _divergence(
+    ctx: Any,
+    alpha: Any,
+    scales: Scales,
+    sensitivity: int,
+    cutoff: int,
+    monotonic: bool,
+    *,
+    cells: int = _CELLS,
+    step: int = 1,
+) -> Any:
+    """D_alpha in a context of mpmath; ``step`` is 1 on the lattice and 0 for continuous noise."""
+    threshold, query = (_exact(ctx, scale) for scale in scales[:2] if scale is not None)
     shift = sensitivity if monotonic else 2 * sensitivity
-    return _Gate(_exact(ctx, scales.threshold), _exact(ctx, scales.query), sensitivity, shift, cutoff, step)
-
-
-def _divergence(ctx: Any, alpha: Any, gate: _Gate, cells: int = _CELLS) -> Any:
-    comparisons = gate.cutoff * _log_kappa(ctx, alpha, gate.query, gate.shift, cells, gate.step)
-    return (_threshold_moment(ctx, alpha, gate.threshold, gate.sensitivity, gate.step) + comparisons) / (alpha - 1)
+    comparisons = cutoff * _log_kappa(ctx, alpha, query, shift, cells, step)
+    return (_threshold_moment(ctx, alpha, threshold, sensitivity, step) + comparisons) / (alpha - 1)
 
 
 def _threshold_moment(ctx: Any, alpha: Any, scale: Any, shift: int, step: int = 1) -> Any:
@@ -333,7 +324,7 @@ def _threshold_moment(ctx: Any, alpha: Any, scale: Any, shift: int, step: int = 
 
 
 def _log_kappa(ctx: Any, alpha: Any, scale: Any, shift: int, cells: int, step: int = 1) -> Any:
-    """ln kappa from above, over cells of the x from ``step - shift`` to 0; with one cell, ln h at x = 0."""
+    """Ln kappa from above, over cells of the x from ``step - shift`` to 0; with one cell, ln h at x = 0."""
     log_norm = ctx.log(1 + ctx.exp(-step / scale))
     if step:
         cells = min(shift, cells)

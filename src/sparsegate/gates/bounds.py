@@ -55,33 +55,22 @@ where queries are monotonic.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-import numpy as np
-
-from sparsegate.budget import Allocation, Budget, Number, exact_count
+from sparsegate.budget import Allocation, Budget, Number, check_truth, exact_count
 from sparsegate.errors import ParameterError
 from sparsegate.gates.variants import VARIANTS, Closes, Compared, Noise, Released, Scales, Variant, variant
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """A row and its public numbers, checked once: what runs, bounds and exact analysis all start from.
+    """A row, or its key, and its public numbers, checked once: what runs, bounds and exact analysis all start from.
 
-    Parameters
-    ----------
-    row: a variant or its key.
-    cutoff: c >= 1, how many ABOVE a row gives that stops.
-    sensitivity: Delta > 0, how much one person can move an answer. The lattice checks it.
-    epsilon: > 0, split by the row's own or the given ``allocation``; or
-    budget: the shares; or, for analysis,
-    scales: the noise itself. A plan brings its scales beside the budget that pays for them.
-    monotonic: True where one person moves all answers in one direction.
-    granularity: the lattice step, a power of two.
-    queries: n, at most that many questions in all; None for no limit.
+    They are those of a ``SparseVector``. Without ``epsilon`` or ``budget``, for analysis, ``scales`` are the noise
+    itself; a plan brings its scales beside the budget that pays for them.
     """
 
     row: Variant
@@ -95,32 +84,34 @@ class Setting:
     queries: int | None = None
     scales: Scales | None = None
 
+    @classmethod
+    def of(cls, scope: Mapping[str, Any]) -> Setting:
+        """The setting that the parameters of a call, its ``locals()``, describe."""
+        return cls(**{option.name: scope[option.name] for option in fields(cls) if option.name in scope})
+
     def __post_init__(self) -> None:
         row, cutoff = variant(self.row), exact_count(self.cutoff, "cutoff")
-        if not isinstance(self.monotonic, bool | np.bool_):
-            rule = "must be True or False"
-            raise ParameterError("monotonic", rule, self.monotonic, "pass True only for one-way changes")
-        budget, scales, one_way = self.budget, self.scales, bool(self.monotonic)
+        one_way = check_truth(self.monotonic, "monotonic", "pass True only for one-way changes")
+        budget, scales = self.budget, self.scales
         if scales is None or self.epsilon is not None:
             check_one_of(self.epsilon, budget)
         if self.epsilon is None and self.allocation is not None:
-            rule = "must be given with epsilon only: a budget is split already"
-            raise ParameterError("allocation", rule, self.allocation, "pass epsilon=")
+            raise ParameterError("allocation", "must be given with epsilon only", self.allocation, "pass epsilon=")
         if self.epsilon is not None:
             budget = row.budget(self.epsilon, cutoff=cutoff, monotonic=one_way, allocation=self.allocation)
         if budget is not None and not isinstance(budget, Budget):
-            raise ParameterError(
-                "budget", "must be a Budget", budget, "pass sg.Budget(threshold_epsilon=0.1, query_epsilon=0.4)"
-            )
+            hint = "pass sg.Budget(threshold_epsilon=0.1, query_epsilon=0.4)"
+            raise ParameterError("budget", "must be a Budget", budget, hint)
         if scales is None:
             assert budget is not None
             if budget.delta:
                 rule = "must have no delta: its shares are of a pure epsilon"
                 raise ParameterError("budget", rule, budget, "pass epsilon= and delta= to SparseVector")
             scales = row.scales(budget, cutoff=cutoff, monotonic=one_way)
-        queries = None if self.queries is None else exact_count(self.queries, "queries")
+        if self.queries is not None:
+            exact_count(self.queries, "queries")
         checked = {"row": row, "cutoff": cutoff, "monotonic": one_way, "budget": budget, "scales": scales}
-        for name, value in {**checked, "queries": queries}.items():
+        for name, value in checked.items():
             object.__setattr__(self, name, value)
 
     @property
@@ -159,15 +150,14 @@ class Rates(NamedTuple):
     def of(cls, scales: Scales, row: Variant) -> Rates:
         """The rates of noise with these scales, compared and released as the row does."""
         if scales.query is None:
-            raise ParameterError(
-                "scales", "must have query noise", next_step="without it any mixed outcome has infinite loss"
-            )
+            hint = "without it any mixed outcome has infinite loss"
+            raise ParameterError("scales", "must have query noise", next_step=hint)
         e1: Loss = 1 / scales.threshold if scales.threshold else math.inf
         a3 = 1 / scales.answer if scales.answer else Fraction(0)
         return cls(e1, 1 / scales.query, a3, *traits(row))
 
     def threshold_cost(self, shift: int) -> Loss:
-        """The first line of the table above."""
+        """What a shift of rho costs."""
         return _times(abs(shift), math.inf if self.one_sided and shift < 0 else self.threshold)
 
     def below_cost(self, move: int, shift: int) -> Loss:
@@ -244,8 +234,6 @@ def outcome_loss(
 
     >>> outcome_loss(9, 2, Scales(Fraction(2), Fraction(8), None), monotonic=False)
     Fraction(1, 1)
-
-    Machine-checked: proofs/README.md.
     """
     rates = Rates.of(scales, row)
     return max(round_loss(below, above, rates, direction).loss for direction in _directions(row, monotonic))
@@ -260,10 +248,6 @@ def transcript_loss(row: Variant, scales: Scales, rounds: Sequence[tuple[int, in
     """The supremum of the loss of one transcript: ``rounds`` are its (BELOW, ABOVE), under a rho of their own each.
 
     Rounds are independent, so their losses add; with monotonic queries all of them move in one direction.
-    Machine-checked: proofs/README.md.
-
-    >>> transcript_loss(VARIANTS["standard"], Scales(Fraction(2), Fraction(8), None), [(9, 2)], monotonic=False)
-    Fraction(1, 1)
     """
     asked = sum(below + above for below, above in rounds)
     if scales.query is None:
@@ -295,24 +279,13 @@ def tight_epsilon(
     >>> sg.privacy.tight_epsilon("chen-2015", epsilon=1), sg.privacy.tight_epsilon("chen-2015", epsilon=1, queries=12)
     (inf, 6.0)
     """
-    setting = Setting(
-        row=variant(row),
-        cutoff=cutoff,
-        queries=queries,
-        epsilon=epsilon,
-        budget=budget,
-        allocation=allocation,
-        monotonic=monotonic,
-    )
-    public = {"cutoff": setting.cutoff, "monotonic": setting.monotonic, "queries": setting.queries}
-    return float(tight_loss(setting.row, setting.noise, **public))  # type: ignore[arg-type]
+    set_ = Setting.of(locals())
+    loss = tight_loss(set_.row, set_.noise, cutoff=set_.cutoff, monotonic=set_.monotonic, queries=set_.queries)
+    return float(loss)
 
 
 def tight_loss(row: Variant, scales: Scales, *, cutoff: int, monotonic: bool, queries: int | None) -> Loss:
-    """The supremum of the loss over all outcomes of a row with the given scales.
-
-    Machine-checked: proofs/README.md.
-    """
+    """The supremum of the loss over all outcomes of a row with the given scales."""
     if row.compared is Compared.ERROR_NOISE_OUTSIDE and row.released is Released.NOISY_ANSWER:
         rule = "must not be the noisy answer where |e - q| + nu is compared: that is another number"
         raise ParameterError("released", rule, row.key, "the tight loss of such a row is not known")

@@ -25,7 +25,7 @@ from typing import Any, Final, NoReturn, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsegate.budget import Charge, Spender, charge
+from sparsegate.budget import Spender, charge
 from sparsegate.display.plain import noisy_text
 from sparsegate.errors import GateClosed, ParameterError, SparsegateError
 from sparsegate.gates.calibration import Calibration, aligned, compared_value, trusted_source
@@ -40,8 +40,8 @@ from sparsegate.noise.sources import MARK, Uncopied, birthmark
 class Answer:
     """ABOVE or BELOW, and the noisy value where the mechanism releases one. True in a condition where above.
 
-    Equal to every answer on the same side: ``gate.ask(q) == sg.ABOVE`` whatever the estimate. ``standard_error`` is
-    that of the noise in the estimate, a public number (``gates.gate`` says what it does not cover).
+    Equal to every answer on the same side, whatever the estimate. ``standard_error`` is that of the noise in the
+    estimate, a public number (``gates.gate`` says what it does not cover).
 
     >>> import sparsegate as sg
     >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
@@ -113,11 +113,10 @@ class Estimator:
     variance; ``weight`` is that of the gap, 0 for a fresh answer alone. All weights are public, and the result is
     rounded to the lattice, by half a step at most (a blend by one): a function of released numbers alone.
 
-    **What it is conditional on.** It is given only where the answer came out ABOVE, and the same nu and rho decided
-    that. Far above the threshold that says nothing. Near it, an answer is ABOVE because nu was large or rho small, so
-    the gap's estimate lies too high on average. Measured, in its standard errors: 0.02 for an answer two margins above
-    T, 0.1 for one margin, 0.7 to 1.5 for an answer at T, and 2.2 to 3 for one a margin below it, which is ABOVE by
-    mistake, 5 % of the time. A fresh answer has no such bias; a blend has the share of it that the gap has in it.
+    **What it is conditional on.** It is given only where the answer came out ABOVE, which the same nu and rho decided:
+    near the threshold because nu was large or rho small, so that the gap's estimate lies too high on average. Measured,
+    in its standard errors: 0.02 for an answer two margins above T, 0.1 for one margin, 0.7 to 1.5 at T, and 2.2 to 3 a
+    margin below it, where 5 % are ABOVE by mistake. A fresh answer has no such bias; a blend has the gap's share of it.
     """
 
     centre: int
@@ -143,43 +142,6 @@ class Estimator:
         return fresh + (round(toward) if isinstance(toward, float) else np.rint(toward).astype(np.int64))
 
 
-class Meter:
-    """What a gate has cost, answer by answer; ``charge`` is what gets back the rest, None where nothing goes back.
-
-    The cost is L(m,k) of ``bounds`` for the transcript so far, with the gate's own noise: exactly, and at most the
-    budget. ``ledger.account`` proves that the rest may go back when the gate is closed. Machine-checked:
-    proofs/README.md.
-    """
-
-    __slots__ = ("_calibration", "_charges", "_ends")
-
-    def __init__(self, calibration: Calibration, charge: Charge | None) -> None:
-        self._calibration = calibration
-        self._charges = [] if charge is None else [charge]
-        self._ends: list[int] = []  # how many were asked at each redraw of rho
-
-    def redrawn(self, asked: int) -> None:
-        """The threshold noise was drawn anew: a round is over."""
-        self._ends.append(asked)
-
-    def spent(self, asked: int, positives: int) -> Fraction:
-        """What this many answers, and this many ABOVE among them, have cost."""
-        if not self._calibration.row.redraws_threshold:
-            return self._calibration.spent([(asked - positives, positives)])
-        ends = [0, *self._ends]
-        rounds = [(end - start - 1, 1) for start, end in pairwise(ends)]
-        return self._calibration.spent([*rounds, (asked - ends[-1], 0)])
-
-    def give_back(self, spent: Fraction) -> None:
-        """Give back all but what was spent: once, or again where the ledger could not be written."""
-        try:
-            charge = self._charges.pop()  # of two threads one gets it
-        except IndexError:
-            return
-        if not charge.give_back(self._calibration.budget.total - spent):
-            self._charges.append(charge)
-
-
 _CHUNK = 1 << 16
 _CUT_SHORT = "a question was cut short, and all of its budget counts as spent"
 
@@ -194,14 +156,15 @@ class Gate(Uncopied):
         "_asked",
         "_born",
         "_calibration",
+        "_charges",
         "_closed",
         "_drawing",
         "_estimator",
         "_fast",
         "_lock",
-        "_meter",
         "_nu",
         "_positives",
+        "_redraws",
         "_rho",
         "_rho_source",
         "_standard_error",
@@ -244,8 +207,9 @@ class Gate(Uncopied):
         self._watched = calibration.queries is not None or calibration.row.closes is Closes.RARER
         what = f"gate: threshold {threshold}, cutoff {calibration.cutoff}, {calibration.row.key}"
         charged = charge(ledger, epsilon=calibration.budget.total, delta=calibration.budget.delta, what=what)
-        # No bound on the loss holds for a run that waived privacy.
-        self._meter = Meter(calibration, charged if refund and not not_private else None)
+        # What gets back the rest at the end. No bound on the loss holds for a run that waived privacy.
+        self._charges = [charged] if refund and not not_private else []
+        self._redraws: list[int] = []  # how many were asked at each redraw of rho
         self._rho = self._draw_rho()
 
     def _draw_rho(self) -> int:
@@ -319,7 +283,7 @@ class Gate(Uncopied):
         self._asked, self._positives = in_all, above
         if positives and calibration.row.redraws_threshold:
             self._rho = self._draw_rho()
-            self._meter.redrawn(self._asked)
+            self._redraws.append(self._asked)
 
     @own_settings
     def ask_many(
@@ -332,9 +296,8 @@ class Gate(Uncopied):
     ) -> NDArray[Any]:
         """Ask many at once: a boolean array that ends where the gate closed, the same as asking one by one.
 
-        The whole input is checked before anything is drawn. ``numeric=True`` gives an array with the fields ``above``,
-        ``estimate`` and ``standard_error`` (0 where BELOW), if positives carry a number; it is the default where the
-        budget pays for answers.
+        All is checked before anything is drawn. ``numeric=True``, the default where the budget pays for answers, gives
+        the fields ``above``, ``estimate`` and ``standard_error`` (0 where BELOW), if positives carry a number.
         """
         if self._born != MARK[0]:  # before the lock: a fork may have left it held for ever
             self._refuse()
@@ -420,9 +383,8 @@ class Gate(Uncopied):
 
     def _refuse(self) -> NoReturn:
         if self._born != MARK[0]:
-            raise GateClosed(
-                "this gate belongs to another process: its noise died at the fork; make a new gate in this one"
-            )
+            why = "this gate belongs to another process: its noise died at the fork; make a new gate in this one"
+            raise GateClosed(why)
         self._closed = self._closed or _CUT_SHORT
         raise GateClosed(f"this gate is closed: {self._closed}; make a new gate to ask on, which spends a new budget")
 
@@ -445,9 +407,10 @@ class Gate(Uncopied):
 
     @property
     def spent(self) -> Fraction:
-        """L(m,k): what the answers drawn so far have cost, exactly; at most the whole budget..
+        """L(m,k) of ``bounds``: what the answers so far have cost, exactly; of a gate cut short all of its budget.
 
-        Of a gate that was cut short it is the whole budget.
+        It is at most the budget. ``ledger.account`` proves that the rest may go back when the gate is closed.
+        Machine-checked: proofs/README.md.
         """
         if self._born != MARK[0]:  # before the lock: a fork may have left it held for ever
             return self._cost()
@@ -455,7 +418,15 @@ class Gate(Uncopied):
             return self._cost()
 
     def _cost(self) -> Fraction:
-        return self._calibration.budget.total if self._drawing else self._meter.spent(self._asked, self._positives)
+        return self._calibration.budget.total if self._drawing else self._counted()
+
+    def _counted(self) -> Fraction:
+        calibration = self._calibration
+        if not calibration.row.redraws_threshold:
+            return calibration.spent([(self._asked - self._positives, self._positives)])
+        ends = [0, *self._redraws]
+        rounds = [(end - start - 1, 1) for start, end in pairwise(ends)]
+        return calibration.spent([*rounds, (self._asked - ends[-1], 0)])
 
     def close(self) -> None:
         """Stop answering, and give back to the ledger what the answers did not cost: epsilon - ``spent``, once.
@@ -467,7 +438,13 @@ class Gate(Uncopied):
             return
         with self._lock:
             self._closed = self._closed or "it was closed by hand"
-        self._meter.give_back(self._cost())
+        unused = self._calibration.budget.total - self._cost()
+        try:
+            charge = self._charges.pop()  # of two threads one gets it
+        except IndexError:
+            return
+        if not charge.give_back(unused):  # the ledger could not be written: it may be tried again
+            self._charges.append(charge)
 
     def __enter__(self) -> Self:
         return self
@@ -476,15 +453,12 @@ class Gate(Uncopied):
         self.close()
 
     def __repr__(self) -> str:
-        row, cutoff = self._calibration.row, self._calibration.cutoff
-        state = "closed" if self.closed else "open"
-        key = row.key
-        if delta := self._calibration.budget.delta:
-            key += f" at delta {float(delta):g}"
+        row, cutoff, delta = self._calibration.row, self._calibration.cutoff, self._calibration.budget.delta
+        key = f"{row.key} at delta {float(delta):g}" if delta else row.key
         counts = f"{self._positives} of {cutoff if row.stops else '∞'} positives"
         if row.closes is Closes.RARER:
             counts = f"{self._positives} ABOVE and {self._asked - self._positives} BELOW, {cutoff} of each"
-        return f"<{type(self).__name__} {key}: {counts}, {state}>"
+        return f"<{type(self).__name__} {key}: {counts}, {'closed' if self.closed else 'open'}>"
 
 
 G = TypeVar("G", bound=Gate)

@@ -1,7 +1,6 @@
 """The best scales for a known number of questions: least comparison variance at exactly epsilon under the tight bound.
 
-With at most n questions the supremum of L(m,k) over m + k <= n, k <= c can lie below its limit, and the slack is
-worth having:
+With at most n questions the supremum of L(m,k) over m + k <= n, k <= c can lie below its limit:
 
 - general queries: up to n = (1 + (2c)**(2/3))**(3/2), no threshold noise at all and nu of scale n Delta/eps beats
   every SVT;
@@ -13,10 +12,9 @@ Machine-checked: proofs/README.md.
 
 Exponential noise of the same scales has half the variance, and no such slack: from n = c + 1 on, one BELOW among the
 c positives reaches the whole bound, so its scales are those of no limit; up to n = c they are those of a cutoff of n
-- 1, with numeric answers of n (``bounds``). It is the better one but for n below about 1.5 c. A plan says by its row
+- 1, with numeric answers of n (``bounds``). It is the better one but for n below about 1.5 c. The row of a plan says
 whether an ABOVE may release its gap. It may where nothing else is released: n questions with gaps cost what n
-questions cost without, of which as many are BELOW as make the highest move. With numeric answers the two moves are
-charged apart, and with Laplace noise the gaps may cost more; then they are kept back.
+questions cost without. With numeric answers and Laplace noise the gaps may cost more; then they are kept back.
 
 The variance of the comparison with Laplace noise is 2(1/e1**2 + 1/r**2) Delta**2. For a given r the largest admissible
 e1 follows from the bound, which is piecewise linear in e1; what is left is a search over one variable.
@@ -28,11 +26,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
-from sparsegate.budget import Number, allocation_ratio, exact_count, exact_epsilon
+from sparsegate.budget import Number, allocation_ratio, check_choice, exact_count, exact_epsilon
 from sparsegate.errors import ParameterError
 from sparsegate.gates.bounds import Loss, tight_loss
 from sparsegate.gates.variants import VARIANTS, Noise, Scales, Variant
@@ -42,6 +40,7 @@ NoiseName = Literal["auto", "laplace", "exponential"]
 _GRID = 400
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _DENOMINATOR = 10**12
+_LEAST = Fraction(1, 10**15)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,9 +56,8 @@ class Plan:
 
     def __post_init__(self) -> None:
         if any(scale is not None and scale <= 0 for scale in self.scales):
-            raise ParameterError(
-                "answer_epsilon", "must leave enough of epsilon for the comparisons", next_step="give it less"
-            )
+            rule = "must leave enough of epsilon for the comparisons"
+            raise ParameterError("answer_epsilon", rule, next_step="give it less")
 
     @property
     def variance(self) -> float:
@@ -93,58 +91,63 @@ def plan(
     >>> [sg.privacy.plan(cutoff=10, epsilon=1, queries=n, noise="auto").row.key for n in (8, 80)]
     ['ding-2019', 'exponential-gap']
     """
-    if noise not in (names := get_args(NoiseName)):
-        raise ParameterError("noise", f"must be one of {', '.join(names)}", noise, 'pass noise="auto"')
+    check_choice(noise, "noise", get_args(NoiseName), 'pass noise="auto"')
     cutoff = exact_count(cutoff, "cutoff")
     total, share = exact_epsilon(epsilon), exact_epsilon(answer_epsilon, "answer_epsilon", zero=True)
     limit = None if queries is None else exact_count(queries, "queries")
     if share >= total:
-        raise ParameterError(
-            "answer_epsilon",
-            f"must be less than epsilon = {float(total)}",
-            answer_epsilon,
-            "leave something for the gate",
-        )
+        rule = f"must be less than epsilon = {float(total)}"
+        raise ParameterError("answer_epsilon", rule, answer_epsilon, "leave something for the gate")
     if not _LEAST <= total <= 1 / _LEAST:
         # No lattice carries such noise, and the search below is in floats.
         rule = f"must lie between {float(_LEAST):g} and {float(1 / _LEAST):g} to be planned for"
         raise ParameterError("epsilon", rule, epsilon, "pass for instance epsilon=0.5")
-    if noise != "laplace":
-        one_sided = _one_sided(cutoff, total, share, monotonic, limit)
-        other = (
-            one_sided
-            if noise == "exponential"
-            else plan(cutoff=cutoff, epsilon=total, monotonic=monotonic, queries=queries, answer_epsilon=share)
-        )
-        return min(one_sided, other, key=lambda p: p.variance)
-    question = _Question(cutoff, float(total), float(share / cutoff), monotonic, math.inf if limit is None else limit)
-    rate = question.best_rate()
-    candidates = [_exact(rate, question.largest_threshold(rate), cutoff, total, share, monotonic, limit)]
-    if limit is not None:
-        candidates.append(_without_threshold_noise(cutoff, total, share, monotonic, limit))
-    best = min(candidates, key=lambda p: p.variance)
-    with_gap = VARIANTS["ding-2019"]
-    loss = tight_loss(with_gap, best.scales, cutoff=cutoff, monotonic=monotonic, queries=limit)
-    return replace(best, row=with_gap) if loss <= total else best
-
-
-_LEAST: Final = Fraction(1, 10**15)
+    search = _Search(cutoff, total, share, monotonic, limit)
+    plans = [] if noise == "laplace" else [search.one_sided()]
+    if noise != "exponential":
+        plans.append(search.two_sided())
+    return min(plans, key=lambda p: p.variance)
 
 
 @dataclass(frozen=True)
-class _Question:
-    """The same bound in floats and over all k at once: the search needs thousands of evaluations."""
+class _Search:
+    """The search of one plan: ``share`` of ``total`` goes to numeric answers, a3 = share/c to each."""
 
     cutoff: int
-    epsilon: float
-    answer_rate: float
+    total: Fraction
+    share: Fraction
     monotonic: bool
-    queries: float
+    limit: int | None
 
-    def largest_threshold(self, r: float) -> float:
-        """The largest e1 with L(n-k, k) <= epsilon for every k <= c; infinite where none binds."""
-        k = np.arange(min(self.cutoff, self.queries) + 1.0)
-        m, eps, a3 = self.queries - k, self.epsilon, self.answer_rate
+    def _plan(self, row: Variant, threshold: Fraction | None, query: Fraction) -> Plan:
+        scales = Scales(threshold, query, self.cutoff / self.share if self.share else None)
+        return Plan(
+            row=row,
+            scales=scales,
+            epsilon=self.total if threshold is None else Fraction(self._loss(row, scales)),
+            cutoff=self.cutoff,
+            monotonic=self.monotonic,
+            queries=self.limit,
+        )
+
+    def _loss(self, row: Variant, scales: Scales) -> Loss:
+        return tight_loss(row, scales, cutoff=self.cutoff, monotonic=self.monotonic, queries=self.limit)
+
+    def two_sided(self) -> Plan:
+        """Laplace noise, with its gaps where they are free."""
+        rate = self._best_rate()
+        candidates = [self._raised(rate, self._largest_threshold(rate))]
+        if self.limit is not None:
+            candidates.append(self._without_threshold_noise(self.limit))
+        best = min(candidates, key=lambda p: p.variance)
+        with_gap = VARIANTS["ding-2019"]
+        return replace(best, row=with_gap) if self._loss(with_gap, best.scales) <= self.total else best
+
+    def _largest_threshold(self, r: float) -> float:
+        """The largest e1 with L(n-k, k) <= epsilon for every k <= c, in floats; infinite where none binds."""
+        queries = math.inf if self.limit is None else self.limit
+        k = np.arange(min(self.cutoff, queries) + 1.0)
+        m, eps, a3 = queries - k, float(self.total), float(self.share / self.cutoff)
         if not self.monotonic:
             allowed = eps - k * a3 - 2 * np.minimum(k, m) * r
             return float(np.where((m + k) * r + k * a3 > eps, allowed, math.inf).min())
@@ -155,17 +158,60 @@ class _Question:
         falling = np.where(k * (r + a3) > eps, eps - m * r - k * a3, math.inf)
         return float(min(rising.min(), falling.min()))
 
-    def variance(self, r: float) -> float:
-        e1 = self.largest_threshold(r)
-        return math.inf if e1 <= 0 else 1 / e1**2 + 1 / r**2
-
-    def best_rate(self) -> float:
+    def _best_rate(self) -> float:
         """Minimise 1/e1(r)**2 + 1/r**2: a grid finds the basin, golden sections its floor."""
-        left = self.epsilon - self.cutoff * self.answer_rate
-        grid = np.geomspace(left / (1e3 * self.cutoff), self.epsilon, _GRID)
-        at = int(np.argmin([self.variance(float(r)) for r in grid]))
+
+        def variance(r: float) -> float:
+            e1 = self._largest_threshold(r)
+            return math.inf if e1 <= 0 else 1 / e1**2 + 1 / r**2
+
+        left = float(self.total) - self.cutoff * float(self.share / self.cutoff)
+        grid = np.geomspace(left / (1e3 * self.cutoff), float(self.total), _GRID)
+        at = int(np.argmin([variance(float(r)) for r in grid]))
         low, high = float(grid[max(at - 1, 0)]), float(grid[min(at + 1, _GRID - 1)])
-        return golden_minimum(self.variance, low, high, steps=80)
+        return golden_minimum(variance, low, high, steps=80)
+
+    def _raised(self, rate: float, threshold: float) -> Plan:
+        """Rationals near the searched floats, raised to the boundary: they spend exactly epsilon, and never more."""
+        row, total = VARIANTS["standard"], self.total
+        answer = self.cutoff / self.share if self.share else None
+
+        def loss(e1: Fraction, r: Fraction) -> Loss:
+            return self._loss(row, Scales(1 / e1, 1 / r, answer))
+
+        r, e1 = (Fraction(x * (1 - 1e-8)).limit_denominator(_DENOMINATOR) for x in (rate, min(threshold, float(total))))
+        if not self.share:
+            # Without answers the bound is homogeneous in (e1, r): one exact factor takes both to the boundary.
+            factor = total / Fraction(loss(e1, r))
+            r, e1 = r * factor, e1 * factor
+        r = _to_boundary(lambda x: loss(e1, x), r, total)
+        e1 = _to_boundary(lambda x: loss(x, r), e1, total)
+        return self._plan(row, 1 / e1, 1 / r)
+
+    def _without_threshold_noise(self, limit: int) -> Plan:
+        """rho = 0: L is linear in k, so the largest r follows from the ends k = 0 and k = min(c, n)."""
+        k = min(self.cutoff, limit)
+        left = self.total - k * self.share / self.cutoff
+        rates = [left / limit]
+        if self.monotonic:
+            rates = [self.total / limit, left / k, *([left / (limit - k)] if limit > k else [])]
+        return self._plan(VARIANTS["standard"], None, 1 / min(rates))
+
+    def one_sided(self) -> Plan:
+        """Exponential noise: L is linear, so the best split is the optimal one, within what answers leave of it."""
+        total, share, positives = self.total, self.share, self.cutoff
+        if self.limit is not None:
+            positives = min(positives, self.limit if share else max(self.limit - 1, 1))
+        ratio = allocation_ratio("optimal", cutoff=positives, monotonic=self.monotonic)
+        if self.monotonic:
+            # max(e1 + max(cr, eps3), cr + eps3) = eps
+            queries = min(max(total * ratio / (1 + ratio), share), total - share)
+            threshold = total - max(queries, share)
+        else:
+            threshold = (total - share) / (1 + ratio)
+            queries = total - share - threshold
+        rate = queries / (positives if self.monotonic else 2 * positives)
+        return self._plan(VARIANTS["exponential-gap"], 1 / threshold, 1 / rate)
 
 
 def golden_minimum(of: Callable[[float], float], low: float, high: float, *, steps: int = 28) -> float:
@@ -184,34 +230,7 @@ def golden_minimum(of: Callable[[float], float], low: float, high: float, *, ste
     return (low + high) / 2
 
 
-def _exact(
-    rate: float, threshold: float, cutoff: int, total: Fraction, share: Fraction, monotonic: bool, limit: int | None
-) -> Plan:
-    """Rationals near the searched floats, raised to the boundary: they spend exactly epsilon, and never more."""
-    answer = cutoff / share if share else None
-
-    def loss(e1: Fraction, r: Fraction) -> Loss:
-        scales = Scales(1 / e1, 1 / r, answer)
-        return tight_loss(VARIANTS["standard"], scales, cutoff=cutoff, monotonic=monotonic, queries=limit)
-
-    r, e1 = (Fraction(x * (1 - 1e-8)).limit_denominator(_DENOMINATOR) for x in (rate, min(threshold, float(total))))
-    if not share:
-        # Without answers the bound is homogeneous in (e1, r): one exact factor takes both to the boundary.
-        factor = total / Fraction(loss(e1, r))
-        r, e1 = r * factor, e1 * factor
-    r = _raised(lambda x: loss(e1, x), r, total)
-    e1 = _raised(lambda x: loss(x, r), e1, total)
-    return Plan(
-        row=VARIANTS["standard"],
-        scales=Scales(1 / e1, 1 / r, answer),
-        epsilon=Fraction(loss(e1, r)),
-        cutoff=cutoff,
-        monotonic=monotonic,
-        queries=limit,
-    )
-
-
-def _raised(loss: Callable[[Fraction], Loss], x: Fraction, total: Fraction) -> Fraction:
+def _to_boundary(loss: Callable[[Fraction], Loss], x: Fraction, total: Fraction) -> Fraction:
     """The point where the loss, piecewise linear in x, reaches the total, if it does within one part in 10**7."""
     further = x * (1 + Fraction(1, 10**7))
     at_x, at_further = Fraction(loss(x)), Fraction(loss(further))
@@ -221,48 +240,10 @@ def _raised(loss: Callable[[Fraction], Loss], x: Fraction, total: Fraction) -> F
     return exact if loss(exact) <= total else x
 
 
-def _without_threshold_noise(cutoff: int, total: Fraction, share: Fraction, monotonic: bool, limit: int) -> Plan:
-    """rho = 0: L is linear in k, so the largest r follows from the ends k = 0 and k = min(c, n)."""
-    k, a3 = min(cutoff, limit), share / cutoff
-    rates = [(total - k * a3) / limit]
-    if monotonic:
-        rates = [total / limit, (total - k * a3) / k]
-        if limit > k:
-            rates.append((total - k * a3) / (limit - k))
-    r = min(rates)
-    return Plan(
-        row=VARIANTS["standard"],
-        scales=Scales(None, 1 / r, 1 / a3 if a3 else None),
-        epsilon=total,
-        cutoff=cutoff,
-        monotonic=monotonic,
-        queries=limit,
-    )
-
-
-def _one_sided(cutoff: int, total: Fraction, share: Fraction, monotonic: bool, limit: int | None) -> Plan:
-    """Exponential noise: L is linear, so the best split is the optimal one, within what answers leave of it."""
-    positives = cutoff if limit is None else min(cutoff, limit if share else max(limit - 1, 1))
-    ratio = allocation_ratio("optimal", cutoff=positives, monotonic=monotonic)
-    if monotonic:
-        # max(e1 + max(cr, eps3), cr + eps3) = eps
-        queries = min(max(total * ratio / (1 + ratio), share), total - share)
-        threshold = total - max(queries, share)
-    else:
-        threshold = (total - share) / (1 + ratio)
-        queries = total - share - threshold
-    row = VARIANTS["exponential-gap"]
-    rate = queries / (positives if monotonic else 2 * positives)
-    scales = Scales(1 / threshold, 1 / rate, cutoff / share if share else None)
-    spent = tight_loss(row, scales, cutoff=cutoff, monotonic=monotonic, queries=limit)
-    return Plan(row=row, scales=scales, epsilon=Fraction(spent), cutoff=cutoff, monotonic=monotonic, queries=limit)
-
-
 def check_plan_work(*, cutoff: int, queries: int | None, most: int) -> None:
     """Refuse a plan that would take minutes and all the memory of the machine; one for no limit takes neither.
 
-    A plan looks at every number of positives, at ``most`` of them: in exact arithmetic, and so at fewer, where there
-    are few more questions than these.
+    A plan looks at every number of positives: in exact arithmetic where there are few more questions than these.
     """
     if queries is not None:
         limit = most // 20 if queries < 3 * cutoff + 10 else most

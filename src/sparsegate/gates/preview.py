@@ -40,8 +40,6 @@ _FACTORS: Final = tuple(Fraction(tenths, 10) for tenths in (1, 2, 3, 5, 7, 10, 1
 _CUTOFF_FACTORS: Final = tuple(Fraction(tenths, 10) for tenths in (1, 2, 5, 10, 20, 50, 100))
 """Of the cutoff. Fewer: each of them is a gate, and may be a plan."""
 
-_DIGITS: Final = 3  # of an epsilon that was asked for by its margin
-
 # The colours of Okabe and Ito; a marker of its own tells each line apart without colour vision and in print.
 _LINES: Final = (("#0072B2", "o"), ("#D55E00", "v"), ("#009E73", "D"), ("#E69F00", "^"), ("#000000", "s"))
 
@@ -293,42 +291,48 @@ def _cell(value: Any) -> Any:
     return float(value) if isinstance(value, Fraction) else value
 
 
-def least_epsilon(within: object, *, confidence: float, make: Callable[[Fraction], Calibration]) -> Fraction:
-    """The least epsilon, of three digits, whose gate has a margin of at most ``within``.
-
-    A margin never grows with epsilon, so doubling and halving find it, on the noise of one plan (see above).
-    """
-    wanted, at_one = exact_number(within), make(Fraction(1))
+def epsilon_within(within: object, *, confidence: float, make: Callable[..., Calibration]) -> Fraction:
+    """The least epsilon, of three digits, whose gate has a margin of at most ``within``: on the noise of one plan."""
+    wanted, at_one = exact_number(within), make(epsilon=Fraction(1))
     if wanted is None or wanted < at_one.lattice.granularity:
         rule = f"must be a number of at least {float(at_one.lattice.granularity):g}, the least margin of all"
         raise ParameterError("within", rule, within, "pass for instance within=100")
     steps = math.floor(wanted / at_one.lattice.granularity)
-    size = 9 * 10 ** (_DIGITS - 1)  # of a decade
 
-    def at(place: int) -> Fraction:  # ..., 0.998, 0.999, 1, 1.01, ...
-        decade, digits = divmod(place, size)
-        return Fraction((digits + 10 ** (_DIGITS - 1)) * Fraction(10) ** (decade - _DIGITS + 1))
+    def enough(epsilon: Fraction) -> bool:  # a plan of its own is rounded in its last digits
+        scaled = _scaled(at_one, epsilon)
+        return scaled.margin(confidence) <= steps and make(epsilon=epsilon).margin(confidence) <= steps
 
-    def enough(place: int) -> bool:
+    least = least_epsilon(enough)
+    if least is None:
+        raise ParameterError("within", "must be the margin of an epsilon below 100,000", within, "ask for a wider one")
+    return least
+
+
+def least_epsilon(enough: Callable[[Fraction], bool]) -> Fraction | None:
+    """The smallest decimal of three digits that is enough, between 1e-9 and 1e5; None where none is.
+
+    >>> least_epsilon(lambda epsilon: epsilon >= Fraction(1, 3))
+    Fraction(167, 500)
+    """
+
+    def decimal(place: int) -> Fraction:  # ..., 0.998, 0.999, 1, 1.01, ...
+        power, digits = divmod(place, 900)
+        return (100 + digits) * Fraction(10) ** (power - 11)
+
+    def works(place: int) -> bool:
         try:
-            return _scaled(at_one, at(place)).margin(confidence) <= steps
-        except ParameterError:  # no lattice carries as much noise
-            if place > 0:
-                raise
+            return enough(decimal(place))
+        except ParameterError:  # an epsilon that no noise can be made for
             return False
 
-    high = step = 1
-    while not enough(high):
-        high, step = high + step, 2 * step
-    low, step = high - 1, 1
-    while enough(low):
-        high, low, step = low, low - step, 2 * step
+    low, high = -1, 14 * 900 - 1
+    if not works(high):
+        return None
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    while make(at(high)).margin(confidence) > steps:  # a plan of its own is rounded in its last digits
-        high += 1
-    return at(high)
+        low, high = (low, middle) if works(middle) else (middle, high)
+    return decimal(high)
 
 
 def _scaled(calibration: Calibration, factor: Fraction) -> Calibration:

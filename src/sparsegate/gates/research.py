@@ -19,7 +19,7 @@ from sparsegate.errors import ParameterError
 from sparsegate.gates.bounds import Setting
 from sparsegate.gates.calibration import Calibration, Integers, aligned, calibrate, compared_value, trusted_source
 from sparsegate.gates.gate import Answer, Estimator, Gate
-from sparsegate.gates.variants import Compared, Released, Variant, variant
+from sparsegate.gates.variants import Compared, Released, Variant
 from sparsegate.noise import Source, discrete_laplace
 from sparsegate.noise.own_settings import own_settings
 
@@ -90,21 +90,11 @@ def run_many(
     runs = exact_count(runs, "runs")
     bars = np.asarray(threshold)
     whole = bars.dtype.kind in "iu" and bars.size > 0
-    setting = Setting(
-        row=variant(row),
-        cutoff=cutoff,
-        sensitivity=sensitivity,
-        epsilon=epsilon,
-        budget=budget,
-        allocation=allocation,
-        monotonic=monotonic,
-        granularity=granularity,
-    )
-    calibration = calibrate(setting, threshold=0 if whole else 0.0, not_private=not_private)
+    calibration = calibrate(Setting.of(locals()), threshold=0 if whole else 0.0, not_private=not_private)
     lattice = calibration.lattice
     steps = lattice.private_steps_many(answers, "answers")
     bar = aligned(threshold, steps.size, lattice, "threshold")
-    setting.row.check_estimate(estimates, "estimates")
+    calibration.row.check_estimate(estimates, "estimates")
     guess = None if estimates is None else aligned(estimates, steps.size, lattice, "estimates")
     return _run(calibration, steps, bar, guess, runs, trusted_source(source, not_private))
 
@@ -225,18 +215,7 @@ def gate(
     Traceback (most recent call last):
     sparsegate.errors.ParameterError: not_private must be True to run lee-clifton-2014: its query noise does not ...
     """
-    setting = Setting(
-        row=variant(row),
-        cutoff=cutoff,
-        sensitivity=sensitivity,
-        epsilon=epsilon,
-        budget=budget,
-        allocation=allocation,
-        monotonic=monotonic,
-        queries=queries,
-        granularity=granularity,
-    )
-    calibration = calibrate(setting, threshold=threshold, not_private=not_private)
+    calibration = calibrate(Setting.of(locals()), threshold=threshold, not_private=not_private)
     if ledger is not None and calibration.loss > calibration.budget.total:
         rule = f"must not be charged for {calibration.row.key}, which costs more than the epsilon it says"
         raise ParameterError("ledger", rule, next_step="leave it out, or use another row")
@@ -273,19 +252,8 @@ def run(
     bars, guesses = _each(threshold, len(answers), "threshold"), _each(estimates, len(answers), "estimates")
     # One float: a float lattice.
     first: Any = next((bar for bar in bars if isinstance(bar, float | np.floating)), bars[0] if bars else 0)
-    running = gate(
-        row,
-        threshold=first,
-        cutoff=cutoff,
-        sensitivity=sensitivity,
-        epsilon=epsilon,
-        budget=budget,
-        allocation=allocation,
-        monotonic=monotonic,
-        granularity=granularity,
-        source=source,
-        not_private=not_private,
-    )
+    calibration = calibrate(Setting.of(locals()), threshold=first, not_private=not_private)
+    running = Gate(calibration, threshold=first, source=source, not_private=not_private)
     transcript = []
     for answer, bar, guess in zip(answers, bars, guesses, strict=True):
         transcript.append(running.ask(answer, threshold=bar, estimate=guess))

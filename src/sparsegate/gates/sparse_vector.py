@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from typing import Any, Literal
 
-from sparsegate.budget import Allocation, Budget, Number, Spender, exact_count, exact_delta, exact_epsilon
+from sparsegate.budget import (
+    Allocation,
+    Budget,
+    Number,
+    Spender,
+    check_choice,
+    check_truth,
+    exact_count,
+    exact_delta,
+    exact_epsilon,
+)
 from sparsegate.errors import ParameterError
 from sparsegate.gates.accounting import Accountant, gate_event
 from sparsegate.gates.approximate import or_approximate
@@ -15,7 +26,7 @@ from sparsegate.gates.bounds import Setting, check_one_of
 from sparsegate.gates.calibration import Calibration, calibrate
 from sparsegate.gates.gate import Gate
 from sparsegate.gates.planning import NoiseName, check_plan_work, plan
-from sparsegate.gates.preview import Preview, gate_preview, least_epsilon
+from sparsegate.gates.preview import Preview, epsilon_within, gate_preview
 from sparsegate.gates.variants import VARIANTS
 from sparsegate.noise import Source
 from sparsegate.noise.own_settings import own_settings
@@ -27,23 +38,20 @@ _ROWS = {"auto": "exponential-gap", "exponential": "exponential-gap", "laplace":
 class SparseVector(Gate):
     """Says which of a stream of private answers are above a threshold, and pays only for those that are.
 
-    With rho drawn once and nu_i fresh for every question, of scales Delta/eps1 and 2c Delta/eps2 (monotonic queries:
-    c Delta/eps2),
+    With rho drawn once and nu_i for every question, of scales Delta/eps1 and 2c Delta/eps2 (monotonic: c Delta/eps2),
 
         ABOVE  iff  q_i + nu_i >= T_i + rho + kappa,     and the gate closes after the c-th ABOVE.
 
-    The noise is exponential, rho and nu_i >= 0, with a public kappa that makes the margin the same on both sides
-    (``gates.margin``); or two-sided Laplace, kappa = 0 (Alg. 7), where ``queries`` makes that the better one.
-    Every ABOVE carries an estimate of its answer, made from the gap by which it was above, with its standard error.
+    The noise is exponential, with a public kappa that makes the margin the same on both sides (``gates.margin``); or
+    two-sided Laplace, kappa = 0 (Alg. 7), where ``queries`` makes that the better one. Every ABOVE carries an estimate
+    of its answer, made from the gap by which it was above, with its standard error.
 
     **Theorem** (Lyu, Su, Li 2017, Thm. 4 and 5; the gap: Ding et al. 2019; exponential noise: Liu et al. 2024; all by
     one alignment, proven in ``gates.bounds``; discrete noise on the lattice changes nothing in it). If adding or
     removing one person moves every answer by at most Delta, the whole transcript with its gaps is (eps1+eps2+eps3)-DP
     for any number of adaptively chosen questions; with ``monotonic=True`` this needs all answers to move in the same
     direction. With an answers share eps3, every ABOVE also pays for q_i + Lap(c Delta/eps3), drawn afresh, and the
-    estimate is the blend of the two. Thresholds are public. An estimate is that of a selected answer:
-    ``gates.gate`` says what that means near the threshold.
-
+    estimate is the blend of the two; ``gates.gate`` says what it is worth near the threshold. Thresholds are public.
     Machine-checked: proofs/README.md.
 
     ``closes="rarer"``: the gate goes on until both answers were given c times, at the same cost, with Laplace noise and
@@ -63,7 +71,7 @@ class SparseVector(Gate):
         It is used where its margin is less than the pure gate's, as ``budget`` and repr say, and charged only then.
         Its theorem and proof are in ``gates.approximate``; it says ABOVE and BELOW, and no numbers.
     queries : n, plan for at most n questions: the gate uses the scales of least variance for n and closes after them.
-        Of a ``budget`` the plan keeps the total and the answers share; the rest it splits by itself.
+        Of a ``budget`` the plan keeps the total and the answers share.
     granularity : the lattice step, a power of two; by default 1 for ints, else at most Delta/1024.
     ledger : where the whole epsilon is charged, before any noise is drawn: an open ``sparsegate.Ledger``.
     refund : ``close`` gives back to the ledger what the answers did not cost; False: what was charged stays spent.
@@ -103,23 +111,8 @@ class SparseVector(Gate):
         source: Source | None = None,
         not_private: bool = False,
     ) -> None:
-        calibration = gate_calibration(
-            threshold=threshold,
-            cutoff=cutoff,
-            sensitivity=sensitivity,
-            epsilon=epsilon,
-            budget=budget,
-            allocation=allocation,
-            monotonic=monotonic,
-            delta=delta,
-            queries=queries,
-            noise=noise,
-            closes=closes,
-            granularity=granularity,
-            not_private=not_private,
-        )
-        if not isinstance(refund, bool):
-            raise ParameterError("refund", "must be True or False", refund)
+        calibration = gate_calibration(**_public(locals()))
+        check_truth(refund, "refund")
         super().__init__(
             calibration, threshold=threshold, source=source, not_private=not_private, ledger=ledger, refund=refund
         )
@@ -160,28 +153,14 @@ class SparseVector(Gate):
         >>> sg.SparseVector.preview(cutoff=25, within=200, sensitivity=1, monotonic=True).epsilon
         Fraction(57, 250)
         """
-        make = partial(
-            gate_calibration,
-            threshold=0 if threshold is None else threshold,
-            sensitivity=sensitivity,
-            budget=budget,
-            allocation=allocation,
-            monotonic=monotonic,
-            delta=delta,
-            queries=queries,
-            noise=noise,
-            closes=closes,
-            granularity=granularity,
-            not_private=not_private,
-        )
+        make = partial(gate_calibration, **_public(locals()) | {"threshold": 0 if threshold is None else threshold})
         if within is not None:
             for name, value in {"epsilon": epsilon, "budget": budget, "delta": delta}.items():
                 if value:
                     raise ParameterError(name, "must not be given with within, which asks for an epsilon", value)
-            epsilon = least_epsilon(within, confidence=confidence, make=lambda e: make(cutoff=cutoff, epsilon=e))
-        make = partial(make, epsilon=epsilon)
+            make = partial(make, epsilon=epsilon_within(within, confidence=confidence, make=make))
         at_cutoff = partial(_at_cutoff, make, queries)
-        return gate_preview(make(cutoff=cutoff), threshold=threshold, confidence=confidence, at_cutoff=at_cutoff)
+        return gate_preview(make(), threshold=threshold, confidence=confidence, at_cutoff=at_cutoff)
 
     @property
     def budget(self) -> Budget:
@@ -208,7 +187,6 @@ class SparseVector(Gate):
 
 
 def _at_cutoff(make: Callable[..., Calibration], queries: int | None, cutoff: int) -> Calibration:
-    """The gate of a preview with another cutoff, unless that takes too long to plan."""
     check_plan_work(cutoff=cutoff, queries=queries, most=_MOST_PREVIEWED)
     return make(cutoff=cutoff)
 
@@ -231,13 +209,10 @@ def gate_calibration(
 ) -> Calibration:
     """The row and the noise of a ``SparseVector`` with these parameters, checked; nothing is drawn or charged.
 
-    A plan for ``queries`` is charged its total; how it splits is in the scales, not in shares. A two-sided gate takes
-    the same plan: L(m,k) of Laplace noise without numbers is symmetric.
+    The split of a plan is in its scales. A two-sided gate takes the same plan: L(m,k) without numbers is symmetric.
     """
-    if not isinstance(noise, str) or noise not in _ROWS:
-        raise ParameterError("noise", f"must be one of {', '.join(_ROWS)}", noise, 'pass noise="auto"')
-    if closes not in ("above", "rarer"):
-        raise ParameterError("closes", 'must be "above" or "rarer"', closes, "leave it out")
+    check_choice(noise, "noise", _ROWS, 'pass noise="auto"')
+    check_choice(closes, "closes", ("above", "rarer"), "leave it out")
     two_sided = closes == "rarer"
     if exact_delta(delta, zero=True):
         for name, value in {"budget": budget, "allocation": allocation}.items():
@@ -255,28 +230,27 @@ def gate_calibration(
         raise ParameterError("budget", rule, float(budget.answer_epsilon), "pass epsilon=, or another budget")
     row, scales = VARIANTS["two-sided" if two_sided else _ROWS[noise]], None
     if queries is not None:
-        limit = exact_count(queries, "queries")
         if allocation is not None:
             raise ParameterError("allocation", "must not be given with queries: the plan splits epsilon", allocation)
         check_one_of(epsilon, budget)
         total, share = (exact_epsilon(epsilon), 0) if budget is None else (budget.total, budget.answer_epsilon)
-        law: NoiseName = "laplace" if two_sided else noise
         planned = plan(
-            cutoff=cutoff, epsilon=total, monotonic=monotonic, queries=limit, answer_epsilon=share, noise=law
+            cutoff=cutoff,
+            epsilon=total,
+            monotonic=monotonic,
+            queries=queries,
+            answer_epsilon=share,
+            noise="laplace" if two_sided else noise,
         )
         epsilon, budget = None, Budget(threshold_epsilon=0, query_epsilon=total - share, answer_epsilon=share)
         row, scales = row if two_sided else planned.row, planned.scales
-    setting = Setting(
-        row=row,
-        cutoff=cutoff,
-        sensitivity=sensitivity,
-        epsilon=epsilon,
-        budget=budget,
-        allocation=allocation,
-        monotonic=monotonic,
-        granularity=granularity,
-        queries=queries,
-        scales=scales,
-    )
-    calibration = calibrate(setting, threshold=threshold, not_private=not_private)
+    calibration = calibrate(Setting.of(locals()), threshold=threshold, not_private=not_private)
     return or_approximate(calibration, delta) if delta else calibration
+
+
+_PUBLIC = tuple(inspect.signature(gate_calibration).parameters)
+
+
+def _public(scope: dict[str, Any]) -> dict[str, Any]:
+    """Of the parameters of a call those that ``gate_calibration`` takes."""
+    return {name: scope[name] for name in _PUBLIC}

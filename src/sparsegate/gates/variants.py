@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -208,12 +208,8 @@ class Variant:
     def scales(self, budget: Budget, *, cutoff: int, monotonic: bool) -> Scales:
         """The noise scales of this row, in units of the sensitivity, as exact rationals."""
         if budget.answer_epsilon and self.released is not Released.FRESH_ANSWER:
-            raise ParameterError(
-                "answers",
-                f"must be 0 for {self.key}, which releases {self.released.value}",
-                budget.answer_epsilon,
-                'use VARIANTS["standard"] for numeric answers',
-            )
+            rule = f"must be 0 for {self.key}, which releases {self.released.value}"
+            raise ParameterError("answers", rule, budget.answer_epsilon, 'use VARIANTS["standard"] for numeric answers')
         query = self.query_noise_monotonic if monotonic else self.query_noise
         multiple, bar = query.multiple(cutoff), self.threshold_noise.multiple(cutoff)
         return Scales(
@@ -228,8 +224,8 @@ class Variant:
         """What ``sparsegate.audit`` runs for this row: a batch mechanism with its threshold at ``centre``."""
         from sparsegate.gates.research import row_mechanism
 
-        numbers: dict[str, Any] = {"cutoff": cutoff, "sensitivity": sensitivity, "monotonic": monotonic}
-        return row_mechanism(self, epsilon=epsilon, centre=centre, **numbers)
+        public: dict[str, Any] = {"cutoff": cutoff, "sensitivity": sensitivity, "monotonic": monotonic}
+        return row_mechanism(self, epsilon=epsilon, centre=centre, **public)
 
     def check_estimate(self, estimate: object, parameter: str) -> None:
         """Refuse a public estimate where the row compares the answer, and a lack of one where it compares an error."""
@@ -270,233 +266,197 @@ _LIU = (
     "Liu, Wang, Liu, Li, Chen: Accuracy-enhanced sparse vector technique with exponential noise and optimal threshold "
     "correction (preprint: Unleash the power of ellipsis), PVLDB 18(2), 2024"
 )
-_HR = (
-    "Hardt, Rothblum: A multiplicative weights mechanism, FOCS 2010; "
-    "Roth, Roughgarden: Interactive privacy via the median mechanism, STOC 2010"
-)
 _RELEASED = (
     "it releases the noisy answer that passed the test, which reveals where the noisy threshold cannot be, so every "
     "BELOW costs"
 )
 
-_ROWS = (
-    Variant(
-        key="standard",
-        algorithm="Alg. 7",
-        title="Standard SVT",
-        citation=_LSL,
-        threshold_noise=_ONE,
-        query_noise=_TWO_C,
-        query_noise_monotonic=_C,
-        released=Released.FRESH_ANSWER,
-        claimed="ε₁+ε₂+ε₃",
-        truth="ε₁+ε₂+ε₃; monotonic: less the smallest of the three",
-        private=True,
-    ),
-    Variant(
-        key="lyu-2017",
-        algorithm="Alg. 1",
-        title="Lyu, Su, Li 2017",
-        citation=_LSL,
-        allocation="1:1",
-        threshold_noise=_ONE,
-        query_noise=_TWO_C,
-        claimed="ε",
-        truth="ε; monotonic 3ε/4",
-        private=True,
-    ),
-    Variant(
-        key="dwork-roth-2014",
-        algorithm="Alg. 2",
-        title="Dwork, Roth 2014",
-        citation="Dwork, Roth: The Algorithmic Foundations of Differential Privacy, 2014",
-        allocation="1:1",
-        threshold_noise=_C,
-        redraws_threshold=True,
-        query_noise=_TWO_C,
-        claimed="ε",
-        truth="ε; monotonic 3ε/4",
-        private=True,
-    ),
-    Variant(
-        key="roth-2011",
-        algorithm="Alg. 3",
-        title="Roth 2011 (lecture notes)",
-        citation="Roth: The sparse vector technique, lecture notes, 2011",
-        allocation="1:1",
-        threshold_noise=_ONE,
-        query_noise=_C,
-        released=Released.NOISY_ANSWER,
-        claimed="ε",
-        truth="∞: (m+k)ε/(2c) for m BELOW and k ABOVE; its indicators alone 3ε/2",
-        private=False,
-        flaw=_RELEASED,
-    ),
-    Variant(
-        key="lee-clifton-2014",
-        algorithm="Alg. 4",
-        title="Lee, Clifton 2014",
-        citation="Lee, Clifton: Top-k frequent itemsets via differentially private FP-trees, KDD 2014",
-        allocation="1:3",
-        threshold_noise=_ONE,
-        query_noise=_ONE,
-        claimed="ε",
-        truth="(1+6c)ε/4; monotonic (1+3c)ε/4",
-        private=False,
-        flaw=(
-            "its query noise does not grow with the cutoff c, so each of the c positives costs as much as "
-            "one was meant to"
-        ),
-    ),
-    Variant(
-        key="stoddard-2014",
-        algorithm="Alg. 5",
-        title="Stoddard, Chen, Machanavajjhala 2014",
-        citation=(
-            "Stoddard, Chen, Machanavajjhala: Differentially private algorithms for empirical machine learning, 2014"
-        ),
-        allocation="1:1",
-        threshold_noise=_ONE,
-        query_noise=_NONE,
-        closes=Closes.NEVER,
-        claimed="ε",
-        truth="∞ after two queries",
-        private=False,
-        flaw=(
-            "it adds no noise to the answers, so some outcomes of two queries are possible on one dataset "
-            "and impossible on its neighbour"
-        ),
-    ),
-    Variant(
-        key="chen-2015",
-        algorithm="Alg. 6",
-        title="Chen, Xiao, Zhang, Xu 2015",
-        citation=(
-            "Chen, Xiao, Zhang, Xu: Differentially private high-dimensional data publication via "
-            "sampling-based inference, KDD 2015"
-        ),
-        allocation="1:1",
-        threshold_noise=_ONE,
-        query_noise=_ONE,
-        closes=Closes.NEVER,
-        claimed="ε",
-        truth="∞: nε/2 after n queries",
-        private=False,
-        flaw="it never stops after positives and its noise does not grow with them, so the loss grows with every query",
-    ),
-    Variant(
-        key="gptt",
-        algorithm="GPTT",
-        title="Generalized private threshold testing",
-        citation="Chen, Machanavajjhala: On the privacy properties of variants on the sparse vector technique, 2015",
-        allocation="1:1",
-        threshold_noise=_ONE,
-        query_noise=_ONE,
-        closes=Closes.NEVER,
-        claimed="not private",
-        truth="∞: nε₂ after an even number n of queries",
-        private=False,
-        flaw="it never stops after positives, so the loss grows with every query",
-    ),
-    Variant(
-        key="hardt-rothblum-2010",
-        algorithm="HR10/RR10",
-        title="Hardt, Rothblum 2010; Roth, Roughgarden 2010",
-        citation=_HR,
-        allocation="1:1",
-        threshold_noise=_ONE,
-        query_noise=_TWO_C,
-        compared=Compared.ERROR_NOISE_INSIDE,
-        released=Released.NOISY_ANSWER,
-        claimed="ε",
-        truth="∞: (m+k)ε/(4c) for m BELOW and k ABOVE",
-        private=False,
-        flaw=_RELEASED,
-    ),
-    Variant(
-        key="hardt-rothblum-2010-indicator",
-        algorithm="HR10/RR10",
-        title="the same test, releasing ABOVE or BELOW alone",
-        citation=_HR,
-        allocation="1:1",
-        threshold_noise=_ONE,
-        query_noise=_TWO_C,
-        compared=Compared.ERROR_NOISE_INSIDE,
-        claimed="not private (Lyu, Su, Li)",
-        truth="ε",
-        private=True,
-    ),
-    Variant(
-        key="hardt-rothblum-2010-repaired",
-        algorithm="HR10/RR10",
-        title="the same test with the noise outside the absolute value",
-        citation=_LSL,
-        allocation="1:1",
-        threshold_noise=_ONE,
-        query_noise=_TWO_C,
-        compared=Compared.ERROR_NOISE_OUTSIDE,
-        claimed="ε",
-        truth="ε",
-        private=True,
-    ),
-    Variant(
-        key="ding-2019",
-        algorithm="Ding+ 19",
-        title="Ding, Wang, Zhang, Kifer 2019: standard SVT with the gap",
-        citation=_DING,
-        threshold_noise=_ONE,
-        query_noise=_TWO_C,
-        query_noise_monotonic=_C,
-        released=Released.FRESH_ANSWER,
-        gap=True,
-        claimed="ε₁+ε₂+ε₃",
-        truth="ε₁+ε₂+ε₃; monotonic: less the smallest of the three",
-        private=True,
-    ),
-    Variant(
-        key="liu-2024",
-        algorithm="Liu+ 24",
-        title="Liu, Wang, Liu, Li, Chen 2024: exponential noise",
-        citation=_LIU,
-        threshold_noise=_ONE,
-        query_noise=_TWO_C,
-        query_noise_monotonic=_C,
-        noise=Noise.EXPONENTIAL,
-        claimed="ε₁+ε₂",
-        truth="ε₁+ε₂",
-        private=True,
-    ),
-    Variant(
-        key="exponential-gap",
-        algorithm="both",
-        title="exponential noise, with the gap: the gate of this library",
-        citation=f"{_LIU}; {_DING}",
-        threshold_noise=_ONE,
-        query_noise=_TWO_C,
-        query_noise_monotonic=_C,
-        released=Released.FRESH_ANSWER,
-        gap=True,
-        noise=Noise.EXPONENTIAL,
-        claimed="ε₁+ε₂+ε₃",
-        truth="ε₁+ε₂+ε₃; monotonic: less the smallest of the three",
-        private=True,
-    ),
-    Variant(
-        key="two-sided",
-        algorithm="new",
-        title="standard SVT that closes when both answers were given c times",
-        citation=f"the tight loss of {_LSL}, which does not tell the two answers apart",
-        threshold_noise=_ONE,
-        query_noise=_TWO_C,
-        query_noise_monotonic=_C,
-        closes=Closes.RARER,
-        claimed="ε₁+ε₂",
-        truth="ε₁+ε₂, for Laplace noise and indicators only",
-        private=True,
+_STANDARD = Variant(
+    key="standard",
+    algorithm="Alg. 7",
+    title="Standard SVT",
+    citation=_LSL,
+    threshold_noise=_ONE,
+    query_noise=_TWO_C,
+    query_noise_monotonic=_C,
+    released=Released.FRESH_ANSWER,
+    claimed="ε₁+ε₂+ε₃",
+    truth="ε₁+ε₂+ε₃; monotonic: less the smallest of the three",
+    private=True,
+)
+_LYU = Variant(
+    key="lyu-2017",
+    algorithm="Alg. 1",
+    title="Lyu, Su, Li 2017",
+    citation=_LSL,
+    allocation="1:1",
+    threshold_noise=_ONE,
+    query_noise=_TWO_C,
+    claimed="ε",
+    truth="ε; monotonic 3ε/4",
+    private=True,
+)
+_DWORK_ROTH = replace(
+    _LYU,
+    key="dwork-roth-2014",
+    algorithm="Alg. 2",
+    title="Dwork, Roth 2014",
+    citation="Dwork, Roth: The Algorithmic Foundations of Differential Privacy, 2014",
+    threshold_noise=_C,
+    redraws_threshold=True,
+)
+_ROTH = Variant(
+    key="roth-2011",
+    algorithm="Alg. 3",
+    title="Roth 2011 (lecture notes)",
+    citation="Roth: The sparse vector technique, lecture notes, 2011",
+    allocation="1:1",
+    threshold_noise=_ONE,
+    query_noise=_C,
+    released=Released.NOISY_ANSWER,
+    claimed="ε",
+    truth="∞: (m+k)ε/(2c) for m BELOW and k ABOVE; its indicators alone 3ε/2",
+    private=False,
+    flaw=_RELEASED,
+)
+_LEE_CLIFTON = Variant(
+    key="lee-clifton-2014",
+    algorithm="Alg. 4",
+    title="Lee, Clifton 2014",
+    citation="Lee, Clifton: Top-k frequent itemsets via differentially private FP-trees, KDD 2014",
+    allocation="1:3",
+    threshold_noise=_ONE,
+    query_noise=_ONE,
+    claimed="ε",
+    truth="(1+6c)ε/4; monotonic (1+3c)ε/4",
+    private=False,
+    flaw=(
+        "its query noise does not grow with the cutoff c, so each of the c positives costs as much as one was meant to"
     ),
 )
+_STODDARD = Variant(
+    key="stoddard-2014",
+    algorithm="Alg. 5",
+    title="Stoddard, Chen, Machanavajjhala 2014",
+    citation="Stoddard, Chen, Machanavajjhala: Differentially private algorithms for empirical machine learning, 2014",
+    allocation="1:1",
+    threshold_noise=_ONE,
+    query_noise=_NONE,
+    closes=Closes.NEVER,
+    claimed="ε",
+    truth="∞ after two queries",
+    private=False,
+    flaw=(
+        "it adds no noise to the answers, so some outcomes of two queries are possible on one dataset "
+        "and impossible on its neighbour"
+    ),
+)
+_CHEN = Variant(
+    key="chen-2015",
+    algorithm="Alg. 6",
+    title="Chen, Xiao, Zhang, Xu 2015",
+    citation=(
+        "Chen, Xiao, Zhang, Xu: Differentially private high-dimensional data publication via "
+        "sampling-based inference, KDD 2015"
+    ),
+    allocation="1:1",
+    threshold_noise=_ONE,
+    query_noise=_ONE,
+    closes=Closes.NEVER,
+    claimed="ε",
+    truth="∞: nε/2 after n queries",
+    private=False,
+    flaw="it never stops after positives and its noise does not grow with them, so the loss grows with every query",
+)
+_GPTT = replace(
+    _CHEN,
+    key="gptt",
+    algorithm="GPTT",
+    title="Generalized private threshold testing",
+    citation="Chen, Machanavajjhala: On the privacy properties of variants on the sparse vector technique, 2015",
+    claimed="not private",
+    truth="∞: nε₂ after an even number n of queries",
+    flaw="it never stops after positives, so the loss grows with every query",
+)
+_HARDT_ROTHBLUM = Variant(
+    key="hardt-rothblum-2010",
+    algorithm="HR10/RR10",
+    title="Hardt, Rothblum 2010; Roth, Roughgarden 2010",
+    citation=(
+        "Hardt, Rothblum: A multiplicative weights mechanism, FOCS 2010; "
+        "Roth, Roughgarden: Interactive privacy via the median mechanism, STOC 2010"
+    ),
+    allocation="1:1",
+    threshold_noise=_ONE,
+    query_noise=_TWO_C,
+    compared=Compared.ERROR_NOISE_INSIDE,
+    released=Released.NOISY_ANSWER,
+    claimed="ε",
+    truth="∞: (m+k)ε/(4c) for m BELOW and k ABOVE",
+    private=False,
+    flaw=_RELEASED,
+)
+_INDICATOR = replace(
+    _HARDT_ROTHBLUM,
+    key="hardt-rothblum-2010-indicator",
+    title="the same test, releasing ABOVE or BELOW alone",
+    released=Released.NOTHING,
+    claimed="not private (Lyu, Su, Li)",
+    truth="ε",
+    private=True,
+    flaw="",
+)
+_REPAIRED = replace(
+    _INDICATOR,
+    key="hardt-rothblum-2010-repaired",
+    title="the same test with the noise outside the absolute value",
+    citation=_LSL,
+    compared=Compared.ERROR_NOISE_OUTSIDE,
+    claimed="ε",
+)
+_WITH_GAP = replace(
+    _STANDARD,
+    key="ding-2019",
+    algorithm="Ding+ 19",
+    title="Ding, Wang, Zhang, Kifer 2019: standard SVT with the gap",
+    citation=_DING,
+    gap=True,
+)
+_ONE_SIDED = replace(
+    _STANDARD,
+    key="liu-2024",
+    algorithm="Liu+ 24",
+    title="Liu, Wang, Liu, Li, Chen 2024: exponential noise",
+    citation=_LIU,
+    released=Released.NOTHING,
+    noise=Noise.EXPONENTIAL,
+    claimed="ε₁+ε₂",
+    truth="ε₁+ε₂",
+)
+_ONE_SIDED_WITH_GAP = replace(
+    _WITH_GAP,
+    key="exponential-gap",
+    algorithm="both",
+    title="exponential noise, with the gap: the gate of this library",
+    citation=f"{_LIU}; {_DING}",
+    noise=Noise.EXPONENTIAL,
+)
+_TWO_SIDED = replace(
+    _STANDARD,
+    key="two-sided",
+    algorithm="new",
+    title="standard SVT that closes when both answers were given c times",
+    citation=f"the tight loss of {_LSL}, which does not tell the two answers apart",
+    released=Released.NOTHING,
+    closes=Closes.RARER,
+    claimed="ε₁+ε₂",
+    truth="ε₁+ε₂, for Laplace noise and indicators only",
+)
 
-VARIANTS: Mapping[str, Variant] = MappingProxyType({row.key: row for row in _ROWS})
+_PAPER = (_STANDARD, _LYU, _DWORK_ROTH, _ROTH, _LEE_CLIFTON, _STODDARD, _CHEN, _GPTT)
+_LATER = (_HARDT_ROTHBLUM, _INDICATOR, _REPAIRED, _WITH_GAP, _ONE_SIDED, _ONE_SIDED_WITH_GAP, _TWO_SIDED)
+
+VARIANTS: Mapping[str, Variant] = MappingProxyType({row.key: row for row in _PAPER + _LATER})
 """Every published algorithm, sound and flawed, as a row of data by its key.
 
 >>> import sparsegate as sg

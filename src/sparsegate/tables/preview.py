@@ -22,14 +22,14 @@ import numpy as np
 
 from sparsegate.budget import Number, exact_count
 from sparsegate.errors import ParameterError, TableError
-from sparsegate.gates.preview import Curve, Preview
+from sparsegate.gates.preview import Curve, Preview, least_epsilon
 from sparsegate.noise import Seeded
 from sparsegate.noise.own_settings import own_settings
 from sparsegate.selection.accuracy import check_confidence
 from sparsegate.selection.scores import Scores
 from sparsegate.selection.select import AUTO, METHODS, Request
 from sparsegate.tables.columns import identifier
-from sparsegate.tables.question import CONFIDENCE, Question, least_epsilon
+from sparsegate.tables.question import CONFIDENCE, Question
 
 RUNS: Final = 200
 """On a stand-in."""

@@ -15,7 +15,6 @@ the c largest, and bottom only takes items away that come after it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -26,6 +25,7 @@ from sparsegate.conditions import names_in
 from sparsegate.errors import ParameterError
 from sparsegate.gates.laplace import error_bar, error_bar_all
 from sparsegate.gates.lattice import LIMIT
+from sparsegate.gates.preview import least_epsilon
 from sparsegate.selection.accuracy import Promise, peeled_case
 from sparsegate.selection.scores import Scores
 from sparsegate.selection.select import AUTO, Request
@@ -46,8 +46,6 @@ MOST_SELECTED: Final = 10**7
 """More would be charged, and then be lost for want of memory."""
 
 _HOPELESS: Final = 0.5
-_DIGITS: Final = 900  # decimals of three digits in a power of ten: 1.00 to 9.99
-_POWERS: Final = range(-9, 5)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -443,29 +441,3 @@ def _at_most(most: int, name: str, number: int) -> None:
 
 def _shown(value: Any) -> Any:
     return float(value) if isinstance(value, Fraction) else value
-
-
-def least_epsilon(enough: Callable[[Fraction], bool]) -> Fraction | None:
-    """The smallest decimal of three digits that is enough, between 1e-9 and 1e5; None where none is.
-
-    >>> least_epsilon(lambda epsilon: epsilon >= Fraction(1, 3))
-    Fraction(167, 500)
-    """
-
-    def decimal(place: int) -> Fraction:
-        power, digits = divmod(place, _DIGITS)
-        return (100 + digits) * Fraction(10) ** (_POWERS[power] - 2)
-
-    def works(place: int) -> bool:
-        try:
-            return enough(decimal(place))
-        except ParameterError:  # an epsilon that no noise, or no bar, can be made for
-            return False
-
-    low, high = -1, len(_POWERS) * _DIGITS - 1
-    if not works(high):
-        return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if works(middle) else (middle, high)
-    return decimal(high)
