@@ -1,19 +1,24 @@
-"""The transformer: what it asks select_top for is private, it holds nothing else, and scikit-learn accepts it."""
+"""Features: no row moves a score further than is charged, every cell has a reading, and scikit-learn accepts it."""
 
 from __future__ import annotations
 
 import copy
+import datetime
+import itertools
 import math
 import pickle
 import subprocess
 import sys
 import warnings
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import mpmath as mp
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from numpy.typing import NDArray
 from sklearn.base import clone
@@ -26,8 +31,244 @@ from tests.support.goodness import Law, excess
 from tests.support.selection_laws import subsets
 
 import sparsegate as sg
+from sparsegate.errors import ParameterError
 from sparsegate.uses import features
-from sparsegate.uses.features import SCORES, SelectKBestPrivate
+from sparsegate.uses.features import (
+    FINE,
+    SCORES,
+    SelectKBestPrivate,
+    binned,
+    clipped,
+    coded,
+    covariances,
+    numbers,
+    plain_table,
+    plain_target,
+    public_bounds,
+    public_categories,
+    public_values,
+)
+
+# Scores
+
+
+Table = tuple[int, ...]
+
+
+OF_TABLES = sorted(key for key, row in SCORES.items() if row.of_table is not None)
+
+
+def tables(cells: int, rows: int) -> Iterator[Table]:
+    """Every table of this many cells with this many rows."""
+    for bars in itertools.combinations(range(rows + cells - 1), cells - 1):
+        ends = (-1, *bars, rows + cells - 1)
+        yield tuple(high - low - 1 for low, high in itertools.pairwise(ends))
+
+
+def largest_moves(score: Callable[[NDArray[np.int64]], int], shape: tuple[int, int], most: int) -> tuple[int, int]:
+    """The furthest that one more row moves the score of any table up, and down, of up to ``most`` rows."""
+    cells = shape[0] * shape[1]
+    known: dict[Table, int] = {}
+    for rows in range(most + 2):
+        for table in tables(cells, rows):
+            known[table] = score(np.array(table, dtype=np.int64).reshape(shape))
+    moves = [
+        known[(*table[:cell], table[cell] + 1, *table[cell + 1 :])] - before
+        for table, before in known.items()
+        if sum(table) <= most
+        for cell in range(cells)
+    ]
+    return max(moves), min(moves)
+
+
+@pytest.mark.parametrize("key", OF_TABLES)
+@pytest.mark.parametrize(("shape", "most"), [((2, 2), 11), ((3, 3), 3), ((4, 2), 3)])
+def test_no_row_moves_the_score_of_any_small_table_further_than_its_sensitivity(
+    key: str, shape: tuple[int, int], most: int
+) -> None:
+    row = SCORES[key]
+    assert row.of_table is not None
+    up, down = largest_moves(row.of_table, shape, most)
+    assert up <= row.sensitivity
+    assert down >= (0 if row.monotonic else -row.sensitivity)
+
+
+@pytest.mark.parametrize("key", OF_TABLES)
+def test_a_sensitivity_a_fifth_smaller_would_be_wrong(key: str) -> None:
+    row = SCORES[key]
+    assert row.of_table is not None
+    before = np.array([[10**6, 0], [0, 0]])
+    up = row.of_table(before + np.array([[0, 0], [0, 1]])) - row.of_table(before)
+    assert 0.8 * row.sensitivity < 0.99 * row.sensitivity < up <= row.sensitivity
+
+
+def test_rounded_down_information_moves_by_one_step_more_than_its_bound() -> None:
+    """Two numbers 1024 steps apart may be 1025 apart when floats round both: that step is in what is charged."""
+    row = SCORES["information"]
+    assert row.of_table is not None
+    before, new = np.array([[1, 0, 0], [0, 0, 708_843_641], [0, 0, 0]]), np.zeros((3, 3), dtype=np.int64)
+    new[2, 1] = 1
+    assert row.of_table(before + new) - row.of_table(before) == FINE + 1 == row.sensitivity
+
+
+@pytest.mark.parametrize("rows", [2, 10, 10**3, 10**6, 10**8])
+def test_information_falls_by_less_than_it_can_rise(rows: int) -> None:
+    """The worst fall: a value and a class of half the rows each that never met, and now meet."""
+    score = SCORES["information"].of_table
+    assert score is not None
+    half = rows // 2
+    before = np.array([[0, half], [half, 0]])
+    fall = score(before) - score(before + np.array([[1, 0], [0, 0]]))
+    assert -1 <= fall <= FINE
+    if rows >= 10**6:
+        assert fall > 0.85 * FINE
+
+
+def test_information_is_the_mutual_information_over_one_plus_the_logarithm_of_the_rows() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(5):
+        table = rng.integers(0, 10**8, size=(5, 3))
+        with mp.workdps(40):
+            n = mp.mpf(int(table.sum()))
+            exact = mp.fsum(
+                mp.mpf(int(count)) * mp.log(int(count) * n / (int(table[v].sum()) * int(table[:, k].sum())))
+                for (v, k), count in np.ndenumerate(table)
+                if count
+            )
+            steps = FINE * exact / (1 + mp.log(n))
+            assert abs(SCORES["information"].of_table(table) + mp.mpf("0.5") - steps) <= mp.mpf("0.75")  # type: ignore[misc]
+
+
+def test_dependence_is_rounded_down_from_the_exact_fraction() -> None:
+    table = np.array([[3, 1, 4], [1, 5, 9]])
+    n = int(table.sum())
+    exact = sum(
+        abs(int(count) - Fraction(int(table[v].sum()) * int(table[:, k].sum()), n))
+        for (v, k), count in np.ndenumerate(table)
+    )
+    assert SCORES["dependence"].of_table(table) == math.floor(FINE * exact / 4)  # type: ignore[misc]
+
+
+def test_a_row_moves_a_covariance_by_at_most_its_sensitivity_and_some_row_does() -> None:
+    ends = np.array([-FINE, -FINE + 1, -1, 0, 1, FINE])
+    pairs = np.array(list(itertools.product(ends, ends)))
+    moves = []
+    for start in (np.zeros((0, 2), dtype=np.int64), np.array([[FINE, FINE]] * 3), np.array([[-FINE, FINE]])):
+        before = covariances(start[:, :1], start[:, 1])
+        for added in pairs:
+            after = np.vstack([start, added])
+            moves.append(int((covariances(after[:, :1], after[:, 1]) - before)[0]))
+    assert max(moves) == SCORES["covariance"].sensitivity
+    assert min(moves) == -SCORES["covariance"].sensitivity
+
+
+# Cells
+
+
+class Hostile:
+    def __hash__(self) -> int:
+        raise RuntimeError("secret")
+
+    def __float__(self) -> float:
+        raise RuntimeError("secret")
+
+
+ODD = [np.nan, None, pd.NA, {"a": 1}, [1], Hostile(), datetime.date(2020, 1, 1), 10**400, b"x", 1 + 2j]
+
+
+@pytest.mark.parametrize("cell", ODD, ids=lambda cell: type(cell).__name__)
+def test_a_cell_that_is_no_category_and_no_number_is_other(cell: Any) -> None:
+    column = np.empty(2, dtype=object)
+    column[:] = [cell, "a"]
+    assert coded(column, ["a", "b"]).tolist() == [2, 0]
+    bounds = public_bounds((0, 4), 1, "bounds")
+    assert binned(numbers(column[:1, None]), bounds, 4).ravel().tolist() == [4]
+    assert clipped(numbers(column[:1, None]), bounds).ravel().tolist() == [0]
+
+
+def test_infinity_and_what_is_beyond_the_bounds_is_at_the_bound() -> None:
+    column = np.array([[-np.inf], [-7.0], [7.0], [np.inf]])
+    bounds = public_bounds((0, 1), 1, "bounds")
+    assert clipped(column, bounds).ravel().tolist() == [-1024, -1024, 1024, 1024]
+    assert binned(column, bounds, 3).ravel().tolist() == [0, 0, 2, 2]
+    cells = np.empty((3, 1), dtype=object)
+    cells[:, 0] = [np.complex128(1 + 2j), np.complex64(1), np.array([0.5])]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a warning would tell of a cell
+        assert clipped(numbers(np.array([[np.longdouble("1e400")]])), bounds).ravel().tolist() == [1024]
+        assert np.isnan(numbers(cells)).all()
+
+
+@pytest.mark.parametrize(
+    ("read", "cases", "parameter"),
+    [
+        (
+            lambda value: public_categories(value, 2),
+            [[], 0, True, "ab", [np.nan], [["a"]], [[], ["b"]], 3.5, [{}, 1], {"x": [0]}],
+            "categories",
+        ),
+        (
+            lambda value: public_values(value, "classes"),
+            [None, 3, [], [float("nan")], [[1]], {0: "no", 1: "yes"}],
+            "classes",
+        ),
+        (
+            lambda value: public_bounds(value, 2, "bounds"),
+            [None, 3, (1, 1), (1, 0), (0, np.inf), (0, 1, 2), ("a", "b"), ([0], [1, 2, 3])],
+            "bounds",
+        ),
+        (plain_table, [[4711.0, 1.0], [[[4711.0]]], [[4711], [1, 2]], np.array([[4711j]]), np.ones((3, 0))], "X"),
+        (lambda value: plain_target(value, 2), [None, [4711.0], [[4711.0, 1], [1, 2]], 4711], "y"),
+    ],
+)
+def test_what_tells_nothing_apart_is_refused_and_no_cell_is_shown(
+    read: Callable[[Any], Any], cases: list[Any], parameter: str
+) -> None:
+    for case in cases:
+        with pytest.raises(sg.ParameterError) as refused:
+            read(case)
+        assert refused.value.parameter == parameter
+        assert "4711" not in str(refused.value)
+
+
+def test_categories_are_one_number_one_list_or_one_list_for_each_feature() -> None:
+    assert public_categories(2, 3) == [(0, 1)] * 3
+    assert public_categories(["a", "b", "a"], 2) == [("a", "b")] * 2
+    assert public_categories([["a"], np.array([1, 2])], 2) == [("a",), (1, 2)]
+
+
+def test_numbers_that_a_float_does_not_hold_are_no_categories() -> None:
+    """One empty cell makes floats of a whole column, and two such numbers one."""
+    full, empty = (pl.DataFrame({"a": [2**53, 2**53 + 1, more]}).to_numpy()[:2, 0].tolist() for more in (7, None))
+    assert full[0] != full[1]
+    assert empty[0] == empty[1]
+    for values in ([0, 2**53], [-(2.0**60)], np.array([2**62])):
+        with pytest.raises(ParameterError, match=r"classes must have numbers below 2\*\*53"):
+            public_values(values, "classes")
+    assert public_values([2**53 - 1, math.inf, "9007199254740993"], "classes")[1] == math.inf
+
+
+@pytest.mark.parametrize("cell", ["text", 0.5, 1j, [1], {}, None, 10**30, np.arange(2)], ids=repr)
+def test_a_list_is_read_cell_by_cell(cell: Any) -> None:
+    """Numpy would make text, floats or complex numbers of every other cell, or refuse this one."""
+    rows: list[list[Any]] = [[0, True], [1, 2**53 - 1]]
+    table, target = plain_table([*rows, [cell, 5]]), plain_target([0, 1, cell], 3)
+    assert table.shape == (3, 2)
+    assert [[type(each) for each in row] for row in table[:2].tolist()] == [[int, bool], [int, int]]
+    assert table[:2].tolist() == rows
+    assert coded(target, [0, 1]).tolist()[:2] == [0, 1]
+
+
+def test_a_masked_cell_is_none() -> None:
+    table = plain_table(np.ma.array([[1, 0], [0, 1]], mask=[[True, False], [False, False]]))
+    assert coded(table[:, 0], [0, 1]).tolist() == [2, 0]
+    assert coded(plain_target(np.ma.array([1, 0], mask=[False, True]), 2), [0, 1]).tolist() == [1, 2]
+    words = np.ma.array(["?", "a"], mask=[False, True])  # "?" is what numpy would fill a mask with
+    assert coded(plain_target(words, 2), ["?", "a"]).tolist() == [0, 2]
+
+
+# The transformer
+
 
 EXPECTED = {
     "check_estimators_empty_data_messages": (
@@ -35,6 +276,8 @@ EXPECTED = {
     ),
     "check_fit_idempotent": "two fits draw twice: a fit that repeated itself would not be private",
 }
+
+
 BINARY: dict[str, Any] = {"classes": [0, 1], "categories": 2}
 
 
@@ -344,6 +587,7 @@ def test_without_its_ledger_a_copy_or_a_pickle_transforms_but_spends_nothing_uns
         seeded.fit(X, y)
 
 
+@pytest.mark.soak  # processes take long to start; what they are sent is tried above
 def test_every_fit_of_a_search_in_other_processes_is_charged(tmp_path: Path) -> None:
     X = np.random.default_rng(9).integers(0, 2, size=(60, 5))  # noqa: N806
     place = tmp_path / "rows.ledger"

@@ -9,12 +9,11 @@ refused, so errors tell nothing. Everything else that a fitted transformer holds
 are no attribute of it: they are private.
 
 What is NOT covered: the columns that ``transform`` returns, which are the private rows themselves, and whatever is
-trained on them. That is another release, and needs its own epsilon.
+trained on them: another release, with its own epsilon.
 
-**Scores.**
-Neighbours: add or remove one row. n rows; of one feature, n_v rows have the value v, n_k the class k and n_vk both.
-What the values and classes are is public, so one row is in one cell (v, k) of each feature's table, whatever it holds.
-Every score is a whole number of steps, and so is its sensitivity Delta: no rounding is left out of a proof.
+**Scores.** Neighbours: add or remove one row. n rows; of one feature, n_v rows have the value v, n_k the class k and
+n_vk both. What the values and classes are is public, so one row is in one cell (v, k) of each feature's table, whatever
+it holds. Every score is a whole number of steps, and so is its sensitivity Delta: no rounding is left out of a proof.
 
 **agreement** (1 step): A = sum_v max_k n_vk, the rows that the best rule "value -> class" labels right. *Delta = 1, and
 monotonic.* A new row raises one n_vk by one, so one maximum by 0 or 1 and no other: every feature's A rises by 0 or 1.
@@ -64,16 +63,15 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Final, NoReturn, Self, TypeAlias
+from typing import Any, Final, NamedTuple, NoReturn, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsegate.budget import Number, Spender, exact_count, exact_delta, exact_epsilon
+from sparsegate.budget import Number, Spender, check_choice, exact_count, exact_delta, exact_epsilon
 from sparsegate.display.plain import amount_text
 from sparsegate.errors import ParameterError, SparsegateError, SparsegateWarning, load_extra
 from sparsegate.gates.preview import Preview
@@ -88,14 +86,12 @@ FINE: Final = 1024
 """Steps of a score that is no count, and of a clipped number on each side of its middle."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class FeatureScore:
-    """A score, what it is in steps, and how far one row moves it.
+class FeatureScore(NamedTuple):
+    """What a score is in steps, how far one row moves it, and the score of a table of counts.
 
-    ``of_table`` scores a table of counts, a row for each value and a column for each class; None for one of numbers.
+    Such a table has a row for each value and a column for each class; None for the score of numbers.
     """
 
-    says: str
     steps: int
     sensitivity: int
     monotonic: bool
@@ -149,34 +145,10 @@ def covariances(features: Integers, target: Integers) -> Integers:
 
 SCORES: Final[Mapping[str, FeatureScore]] = MappingProxyType(
     {
-        "agreement": FeatureScore(
-            says="rows that the best rule from the feature's values to classes labels right",
-            steps=1,
-            sensitivity=1,
-            monotonic=True,
-            of_table=agreement,
-        ),
-        "dependence": FeatureScore(
-            says="distance of the table of values and classes from an independent one",
-            steps=FINE,
-            sensitivity=FINE,
-            monotonic=False,
-            of_table=dependence,
-        ),
-        "information": FeatureScore(
-            says="n times the mutual information of value and class, over 1 + ln n",
-            steps=FINE,
-            sensitivity=FINE + 1,
-            monotonic=False,
-            of_table=information,
-        ),
-        "covariance": FeatureScore(
-            says="absolute sum of products of feature and target, both clipped to public bounds",
-            steps=FINE**2,
-            sensitivity=FINE**2,
-            monotonic=False,
-            of_table=None,
-        ),
+        "agreement": FeatureScore(steps=1, sensitivity=1, monotonic=True, of_table=agreement),
+        "dependence": FeatureScore(steps=FINE, sensitivity=FINE, monotonic=False, of_table=dependence),
+        "information": FeatureScore(steps=FINE, sensitivity=FINE + 1, monotonic=False, of_table=information),
+        "covariance": FeatureScore(steps=FINE**2, sensitivity=FINE**2, monotonic=False, of_table=None),
     }
 )
 """Every score by its key."""
@@ -345,91 +317,6 @@ _SAY: Final = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Scoring:
-    """Which score, and what it has to be told: parameters of ``SelectKBestPrivate``, which says what they mean."""
-
-    score_func: Any
-    classes: Any
-    categories: Any
-    bounds: Any
-    bins: Any
-    target_bounds: Any
-
-    def ready(self, features: int) -> Scored:
-        """Check the parameters against the number of features; what comes back takes a table and a target."""
-        if callable(self.score_func):
-            return _own_score(self.score_func, features)
-        of_table = SCORES[self.score_func].of_table
-        if of_table is None:
-            return self._covariances(features)
-        classes = public_values(self._given("classes"), "classes")
-        coding, sizes = self._coding(features)
-        shapes = [(size + 1, len(classes) + 1) for size in sizes]
-
-        def scored(table: NDArray[Any], target: NDArray[Any]) -> Integers:
-            check_type(target, classes, "classes")
-            codes, labels = coding(table), coded(target, classes)
-            tables = (contingency(codes[:, j], labels, shape=shapes[j]) for j in range(features))
-            return np.array([of_table(counts) for counts in tables], dtype=np.int64)
-
-        return scored
-
-    def _coding(self, features: int) -> tuple[Callable[[NDArray[Any]], Integers], list[int]]:
-        """How rows become codes, and how many categories each feature has beside "other"."""
-        if self.bins is not None:
-            if self.categories is not None:
-                raise ParameterError("bins", "must not be given with categories", self.bins, "leave one of them out")
-            bins, bounds = exact_count(self.bins, "bins"), public_bounds(self._given("bounds"), features, "bounds")
-            return (lambda table: binned(numbers(table), bounds, bins)), [bins] * features
-        lists = public_categories(self._given("categories"), features)
-
-        def coding(table: NDArray[Any]) -> Integers:
-            for listed in lists:
-                check_type(table, listed, "categories")
-            return np.column_stack([coded(table[:, j], lists[j]) for j in range(features)])
-
-        return coding, [len(listed) for listed in lists]
-
-    def _covariances(self, features: int) -> Scored:
-        bounds = public_bounds(self._given("bounds"), features, "bounds")
-        if (self.classes is None) == (self.target_bounds is None):
-            rule = "must be given for score 'covariance', or else two classes"
-            raise ParameterError("target_bounds", rule, self.target_bounds, "pass for instance target_bounds=(0, 1)")
-        if self.target_bounds is not None:
-            ends = public_bounds(self.target_bounds, 1, "target_bounds")
-            return lambda table, target: covariances(clipped(numbers(table), bounds), clipped(numbers(target), ends))
-        classes = public_values(self.classes, "classes")
-        if len(classes) != 2:
-            raise ParameterError("classes", "must be two for score 'covariance'", self.classes, "or use 'dependence'")
-        signs = np.array([-FINE, FINE, 0])  # a y of neither class says nothing
-
-        def scored(table: NDArray[Any], target: NDArray[Any]) -> Integers:
-            check_type(target, classes, "classes")
-            return covariances(clipped(numbers(table), bounds), signs[coded(target, classes)])
-
-        return scored
-
-    def _given(self, name: str) -> Any:
-        value = getattr(self, name)
-        if value is None:
-            rule = f"must be given for score {self.score_func!r}, and be public, not taken from the rows"
-            raise ParameterError(name, rule, next_step=_SAY[name])
-        return value
-
-
-def _own_score(score: Callable[[Any, Any], Any], features: int) -> Scored:
-    def scored(table: NDArray[Any], target: NDArray[Any]) -> Any:
-        scores = np.asarray(score(table, target))
-        if scores.shape != (features,):
-            rule = f"must give one number for each of the {features} features"
-            raise ParameterError("score_func", rule, scores.shape, "return an array of that length")
-        return scores
-
-    return scored
-
-
-_PUBLIC: Final = tuple(field.name for field in fields(Scoring))
 _HELD: Final = ("ledger", "source")  # of these there is one: a copy would spend twice, or repeat its noise
 _LEFT = "left behind by a copy or a pickle"
 _HELP: Final = {
@@ -532,7 +419,7 @@ class SelectKBestPrivate(*_bases()):  # type: ignore[misc]
         target = plain_target(y, table.shape[0])
         features = table.shape[1]
         options = self._options(features)
-        scored = Scoring(**{name: getattr(self, name) for name in _PUBLIC}).ready(features)
+        scored = self._scored(features)
         named = load_extra("sklearn.utils.validation", extra="learn").validate_data
         # Names that are refused must be so before anything is paid.
         named(self._without_held(), X, skip_check_array=True)
@@ -572,6 +459,76 @@ class SelectKBestPrivate(*_bases()):  # type: ignore[misc]
             f"with {100 * confidence:g} %.",
         )
 
+    def _scored(self, features: int) -> Scored:
+        """Check the public parameters against the number of features; what comes back takes a table and a target."""
+        if callable(own := self.score_func):
+
+            def own_scores(table: NDArray[Any], target: NDArray[Any]) -> Any:
+                scores = np.asarray(own(table, target))
+                if scores.shape != (features,):
+                    rule = f"must give one number for each of the {features} features"
+                    raise ParameterError("score_func", rule, scores.shape, "return an array of that length")
+                return scores
+
+            return own_scores
+        row = self._row()
+        assert row is not None
+        if (of_table := row.of_table) is None:
+            return self._covariances(features)
+        classes = public_values(self._given("classes"), "classes")
+        coding, sizes = self._coding(features)
+        shapes = [(size + 1, len(classes) + 1) for size in sizes]
+
+        def scored(table: NDArray[Any], target: NDArray[Any]) -> Integers:
+            check_type(target, classes, "classes")
+            codes, labels = coding(table), coded(target, classes)
+            tables = (contingency(codes[:, j], labels, shape=shapes[j]) for j in range(features))
+            return np.array([of_table(counts) for counts in tables], dtype=np.int64)
+
+        return scored
+
+    def _coding(self, features: int) -> tuple[Callable[[NDArray[Any]], Integers], list[int]]:
+        """How rows become codes, and how many categories each feature has beside "other"."""
+        if self.bins is not None:
+            if self.categories is not None:
+                raise ParameterError("bins", "must not be given with categories", self.bins, "leave one of them out")
+            bins, bounds = exact_count(self.bins, "bins"), public_bounds(self._given("bounds"), features, "bounds")
+            return (lambda table: binned(numbers(table), bounds, bins)), [bins] * features
+        lists = public_categories(self._given("categories"), features)
+
+        def coding(table: NDArray[Any]) -> Integers:
+            for listed in lists:
+                check_type(table, listed, "categories")
+            return np.column_stack([coded(table[:, j], lists[j]) for j in range(features)])
+
+        return coding, [len(listed) for listed in lists]
+
+    def _covariances(self, features: int) -> Scored:
+        bounds = public_bounds(self._given("bounds"), features, "bounds")
+        if (self.classes is None) == (self.target_bounds is None):
+            rule = "must be given for score 'covariance', or else two classes"
+            raise ParameterError("target_bounds", rule, self.target_bounds, "pass for instance target_bounds=(0, 1)")
+        if self.target_bounds is not None:
+            ends = public_bounds(self.target_bounds, 1, "target_bounds")
+            return lambda table, target: covariances(clipped(numbers(table), bounds), clipped(numbers(target), ends))
+        classes = public_values(self.classes, "classes")
+        if len(classes) != 2:
+            raise ParameterError("classes", "must be two for score 'covariance'", self.classes, "or use 'dependence'")
+        signs = np.array([-FINE, FINE, 0])  # a y of neither class says nothing
+
+        def scored(table: NDArray[Any], target: NDArray[Any]) -> Integers:
+            check_type(target, classes, "classes")
+            return covariances(clipped(numbers(table), bounds), signs[coded(target, classes)])
+
+        return scored
+
+    def _given(self, name: str) -> Any:
+        value = getattr(self, name)
+        if value is None:
+            rule = f"must be given for score {self.score_func!r}, and be public, not taken from the rows"
+            raise ParameterError(name, rule, next_step=_SAY[name])
+        return value
+
     def _options(self, features: int) -> dict[str, Any]:
         """What ``select_top`` is asked, all of it checked before a cell is read."""
         row = self._row()
@@ -606,8 +563,7 @@ class SelectKBestPrivate(*_bases()):  # type: ignore[misc]
                 rule, step = "must be given with a score of your own", "say how far one row can move one score"
                 raise ParameterError("sensitivity", rule, next_step=step)
             return None
-        if not isinstance(self.score_func, str) or self.score_func not in SCORES:
-            raise ParameterError("score_func", f"must be one of {', '.join(SCORES)}, or a callable", self.score_func)
+        check_choice(self.score_func, "score_func", SCORES, "or pass a callable")
         for name, default in (("sensitivity", None), ("monotonic", False)):
             if getattr(self, name) != default:
                 rule = f"must not be given: score {self.score_func!r} has its own"

@@ -69,13 +69,10 @@ def improved(
     """
     tau, ends = exact_number(by), public_range(low, high)
     width = Fraction(ends[1]) - Fraction(ends[0])
-    if tau is None or tau <= 0:
-        raise ParameterError("by", "must be a positive number, in units of the mean value", by, "pass e.g. by=0.01")
-    if tau >= width:
-        rule = "must be less than high - low: no mean rises by more"
+    if tau is None or not 0 < tau < width:
+        rule = "must be a positive number below high - low, in units of the mean value: no mean rises by more"
         raise ParameterError("by", rule, by, "pass e.g. by=0.01, or the range of the values")
-    if (size := exact_count(size, "size")) > _MOST:
-        raise ParameterError("size", "must be at most 2**40", size, "pass about how many records there are")
+    size = exact_count(size, "size", most=_MOST)
     patience = None if patience is None else exact_count(patience, "patience")
     units = size * STEPS / width  # in a mean of one
     planned: Any = {"cutoff": cutoff, "sensitivity": STEPS, "epsilon": epsilon, "queries": queries, "closes": closes}
@@ -172,7 +169,9 @@ class Improvement(Uncopied):
     def _told(self, total: int, length: int) -> Answer:
         self._unsaid = True  # from before it is drawn until it may be told, and the best is known
         answer = Answer(True) if self._length is None else self._gate.ask(total - self._best_sum)
-        told = self._in_means(answer)
+        told = answer
+        if answer.estimate is not None and answer.standard_error is not None:
+            told = Answer(True, self._mean(answer.estimate), self._mean(answer.standard_error))
         if answer:
             self._best, self._best_sum, self._in_vain = self._seen, total, 0
         else:
@@ -190,11 +189,6 @@ class Improvement(Uncopied):
         """Nobody knows which candidate is the best after an answer that was cut short."""
         if self._unsaid:
             self._finish("its last answer was cut short")
-
-    def _in_means(self, answer: Answer) -> Answer:
-        if answer.estimate is None or answer.standard_error is None:
-            return answer
-        return Answer(True, self._mean(answer.estimate), self._mean(answer.standard_error))
 
     def _mean(self, units: float) -> float:
         low, high = self._ends
