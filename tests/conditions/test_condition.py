@@ -1,10 +1,22 @@
-"""The leaves of a condition and their combination say of every row what the whole condition says."""
+"""Conditions against a second reading of them, an evaluator in Python, and against their leaves: over hard cells.
+
+A drawn condition is a list of words and a function from a row to its value. The words are joined with white space,
+comments and capitals of all sorts, and with no more brackets than SQL needs, or with more.
+"""
 
 from __future__ import annotations
 
+import datetime
 import itertools
+import math
+import operator
+import random
+import re
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
 from typing import Any
 
 import duckdb
@@ -15,54 +27,298 @@ from hypothesis import strategies as st
 from tests.support.condition_texts import ACCEPTED
 from tests.support.condition_texts import SCHEMA as EVERY_KIND
 
-from sparsegate.conditions import FALSE, TRUE, UNKNOWN, Column, Condition, ConditionError, Kind, Schema, read_condition
+from sparsegate.conditions import FALSE, TRUE, UNKNOWN, Condition, ConditionError, Kind, duckdb_columns, read_condition
 from sparsegate.conditions.condition import MOST_CASES, MOST_STEPS
-from sparsegate.conditions.tree import All, CaseWhen, Cast, Coalesce, Either, Node, Not, children
+from sparsegate.conditions.tree import Apply, CaseWhen, Cast, Node, children
 
-SCHEMA = Schema(
-    (
-        Column("age", Kind.INTEGER),
-        Column("s", Kind.TEXT),
-        Column("x", Kind.REAL),
-        Column("flag", Kind.BOOLEAN),
-        Column("day", Kind.DATE),
+Row = dict[str, Any]
+LONG, NBSP = "x" * 300, "\u00a0"
+MAX = sys.float_info.max
+
+# Every type that a kind may have in a table, with the cells at the ends of its range.
+CELLS: dict[str, tuple[Kind, str, list[Any]]] = {
+    "page": (
+        Kind.TEXT,
+        "VARCHAR",
+        ["", "/pay", "P", "it's", "%", "_", "\\", "\n", "é", "e\u0301", "😀", NBSP, LONG, "aXa_b"],
+    ),
+    'say "hi"': (Kind.TEXT, "VARCHAR", ["", "/pay", '"', "''", "NULL", "1", "\U0010ffff", "\uffff", "a%b", "a_b"]),
+    "n": (Kind.INTEGER, "BIGINT", [0, 1, -1, 7, 200, 2**63 - 1, -(2**63)]),
+    "order": (Kind.INTEGER, "BIGINT", [0, 1, 7, 8, 2**63 - 1, 2**31]),
+    "tiny": (Kind.INTEGER, "TINYINT", [0, 1, 7, 127, -128]),
+    "unsigned": (Kind.INTEGER, "UBIGINT", [0, 1, 7, 2**64 - 1]),
+    "huge": (Kind.INTEGER, "HUGEINT", [0, 1, -(2**127) + 1, 2**127 - 1, 2**64 - 1]),
+    "r": (Kind.REAL, "DOUBLE", [0.0, -0.0, 0.1, 1.0, 5e-324, MAX, -MAX, math.inf, -math.inf, math.nan]),
+    "float": (Kind.REAL, "FLOAT", [0.0, 0.5, 1.0, -1.5, math.inf, math.nan, 2.0**-149]),
+    "flag": (Kind.BOOLEAN, "BOOLEAN", [True, False]),
+    "paid": (Kind.BOOLEAN, "BOOLEAN", [True, False]),
+    "day": (Kind.DATE, "DATE", [datetime.date(1, 1, 1), datetime.date(2024, 2, 29), datetime.date(9999, 12, 31)]),
+    "moment": (
+        Kind.TIMESTAMP,
+        "TIMESTAMP",
+        [datetime.datetime(1, 1, 1), datetime.datetime(2024, 2, 29, 12, 30, 0, 500_000), datetime.datetime.max],
+    ),
+    "clock": (Kind.TIME, "TIME", [datetime.time(0), datetime.time(12, 30, 0, 500_000), datetime.time.max]),
+}
+SCHEMA, READ = duckdb_columns({name: sort.lower() for name, (_, sort, _) in CELLS.items()})
+DRAW = random.Random(1)
+ROWS: list[Row] = [{name: DRAW.choice([*cells, None]) for name, (_, _, cells) in CELLS.items()} for _ in range(150)]
+
+
+@pytest.fixture(scope="module")
+def table() -> duckdb.DuckDBPyConnection:
+    """The cells: compressed, in memory, read as a table is read."""
+    connection = duckdb.connect()
+    connection.execute("ATTACH ':memory:' AS compressed (COMPRESS)")
+    connection.execute("USE compressed")
+    columns = ", ".join(f"{quoted(name)} {sort}" for name, (_, sort, _) in CELLS.items())
+    connection.execute(f"CREATE TABLE raw (id INTEGER, {columns})")
+    marks = ", ".join("?" * (len(CELLS) + 1))
+    connection.executemany(f"INSERT INTO raw VALUES ({marks})", [[at, *row.values()] for at, row in enumerate(ROWS)])
+    connection.execute("CHECKPOINT compressed")
+    read = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in READ.items())
+    connection.execute(f"CREATE VIEW cells AS SELECT id, {read} FROM raw")
+    return connection
+
+
+def matching(table: duckdb.DuckDBPyConnection, sql: str) -> set[int]:
+    return {at for (at,) in table.execute(f"SELECT id FROM cells WHERE {sql}").fetchall()}
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+# --- A second reading ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Words, how tightly they bind (OR 1, AND 2, NOT 3, IS 4, tests 5, values 9), and what they mean."""
+
+    words: tuple[str, ...]
+    level: int
+    value: Callable[[Row], Any]
+
+    def within(self, level: int) -> tuple[str, ...]:
+        return self.words if self.level >= level else ("(", *self.words, ")")
+
+
+ORDERS = {"=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+
+
+def key(value: Any) -> Any:
+    """NaN equals itself and is greater than all else."""
+    return (math.isnan(value), 0.0 if math.isnan(value) else value) if isinstance(value, float) else value
+
+
+def compare(sign: str, left: Any, right: Any) -> bool | None:
+    return None if left is None or right is None else bool(ORDERS[sign](key(left), key(right)))
+
+
+def kleene(found: list[bool | None], decisive: bool) -> bool | None:
+    return decisive if decisive in found else None if None in found else not decisive
+
+
+def inverted(value: bool | None) -> bool | None:
+    return None if value is None else not value
+
+
+def like(cell: str | None, pattern: str) -> bool | None:
+    shapes = (".*" if mark == "%" else "." if mark == "_" else re.escape(mark) for mark in pattern)
+    return None if cell is None else re.fullmatch("".join(shapes), cell, re.DOTALL) is not None
+
+
+# --- What is drawn ---------------------------------------------------------------------------------------------------
+
+
+def columns(kind: Kind) -> st.SearchStrategy[Drawn]:
+    def drawn(name: str) -> Drawn:
+        return Drawn((name if name.isalpha() and name != "order" else quoted(name),), 9, lambda row: row[name])
+
+    return st.sampled_from([name for name, (sort, _, _) in CELLS.items() if sort is kind]).map(drawn)
+
+
+def literals(kind: Kind) -> st.SearchStrategy[Drawn]:
+    cells = [cell for sort, _, cells in CELLS.values() if sort is kind for cell in cells if len(str(cell)) < 200]
+    others: dict[Kind, st.SearchStrategy[Any]] = {
+        Kind.TEXT: st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=6),
+        Kind.INTEGER: st.integers(-(2**127) + 1, 2**127 - 1),
+        Kind.REAL: st.floats(allow_nan=False, allow_infinity=False),
+        Kind.BOOLEAN: st.booleans(),
+        Kind.DATE: st.dates(),
+        Kind.TIMESTAMP: st.datetimes(),
+        Kind.TIME: st.times(),
+    }
+
+    def drawn(value: Any) -> Drawn:
+        if kind is Kind.TEXT:
+            words: tuple[str, ...] = ("'" + value.replace("'", "''") + "'",)
+        elif kind in (Kind.DATE, Kind.TIMESTAMP, Kind.TIME):
+            words = (kind.upper(), f"'{value}'")
+        elif kind is Kind.REAL and not math.isfinite(value):
+            words = ("CAST", "(", f"'{value}'", "AS", "DOUBLE", ")")
+        else:
+            words = (str(value).upper(),) if kind is Kind.BOOLEAN else (repr(value),)
+        return Drawn(words, 9, lambda row: value)
+
+    return (st.sampled_from(cells) | others[kind]).map(drawn)
+
+
+def case(test: Drawn, then: Drawn, otherwise: Drawn) -> Drawn:
+    words = ("CASE", "WHEN", *test.words, "THEN", *then.words, "ELSE", *otherwise.words, "END")
+    return Drawn(words, 9, lambda row: (then if test.value(row) is True else otherwise).value(row))
+
+
+def coalesce(first: Drawn, second: Drawn) -> Drawn:
+    words = ("coalesce", "(", *first.words, ",", *second.words, ")")
+    return Drawn(words, 9, lambda row: (second if first.value(row) is None else first).value(row))
+
+
+def ordered(left: Drawn, sign: str, right: Drawn) -> Drawn:
+    words = (*left.within(6), sign, *right.within(6))
+    return Drawn(words, 5, lambda row: compare(sign, left.value(row), right.value(row)))
+
+
+def among(left: Drawn, others: list[Drawn]) -> Drawn:
+    words = (*left.within(7), "IN", "(", *[w for each in others for w in (*each.words, ",")][:-1], ")")
+    return Drawn(
+        words, 6, lambda row: kleene([compare("=", left.value(row), each.value(row)) for each in others], True)
     )
+
+
+def between(value: Drawn, low: Drawn, high: Drawn) -> Drawn:
+    def within(row: Row) -> bool | None:
+        ends = (">=", low.value(row)), ("<=", high.value(row))
+        return kleene([compare(sign, value.value(row), end) for sign, end in ends], False)
+
+    return Drawn((*value.within(7), "BETWEEN", *low.within(7), "AND", *high.within(7)), 6, within)
+
+
+def distinct(left: Drawn, right: Drawn) -> Drawn:
+    words = (*left.within(5), "IS", "DISTINCT", "FROM", *right.within(6))
+    return Drawn(words, 4, lambda row: key(left.value(row)) != key(right.value(row)))
+
+
+def missing(value: Drawn) -> Drawn:
+    return Drawn((*value.within(4), "IS", "NULL"), 4, lambda row: value.value(row) is None)
+
+
+def negated(term: Drawn) -> Drawn:
+    return Drawn(("NOT", *term.within(3)), 3, lambda row: inverted(term.value(row)))
+
+
+def liked(cell: Drawn, pattern: str, positive: bool) -> Drawn:
+    words = (*cell.words, *(() if positive else ("NOT",)), "LIKE", "'" + pattern.replace("'", "''") + "'")
+    matches = Drawn(words, 6, lambda row: like(cell.value(row), pattern))
+    return matches if positive else Drawn(words, 6, lambda row: inverted(matches.value(row)))
+
+
+def chosen(values: st.SearchStrategy[Drawn], tests: st.SearchStrategy[Drawn]) -> st.SearchStrategy[Drawn]:
+    return st.builds(case, tests, values, values) | st.builds(coalesce, values, values)
+
+
+def compared(values: st.SearchStrategy[Drawn]) -> st.SearchStrategy[Drawn]:
+    return st.one_of(
+        st.builds(ordered, values, st.sampled_from(list(ORDERS)), values),
+        st.builds(among, values, st.lists(values, min_size=1, max_size=4)),
+        st.builds(between, values, values, values),
+        st.builds(distinct, values, values),
+        st.builds(missing, values),
+    )
+
+
+PATTERNS = st.text(st.sampled_from("a%_/pP'é😀\n\\x"), max_size=6)
+LIKES = st.builds(liked, columns(Kind.TEXT), PATTERNS, st.booleans())
+
+
+def joined(word: str, level: int, terms: list[Drawn]) -> Drawn:
+    words = [w for term in terms for w in (word, *term.within(level + 1))][1:]
+    return Drawn(tuple(words), level, lambda row: kleene([term.value(row) for term in terms], word == "OR"))
+
+
+ATOMS = st.one_of(*(compared(columns(kind) | literals(kind)) for kind in Kind), LIKES, columns(Kind.BOOLEAN))
+TREES = st.recursive(
+    ATOMS,
+    lambda terms: st.one_of(
+        st.builds(negated, terms),
+        st.builds(joined, st.just("AND"), st.just(2), st.lists(terms, min_size=2, max_size=3)),
+        st.builds(joined, st.just("OR"), st.just(1), st.lists(terms, min_size=2, max_size=3)),
+        chosen(terms, terms),
+        compared(terms),
+        compared(chosen(columns(Kind.INTEGER) | literals(Kind.INTEGER), terms)),
+    ),
+    max_leaves=6,
 )
-AGES = ["200", "1", "0", "NULL", str(-(2**31)), str(2**63 - 1)]
-TEXTS = ["'x'", "'7'", "''", "NULL", "'1e400'", "'2024-01-01'", "'aXa_%b\n'", "'İé😀'"]
-REALS = ["0.0", "'nan'::DOUBLE", "'-inf'::DOUBLE", "NULL", "1e308"]
-DAYS = ["DATE '2024-02-29'", "NULL", "'infinity'::DATE"]
-FLAGS = ["TRUE", "FALSE", "NULL"]
+
+
+def written(words: tuple[str, ...], style: Any) -> str:
+    """One way of many to write the words."""
+    text = ""
+    for word in words:
+        known = word.isalpha() and word.isupper()
+        text += style.choice([word, word.lower(), word.capitalize()]) if known else word
+        text += style.choice([" ", " ", "\n", "\t  ", "\r\n", "/* AND */", " -- OR\n"])
+    return text
+
+
+# --- The properties --------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60)
+@given(drawn=TREES, style=st.randoms(use_true_random=False))
+def test_a_condition_matches_the_rows_that_a_second_reading_matches(
+    drawn: Drawn, style: Any, table: duckdb.DuckDBPyConnection
+) -> None:
+    text = written(drawn.words, style)
+    condition = read_condition(text, SCHEMA)
+    expected = {at for at, row in enumerate(ROWS) if drawn.value(row) is True}
+    assert matching(table, condition.sql()) == expected
+    # And a third: the engine's own reading of the text, where its literals are the same; 0.1 is a decimal to it.
+    if "AS DOUBLE" not in condition.sql():
+        assert matching(table, text) == expected
+    with suppress(ConditionError):  # a pattern with _ and several % has no leaves
+        check(table, condition)
+
+
+def test_every_pair_of_operators_binds_as_in_the_engine(table: duckdb.DuckDBPyConnection) -> None:
+    terms = ["NOT flag", "n BETWEEN 0 AND 1", "page LIKE '/p%'", "page IS NOT NULL", "n NOT IN (1)", "flag = paid"]
+    for first, second, third in itertools.permutations(terms, 3):
+        for text in (f"{first} AND {second} OR {third}", f"NOT {first} OR {second} AND {third}"):
+            assert matching(table, read_condition(text, SCHEMA).sql()) == matching(table, text)
+
+
+# --- Leaves ----------------------------------------------------------------------------------------------------------
 
 TESTS = [
-    "CAST(age AS TINYINT) > 3",
-    "age * 100000000 * 100000000 > 5",
-    "10 / age > 0.01",
-    "10 / age IS NULL",
-    "-age < 0",
-    "x * 1e308 > x",
-    "x BETWEEN -1 AND 'nan'",
-    "s = 'x'",
-    "s IS NOT DISTINCT FROM NULL",
-    "s LIKE '%x%' OR s ILIKE 'ax%B_'",
-    "s LIKE '%a%b%'",
-    "s NOT LIKE '_'",
-    "contains(s, '_%')",
+    "CAST(n AS TINYINT) > 3",
+    "n * 100000000 * 100000000 > 5",
+    "10 / n > 0.01",
+    "10 / n IS NULL",
+    "-n < 0",
+    "r * 1e308 > r",
+    "r BETWEEN -1 AND 'nan'",
+    "page = 'x'",
+    "page IS NOT DISTINCT FROM NULL",
+    "page LIKE '%x%' OR page ILIKE 'ax%B_'",
+    "page LIKE '%a%b%'",
+    "page NOT LIKE '_'",
+    "contains(page, '_%')",
     "CAST(day AS TIMESTAMP) > '2020-01-01 12:00:00'",
-    "CAST(age AS BOOLEAN)",
-    "length(s) < age",
-    "age + x = 200",
-    "CAST(x AS SMALLINT) BETWEEN 1 AND age",
-    "coalesce(CAST(x AS INT), age) IN (7, 200, NULL)",
-    "CAST(age AS VARCHAR) LIKE '2%'",
+    "CAST(n AS BOOLEAN)",
+    "length(page) < n",
+    "n + r = 200",
+    "CAST(r AS SMALLINT) BETWEEN 1 AND n",
+    "coalesce(CAST(r AS INT), n) IN (7, 200, NULL)",
+    "CAST(n AS VARCHAR) LIKE '2%'",
     "year(CAST(day AS TIMESTAMP)) = 2024",
-    "CASE age WHEN 200 THEN s WHEN 1 THEN 'y' END <> lower(coalesce(s, 'X'))",
-    "CASE WHEN flag THEN age ELSE x END > CASE WHEN s IS NULL THEN 1 ELSE 0 END",
-    "flag = (age > 5)",
-    "(flag OR age > 5) < (s = 'x')",
-    "CAST(flag AND age > 5 AS INTEGER) + 1 > 1",
+    "CASE n WHEN 200 THEN page WHEN 1 THEN 'y' END <> lower(coalesce(page, 'X'))",
+    "CASE WHEN flag THEN n ELSE r END > CASE WHEN page IS NULL THEN 1 ELSE 0 END",
+    "flag = (n > 5)",
+    "(flag OR n > 5) < (page = 'x')",
+    "CAST(flag AND n > 5 AS INTEGER) + 1 > 1",
     "flag IS NOT TRUE",
-    "(flag AND age = 1) IS UNKNOWN",
+    "(flag AND n = 1) IS UNKNOWN",
     "day > '2024-01-01' AND week(day) < 50",
     "flag",
     "NULL",
@@ -82,33 +338,30 @@ CONDITIONS = st.recursive(
 )
 
 
-@pytest.fixture(scope="module")
-def table() -> duckdb.DuckDBPyConnection:
-    """Every combination of the cells above, in an engine without an optimizer."""
-    connection = duckdb.connect()
-    connection.execute("PRAGMA disable_optimizer")
-    connection.execute("CREATE TABLE t (age BIGINT, s VARCHAR, x DOUBLE, flag BOOLEAN, day DATE)")
-    rows = ", ".join(f"({', '.join(row)})" for row in itertools.product(AGES, TEXTS, REALS, FLAGS, DAYS))
-    connection.execute(f"INSERT INTO t VALUES {rows}")
-    return connection
+def coded(table: duckdb.DuckDBPyConnection, *tests: str) -> list[Any]:
+    """The value of each test for every row: 0 false, 1 unknown, 2 true."""
+    columns = ", ".join(f"coalesce(2 * CAST({test} AS TINYINT), 1) AS t{place}" for place, test in enumerate(tests))
+    return list(table.execute(f"SELECT {columns} FROM cells").fetchnumpy().values())
 
 
-def column(table: duckdb.DuckDBPyConnection, sql: str) -> Any:
-    return table.execute(f"SELECT {sql} AS found FROM t").fetchnumpy()["found"]
+def nodes(node: Node) -> Iterator[Node]:
+    yield node
+    for below in children(node):
+        yield from nodes(below)
 
 
-def coded(found: Any) -> Any:
-    masked = np.ma.masked_array(found)
-    return np.where(np.ma.getmaskarray(masked), UNKNOWN, np.where(masked.data, TRUE, FALSE))
+def cut_short(node: Node) -> bool:
+    return isinstance(node, CaseWhen) or (
+        isinstance(node, Apply) and node.operation in ("not", "and", "or", "coalesce")
+    )
 
 
 def check(table: duckdb.DuckDBPyConnection, condition: Condition) -> None:
-    whole = coded(column(table, condition.sql()))
     assert condition.cost > 0
-    columns = ", ".join(f"{leaf.sql()} AS l{place}" for place, leaf in enumerate(condition.leaves))
-    found = table.execute(f"SELECT {columns} FROM t").fetchnumpy()
-    names = [f"l{place}" for place in range(len(condition.leaves))]
-    np.testing.assert_array_equal(condition.combine([found[name] for name in names]), whole)
+    assert not any(cut_short(node) for leaf in condition.leaves for node in nodes(leaf.node))
+    whole, *leaves = coded(table, condition.sql(), *(leaf.truth() for leaf in condition.leaves))
+    assert set(np.unique(whole)) <= {FALSE, UNKNOWN, TRUE}
+    np.testing.assert_array_equal(np.broadcast_to(condition.combine(leaves), whole.shape), whole)
 
 
 @pytest.mark.parametrize("text", TESTS)
@@ -118,24 +371,12 @@ def test_each_test_and_its_leaves_agree(table: duckdb.DuckDBPyConnection, text: 
 
 @settings(max_examples=60)
 @given(text=CONDITIONS)
-def test_leaves_and_the_whole_agree(table: duckdb.DuckDBPyConnection, text: str) -> None:
+def test_a_leaf_holds_nothing_that_an_engine_cuts_short(table: duckdb.DuckDBPyConnection, text: str) -> None:
     check(table, read_condition(text, SCHEMA))
 
 
-def nodes(node: Node) -> Iterator[Node]:
-    yield node
-    for below in children(node):
-        yield from nodes(below)
-
-
-@given(text=CONDITIONS)
-def test_a_leaf_holds_nothing_that_an_engine_cuts_short(text: str) -> None:
-    for leaf in read_condition(text, SCHEMA).leaves:
-        assert not any(isinstance(node, Not | All | Either | CaseWhen | Coalesce) for node in nodes(leaf.node))
-
-
 def test_equal_leaves_are_worked_out_once() -> None:
-    assert len(read_condition("age > 1 AND flag OR NOT (age > 1 AND s = 'x')", SCHEMA).leaves) == 3
+    assert len(read_condition("n > 1 AND flag OR NOT (n > 1 AND page = 'x')", SCHEMA).leaves) == 3
 
 
 def test_zeros_of_both_signs_are_different_leaves(table: duckdb.DuckDBPyConnection) -> None:
@@ -145,7 +386,7 @@ def test_zeros_of_both_signs_are_different_leaves(table: duckdb.DuckDBPyConnecti
 
 
 def test_cases_that_multiply_are_refused_and_not_worked_out() -> None:
-    many = " + ".join(["CASE WHEN flag THEN age ELSE x END"] * 30)
+    many = " + ".join(["CASE WHEN flag THEN n ELSE r END"] * 30)
     condition = read_condition(f"{many} > 3", SCHEMA)
     assert condition.sql().count("CASE") == 30
     with pytest.raises(ConditionError, match=f"at most {MOST_STEPS:,} steps"):
@@ -154,8 +395,8 @@ def test_cases_that_multiply_are_refused_and_not_worked_out() -> None:
 
 def test_cases_that_repeat_a_long_list_are_refused_before_all_of_them_are_written_out() -> None:
     """A quarter of a second of reading for 9 KB, before there was a bound on it."""
-    cases = " ".join(f"WHEN age = {number} THEN s" for number in range(99))
-    condition = read_condition(f"CASE {cases} ELSE s END IN ({', '.join(['lower(s)'] * 550)})", SCHEMA)
+    cases = " ".join(f"WHEN n = {number} THEN page" for number in range(99))
+    condition = read_condition(f"CASE {cases} ELSE page END IN ({', '.join(['lower(page)'] * 550)})", SCHEMA)
     begun = time.thread_time()
     with pytest.raises(ConditionError, match="and 100,000 characters when it is written out"):
         _ = condition.leaves
@@ -174,26 +415,26 @@ def test_cases_one_after_another_are_refused_where_the_stack_could_end() -> None
 
 
 FROM_TEXT = [
-    "CAST(s AS TIMESTAMPTZ) > '2020-01-01'",
-    "year(CAST(s AS TIMESTAMP)) = 2024",
-    "age + CAST(s AS DOUBLE) = 207",
-    "coalesce(TRY_CAST(s AS INT), age) IN (7, 200, NULL)",
-    "s::DECIMAL(10, 2) = 1",
-    "CAST(lower(s) AS DATE) IS NULL",
-    "CAST(CAST(age AS VARCHAR) AS TIME) IS NULL",
-    "CAST(s AS UUID) = 'x'",
-    "CAST(CASE WHEN flag THEN s END AS TINYINT) = 1",
-    "TRY_CAST('no number' AS INT) = age",
-    "s IS TRUE",
+    "CAST(page AS TIMESTAMPTZ) > '2020-01-01'",
+    "year(CAST(page AS TIMESTAMP)) = 2024",
+    "n + CAST(page AS DOUBLE) = 207",
+    "coalesce(TRY_CAST(page AS INT), n) IN (7, 200, NULL)",
+    "page::DECIMAL(10, 2) = 1",
+    "CAST(lower(page) AS DATE) IS NULL",
+    "CAST(CAST(n AS VARCHAR) AS TIME) IS NULL",
+    "CAST(page AS UUID) = 'x'",
+    "CAST(CASE WHEN flag THEN page END AS TINYINT) = 1",
+    "TRY_CAST('no number' AS INT) = n",
+    "page IS TRUE",
 ]
 
 
 @pytest.mark.parametrize(
-    "text", [*FROM_TEXT, "regexp_matches(s, 'a')", "s SIMILAR TO 'a'", "s LIKE '_%a%b'", "s ILIKE '%a_%b%'"]
+    "text", [*FROM_TEXT, "regexp_matches(page, 'a')", "page SIMILAR TO 'a'", "page LIKE '_%a%b'", "page ILIKE '%a_%b%'"]
 )
 def test_what_has_no_public_cost_is_refused_there_and_has_sql(table: duckdb.DuckDBPyConnection, text: str) -> None:
-    condition = read_condition(f"age > 1 AND {text}", SCHEMA)
-    column(table, condition.sql())
+    condition = read_condition(f"n > 1 AND {text}", SCHEMA)
+    coded(table, condition.sql())
     for look in (lambda: condition.cost, lambda: condition.leaves):
         with pytest.raises(ConditionError, match="where must"):
             look()
@@ -202,13 +443,13 @@ def test_what_has_no_public_cost_is_refused_there_and_has_sql(table: duckdb.Duck
 @pytest.mark.parametrize(
     ("text", "step"),
     [
-        ("CAST(s AS TIMESTAMPTZ) IS NULL", "--read s=timestamptz;"),
-        ("CAST(s AS TIMESTAMP_NS) IS NULL", "--read s=timestamp;"),
-        ("s::BIGINT > 1", "--read s=integer;"),
-        ("s::DECIMAL > 1", "--read s=double;"),
-        ("s IS NOT FALSE", "--read s=boolean;"),
-        ("day = CAST(s AS DATE)", "--read s=date;"),
-        ("CAST(s AS UUID) = 'x'", "compare it as text"),
+        ("CAST(page AS TIMESTAMPTZ) IS NULL", "--read page=timestamptz;"),
+        ("CAST(page AS TIMESTAMP_NS) IS NULL", "--read page=timestamp;"),
+        ("page::BIGINT > 1", "--read page=integer;"),
+        ("page::DECIMAL > 1", "--read page=double;"),
+        ("page IS NOT FALSE", "--read page=boolean;"),
+        ("day = CAST(page AS DATE)", "--read page=date;"),
+        ("CAST(page AS UUID) = 'x'", "compare it as text"),
     ],
 )
 def test_a_cast_of_text_says_how_the_column_gets_its_type(text: str, step: str) -> None:
@@ -216,17 +457,12 @@ def test_a_cast_of_text_says_how_the_column_gets_its_type(text: str, step: str) 
         _ = read_condition(text, SCHEMA).leaves
 
 
-@pytest.mark.parametrize("text", [*ACCEPTED, *TESTS])
-def test_no_leaf_casts_text(text: str) -> None:
+def test_no_leaf_casts_text() -> None:
     """What is served is the whole language but for these, patterns without a bound, and regular expressions."""
-    condition = read_condition(text, SCHEMA if text in TESTS else EVERY_KIND)
-    casts = [node for node in nodes(condition.tree) if isinstance(node, Cast) and node.target != "VARCHAR"]
-    from_text = any(node.arguments[0].kind is Kind.TEXT for node in casts)
-    unbounded = "regexp" in condition.sql() or text in ("page LIKE 'a_b%c%d'",)
-    try:
-        _ = condition.leaves
-    except ConditionError:
-        assert from_text or unbounded
-    else:
-        assert not from_text
-        assert not unbounded
+    for text in (*ACCEPTED, *TESTS):
+        condition = read_condition(text, SCHEMA if text in TESTS else EVERY_KIND)
+        casts = [node for node in nodes(condition.tree) if isinstance(node, Cast) and node.target != "VARCHAR"]
+        from_text = any(node.arguments[0].kind is Kind.TEXT for node in casts)
+        unbounded = from_text or "regexp" in condition.sql() or text == "page LIKE 'a_b%c%d'"
+        with pytest.raises(ConditionError) if unbounded else nullcontext():
+            _ = condition.leaves

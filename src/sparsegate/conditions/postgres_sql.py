@@ -20,13 +20,12 @@ OFFSET 0 keeps the planner from writing it out again.
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
-from sparsegate.conditions.condition import Condition, Dialect, Writer, quoted, window_forms
-from sparsegate.conditions.operations import CLOCK, PARTS, TYPES
+from sparsegate.conditions.condition import Condition, Writer, quoted, window_forms
+from sparsegate.conditions.operations import CLOCK, PARTS, REGEXPS, TYPES
 from sparsegate.conditions.tree import Cast, Column, Kind, Literal, Node
 
 MOST_TIMESTAMP: Final = "294247-01-10 04:00:54.775806"
@@ -56,8 +55,8 @@ class Folding:
         return f'({function}({value} COLLATE {quoted(self.collation, chr(34))}) COLLATE "C")'
 
 
-def postgres_sql(condition: Condition, cells: Mapping[str, str], folding: Folding | None) -> str:
-    """The condition as one expression; ``cells`` says how each column is read.
+def postgres_sql(condition: Condition, cells: Mapping[str, str], folding: Callable[[], Folding | None]) -> str:
+    """The condition as one expression; ``cells`` says how each column is read, ``folding`` is asked where it is needed.
 
     Raises ConditionError for what PostgreSQL cannot do in the same way.
     """
@@ -129,14 +128,14 @@ def _at_zero(sign: str) -> str:
         ELSE 'inf'::float8 * sign({0}) * CASE {1}::text WHEN '-0' THEN -1 WHEN '0' THEN 1 END END"""
 
 
-def _part(part: str, form: str) -> dict[tuple[str, Kind], str]:
+def _part(part: str, form: str) -> dict[tuple[str, Kind | None], str]:
     return {(part, kind): f"(CASE WHEN isfinite({{0}}) THEN {form} END)" for kind in (Kind.DATE, Kind.TIMESTAMP)}
 
 
 _WINDOWS: Final = {
     name: f'({form} COLLATE "C")' for name, form in window_forms("extract({part} FROM {{0}})::bigint").items()
 }
-_PARTS: Final = {
+_PARTS: Final[dict[tuple[str, Kind | None], str]] = {
     **{key: form for part in PARTS for key, form in _part(part, f"extract({part} FROM {{0}})::bigint").items()},
     # There is no year 0 in PostgreSQL.
     **_part("year", "extract(year FROM {0})::bigint + (extract(year FROM {0}) < 0)::int"),
@@ -153,6 +152,7 @@ _FORMS: Final = {
     "ends_with": "(right({0}, length({1})) = {1})",
     "contains": "(strpos({0}, {1}) > 0)",
     **dict.fromkeys(("segments", "wildcards"), "({0} LIKE {1} ESCAPE '')"),
+    "not": "(NOT {0})",
     "is null": "({0} IS NULL)",
     "between": "({0} >= {1} AND {0} <= {2})",
     "negative": "(- {0})",
@@ -188,29 +188,26 @@ _SAME: Final = dict(zip(Kind, ("VARCHAR", "HUGEINT", "DOUBLE", "BOOLEAN", "DATE"
 
 
 class _PostgresWriter(Writer):
-    def __init__(self, cells: Mapping[str, str], folding: Folding | None) -> None:
-        types = ("text", "bigint", "float8", "boolean", "date", "timestamp", "time")
-        super().__init__(Dialect(types=dict(zip(Kind, types, strict=True))), cells)
+    types: ClassVar = dict(zip(Kind, ("text", "bigint", "float8", "boolean", "date", "timestamp", "time"), strict=True))
+
+    def __init__(self, cells: Mapping[str, str], folding: Callable[[], Folding | None]) -> None:
+        super().__init__(cells)
         self._folding = folding
 
     def _apply(self, operation: str, arguments: tuple[Node, ...]) -> str:
         if operation in ("lower", "upper"):
-            if self._folding is None:
+            if (folding := self._folding()) is None:
                 rule = "must not change the case of text: this database has no collation that does it as elsewhere"
                 raise _Elsewhere(rule, "ask for each spelling with IN, without lower, upper and ILIKE")
-            return self._folding.sql(operation, self.write(arguments[0]))
+            return folding.sql(operation, self.write(arguments[0]))
         if operation == "in":
             first, *others = map(self.write, arguments)
             # Of IN with columns in its list PostgreSQL makes an OR, which stops early.
             return f"({first} = ANY (ARRAY[{', '.join(others)}]))"
-        kind = arguments[0].kind
-        form = _PARTS.get((operation, kind)) if kind else None
-        form = form or _FORMS.get(operation)
-        if form is None:
-            if re.fullmatch(r"\w+", operation):
-                raise _Elsewhere(f"must not use {operation} on a table in PostgreSQL", "use LIKE")
-            form = f"({{0}} {operation.upper()} {{1}})"
-        return self._filled(form, arguments)
+        if operation in REGEXPS:
+            raise _Elsewhere(f"must not use {operation} on a table in PostgreSQL", "use LIKE")
+        form = _PARTS.get((operation, arguments[0].kind)) or _FORMS.get(operation)
+        return self._filled(form or f"({{0}} {operation.upper()} {{1}})", arguments)
 
     def _cast(self, node: Cast) -> str:
         (value,) = node.arguments
@@ -223,13 +220,9 @@ class _PostgresWriter(Writer):
             rule = f"must not cast {value.kind} to {node.target} in PostgreSQL, which converts otherwise"
             raise _Elsewhere(rule, _TYPED)
         low, high = TYPES[node.target].bounds or (0, 0)
-        if value.kind is Kind.REAL and node.kind is Kind.INTEGER:
-            limits = _rounded_limits(low, high)
-        else:
-            limits = {"low": str(low), "high": str(high)}
-        for name, limit in limits.items():
-            form = form.replace(f"{{{name}}}", limit)
-        return self._filled(form, node.arguments)
+        rounded = value.kind is Kind.REAL and node.kind is Kind.INTEGER
+        least, most = map(_double, _rounded_limits(low, high)) if rounded else (str(low), str(high))
+        return self._filled(form.replace("{low}", least).replace("{high}", most), node.arguments)
 
     def _filled(self, form: str, arguments: tuple[Node, ...]) -> str:
         written = [self.write(argument) for argument in arguments]
@@ -247,13 +240,12 @@ class _PostgresWriter(Writer):
         return f"({written})" if literal.kind is Kind.INTEGER else written
 
 
-def _rounded_limits(low: int, high: int) -> dict[str, str]:
-    """The doubles that round, to even, to a whole number from low to high."""
-    least, most = float(low) - 0.5, float(high) + 0.5
+def _rounded_limits(low: int, high: int) -> tuple[float, float]:
+    """The least and the greatest double that round, to even, to a whole number from low to high."""
     if high >= 2**53:
-        return {"low": _double(float(low)), "high": _double(math.nextafter(float(high), 0))}
-    inside = (
-        (least if round(least) >= low else math.nextafter(least, 0)),
-        (most if round(most) <= high else math.nextafter(most, 0)),
+        return float(low), math.nextafter(float(high), 0)
+    least, most = low - 0.5, high + 0.5
+    return (
+        least if round(least) >= low else math.nextafter(least, 0),
+        most if round(most) <= high else math.nextafter(most, 0),
     )
-    return {"low": _double(inside[0]), "high": _double(inside[1])}

@@ -1,16 +1,9 @@
-"""From text to a typed tree: a parser by precedence, which refuses at the place that is wrong.
+"""From text to a typed tree: a closed lexicon, constants, and a parser by precedence that refuses at the wrong place.
 
 Whatever is not in the tables is refused: other functions, subqueries, aggregates, windows, parameters, names with a
-table before them.
-
-The words of a condition: a closed lexicon. What it does not hold is refused where it stands.
-
-Constants as a value of a kind, and how each kind is written in a condition.
-
-The kinds of the parts of a condition: each node is built here, of arguments that fit, or is refused at its place.
-
-A text in quotes takes the kind of what it is compared with, and must be one of that kind; whole numbers become reals,
-and dates timestamps, beside the wider kind. No other conversion happens without a CAST.
+table before them. Each node is built of arguments that fit: a text in quotes takes the kind of what it is compared
+with, and must be one of that kind; whole numbers become reals, and dates timestamps, beside the wider kind. No other
+conversion happens without a CAST.
 """
 
 from __future__ import annotations
@@ -20,24 +13,20 @@ import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from sparsegate.conditions.condition import Condition
 from sparsegate.conditions.operations import COMPARISONS, CONVERTS, FUNCTIONS, MATCHES, PARTS, TYPES, Type
 from sparsegate.conditions.tree import (
     NEAR,
-    All,
     Apply,
     CaseWhen,
     Cast,
-    Coalesce,
     Column,
     Constant,
-    Either,
     Kind,
     Literal,
     Node,
-    Not,
     Schema,
     columns_in,
 )
@@ -56,20 +45,14 @@ _LEXICON: Final = re.compile(
     re.VERBOSE,
 )
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\\": "\\", "'": "'", '"': '"'}
-_QUOTE: Final = "close the quote; a quote inside is written twice"
 _MEANT: Final = {
-    "'": _QUOTE,
-    '"': _QUOTE,
-    "‘": "a text value is written in straight single quotes, as 'DE'",
-    "’": "a text value is written in straight single quotes, as 'DE'",
-    "“": "a text value is written in straight single quotes, as 'DE'",
-    "”": "a text value is written in straight single quotes, as 'DE'",
+    **dict.fromkeys("'\"", "close the quote; a quote inside is written twice"),
+    **dict.fromkeys("‘’“”", "a text value is written in straight single quotes, as 'DE'"),
     ";": "ask one condition, without a semicolon",
     ".": "name a column alone, without a table before it, in double quotes if it holds a dot",
-    ":": "leave out parameters: a value is written in the condition",
     "/": "close the comment",
     **dict.fromkeys("%|&^~#!", "of operators there are + - * / and comparisons"),
-    **dict.fromkeys("?$@", "leave out parameters: a value is written in the condition"),
+    **dict.fromkeys(":?$@", "leave out parameters: a value is written in the condition"),
     **dict.fromkeys("[]{}", "leave out arrays, structs and indices"),
     **dict.fromkeys("0123456789", "write a number in decimal digits, as 1000 or 0.5 or 1e9"),
 }
@@ -109,24 +92,6 @@ def read_words(text: str) -> list[Word]:
     return [*words, Word("end", "", len(text), len(text))]
 
 
-def possible_names(text: str) -> tuple[str, ...]:
-    """The words that may be columns, each once: all but functions, by the bracket behind them; () if it has no words.
-
-    >>> possible_names('month(day) = 3 AND "the end" < 5')
-    ('day', 'AND', 'the end')
-    """
-    try:
-        words = read_words(text)
-    except ConditionError:
-        return ()
-    named = [
-        word.value
-        for word, after in itertools.pairwise(words)
-        if word.part == "name" or (word.part == "word" and after.upper != "(")
-    ]
-    return tuple({name.casefold(): name for name in named}.values())
-
-
 def _word(match: re.Match[str]) -> Word:
     part, piece, (start, end) = str(match.lastgroup), match.group(), match.span()
     match part:
@@ -157,6 +122,8 @@ def _unescaped(match: re.Match[str]) -> str:
     return re.sub(r"\\(.)|''", meant, match.group()[2:-1], flags=re.DOTALL)
 
 
+# --- Constants -------------------------------------------------------------------------------------------------------
+
 MOST_INTEGER: Final = 2**127 - 1
 
 WRITTEN: Final = {
@@ -179,18 +146,18 @@ _TRUTHS: Final = {
 }
 
 
-def number(text: str) -> tuple[Kind, Constant]:
+def number(text: str) -> Literal:
     """A number as it is written: whole up to 127 bits, else the nearest double. Raises OverflowError beyond doubles.
 
     >>> number("007"), number("1e3")
-    ((<Kind.INTEGER: 'integer'>, 7), (<Kind.REAL: 'real'>, 1000.0))
+    (Literal(kind=<Kind.INTEGER: 'integer'>, constant=7), Literal(kind=<Kind.REAL: 'real'>, constant=1000.0))
     """
     if text.isdigit() and len(text.lstrip("0")) < 40 and int(text) <= MOST_INTEGER:
-        return Kind.INTEGER, int(text)
+        return Literal(Kind.INTEGER, int(text))
     value = float(text)
     if value == float("inf"):
         raise OverflowError
-    return Kind.REAL, value
+    return Literal(Kind.REAL, value)
 
 
 def converted(value: Constant, kind: Kind, *, zoned: bool = False) -> Constant:
@@ -237,236 +204,23 @@ def _moment(match: re.Match[str]) -> str:
     return moment.isoformat(" ")
 
 
+# --- The parser ------------------------------------------------------------------------------------------------------
+
 MOST_DEPTH: Final = 50
 """Brackets, NOTs, calls and CASEs inside one another, and signs in one row of arithmetic."""
 
 _FAMILIES: Final = ({Kind.INTEGER, Kind.REAL}, {Kind.DATE, Kind.TIMESTAMP})
 _WIDER: Final = (Kind.REAL, Kind.TIMESTAMP)
 
-
-class Place(Protocol):
-    """Where something stands in the text."""
-
-    @property
-    def start(self) -> int: ...
-    @property
-    def end(self) -> int: ...
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A node, where it stands in the text, and how deep it is."""
-
-    node: Node
-    start: int
-    end: int
-    depth: int = 1
-
-
-class Checker:
-    """Builds nodes over one text."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def refusal(self, at: Place, rule: str, next_step: str = "", near: tuple[str, ...] = ()) -> ConditionError:
-        """An error at a place."""
-        return ConditionError(rule, self._text, at.start, at.end, next_step=next_step, near=near)
-
-    def joined(
-        self, node: Node, parts: Sequence[Piece], first: Place | None = None, last: Place | None = None
-    ) -> Piece:
-        """A node that stands where its parts stand, with the words before and after them."""
-        start, end = (first or parts[0]).start, (last or parts[-1]).end
-        part = Piece(node, start, end, 1 + max(each.depth for each in parts))
-        if part.depth > MOST_DEPTH:
-            raise self.refusal(part, f"must not nest more than {MOST_DEPTH} deep", "split it into several conditions")
-        return part
-
-    def truth(self, part: Piece) -> Piece:
-        """A part that must be true or false."""
-        if part.node.kind in (Kind.BOOLEAN, None):
-            return self._fit(part, Kind.BOOLEAN)
-        raise self.refusal(part, "must compare this with something: it is not true or false by itself")
-
-    def negated(self, part: Piece, first: Place | None = None) -> Piece:
-        """NOT of a part."""
-        return self.joined(Not(self.truth(part).node), [part], first)
-
-    def junction(self, kind: type[All] | type[Either], terms: Sequence[Piece]) -> Piece:
-        """AND or OR of several."""
-        return self.joined(kind(tuple(self.truth(term).node for term in terms)), terms)
-
-    def compared(self, operation: str, parts: Sequence[Piece], last: Place | None = None) -> Piece:
-        """A test of parts that are brought to one kind."""
-        nodes, _ = self._alike(parts)
-        return self.joined(Apply(operation, nodes, Kind.BOOLEAN), parts, None, last)
-
-    def is_null(self, part: Piece, last: Place) -> Piece:
-        """``part IS NULL``."""
-        return self.joined(Apply("is null", (part.node,), Kind.BOOLEAN), [part], None, last)
-
-    def coalesced(self, parts: Sequence[Piece], first: Place, last: Place) -> Piece:
-        """The first of the parts that is not null."""
-        nodes, kind = self._alike(parts)
-        return self.joined(Coalesce(nodes, kind) if nodes[1:] and kind else nodes[0], parts, first, last)
-
-    def case(
-        self, base: Piece | None, branches: Sequence[tuple[Piece, Piece]], otherwise: Piece, first: Place, last: Place
-    ) -> Piece:
-        """CASE, with or without a base that is compared."""
-        if base is None:
-            tests: tuple[Node, ...] = tuple(self.truth(test).node for test, _ in branches)
-            compared = None
-        else:
-            (compared, *rest), _ = self._alike([base, *(test for test, _ in branches)])
-            tests = tuple(rest)
-        values, kind = self._alike([*(then for _, then in branches), otherwise])
-        branched = CaseWhen(compared, tuple(zip(tests, values, strict=False)), values[-1], kind) if kind else values[-1]
-        parts = [*(each for branch in branches for each in branch), otherwise, *([] if base is None else [base])]
-        return self.joined(branched, parts, first, last)
-
-    def called(self, name: str, parts: Sequence[Piece], first: Place, last: Place) -> Piece:
-        """A function of the table."""
-        function = FUNCTIONS[name]
-        if len(parts) != 1 + function.pattern:
-            raise self.refusal(parts[-1], f"must give {name} {'two values' if function.pattern else 'one value'}")
-        if function.pattern:
-            return self.matched(function.operation, parts[0], parts[1], first, last)
-        (part,) = parts
-        if part.node.kind not in (*function.takes, None):
-            raise self.refusal(part, f"must give {name} {' or '.join(sorted(function.takes))}", "convert it with CAST")
-        kind = part.node.kind or min(function.takes)
-        return self.joined(Apply(name, (self._fit(part, kind).node,), function.kind), parts, first, last)
-
-    def matched(
-        self, operation: str, value: Piece, pattern: Piece, first: Place | None = None, last: Place | None = None
-    ) -> Piece:
-        """A text against a pattern, which is a constant."""
-        if value.node.kind not in (Kind.TEXT, None):
-            raise self.refusal(value, "must match text against a pattern", "convert it with CAST(... AS VARCHAR)")
-        if not isinstance(pattern.node, Literal) or pattern.node.kind is not Kind.TEXT:
-            raise self.refusal(pattern, "must have a pattern in single quotes here")
-        subject, text = self._fit(value, Kind.TEXT).node, str(pattern.node.constant)
-        if operation in ("like", "ilike"):
-            node = _liked(subject, text, fold=operation == "ilike")
-        else:
-            node = Apply(operation, (subject, pattern.node), Kind.BOOLEAN)
-        return self.joined(node, [value, pattern], first, last)
-
-    def arithmetic(self, sign: str, parts: Sequence[Piece], first: Place | None = None) -> Piece:
-        """Arithmetic, which is that of doubles; of one part, its sign."""
-        for part in parts:
-            if part.node.kind not in (Kind.INTEGER, Kind.REAL, None):
-                step = "convert it with CAST(... AS DOUBLE)" if part.node.kind is Kind.TEXT else ""
-                raise self.refusal(part, "must have numbers in arithmetic", step)
-        node = parts[0].node
-        if len(parts) == 1 and isinstance(node, Literal) and isinstance(node.constant, int | float):
-            return self.joined(Literal(node.kind, -node.constant if sign == "-" else node.constant), parts, first)
-        nodes = tuple(self._fit(part, Kind.REAL).node for part in parts)
-        if len(parts) == 1:
-            return self.joined(Apply("negative", nodes, Kind.REAL) if sign == "-" else nodes[0], parts, first)
-        return self.joined(Apply(sign, nodes, Kind.REAL), parts)
-
-    def cast(
-        self, part: Piece, target: Type, sizes: tuple[int, ...], *, tried: bool, first: Place | None, last: Place
-    ) -> Piece:
-        """A cast; one of a constant that does not convert is refused, unless it is a TRY_CAST."""
-        node, kind = part.node, part.node.kind
-        if kind is not None and target.kind not in CONVERTS[kind]:
-            raise self.refusal(part, f"must not cast {kind} to {target.name}: no value converts")
-        if isinstance(node, Literal):
-            try:
-                constant = converted(node.constant, target.kind, zoned=target.zoned)
-                low, high = target.bounds or (0, 0)
-                fits = constant is None or low == high or low <= int(constant) <= high
-            except ValueError:  # a number that is rounded, or a text that does not convert
-                fits, constant = kind is not Kind.TEXT, ""
-            if fits and constant != "" and target.exact:
-                return self.joined(Literal(target.kind, constant), [part], first, last)
-            if not fits and not tried:
-                raise self._unfit(part, target.kind)
-        return self.joined(Cast((node,), target.name, sizes, target.kind), [part], first, last)
-
-    def _alike(self, parts: Sequence[Piece]) -> tuple[tuple[Node, ...], Kind | None]:
-        """The parts brought to one kind, and that kind; None where every part is NULL."""
-        if all(part.node.kind is None for part in parts):
-            return tuple(part.node for part in parts), None
-        firm = [part for part in parts if part.node.kind and not _adapts(part.node)]
-        kinds = {part.node.kind for part in firm if part.node.kind} or {Kind.TEXT}
-        kind = next((wide for wide in _WIDER if wide in kinds), next(iter(kinds)))
-        if len(kinds) > 1 and not any(kinds <= family for family in _FAMILIES):
-            sample = firm[0]
-            other = next(part for part in firm if part.node.kind is not sample.node.kind)
-            first, second = (self._text[part.start : part.end] for part in (sample, other))
-            step = f"{first} is {sample.node.kind} and {second} is {other.node.kind}: convert one, as "
-            text = first if sample.node.kind is Kind.TEXT else second if other.node.kind is Kind.TEXT else ""
-            step += f"CAST({text or 'age'} AS INTEGER)"
-            if text:
-                opened = f"of a service: --read {text}=integer, when the data are opened"
-                step += f" ({opened}), or write text in single quotes"
-            raise self.refusal(other, "must compare values of one kind", step)
-        return tuple(self._fit(part, kind).node for part in parts), kind
-
-    def _fit(self, part: Piece, kind: Kind) -> Piece:
-        """The part as one of the kind, where that is always possible or the part is a constant."""
-        node = part.node
-        if node.kind is kind:
-            return part
-        if not isinstance(node, Literal):
-            name = "DOUBLE" if kind is Kind.REAL else kind.upper()
-            return Piece(Cast((node,), name, (), kind), part.start, part.end, part.depth)
-        try:
-            return Piece(Literal(kind, converted(node.constant, kind)), part.start, part.end, part.depth)
-        except ValueError:
-            pass
-        raise self._unfit(part, kind)
-
-    def _unfit(self, part: Piece, kind: Kind) -> ConditionError:
-        noun, form = WRITTEN[kind]
-        return self.refusal(part, f"must have {noun} here", f"write it {form}")
-
-
-def _adapts(node: Node) -> bool:
-    """Whether it is a text in quotes, which takes the kind of what it is compared with."""
-    return isinstance(node, Literal) and node.kind is Kind.TEXT
-
-
-def _liked(value: Node, pattern: str, *, fold: bool) -> Node:
-    """``value LIKE pattern``, without an escape, as one of the ``operations``; with ``fold``, ILIKE."""
-
-    def test(operation: str, text: str) -> Node:
-        sides = (value, Literal(Kind.TEXT, text))
-        return Apply(operation, tuple(Apply("lower", (s,), Kind.TEXT) for s in sides) if fold else sides, Kind.BOOLEAN)
-
-    pattern = re.sub("%+", "%", pattern)
-    if "_" in pattern:
-        return test("wildcards", pattern)
-    match pattern.split("%"):
-        case [text]:
-            return test("=", text)
-        case [text, ""]:
-            return test("starts_with", text)
-        case ["", text]:
-            return test("ends_with", text)
-        case ["", text, ""]:
-            return test("contains", text)
-    return test("segments", pattern)
-
-
 OR, AND, NOT, IS, COMPARE, MATCH, SUM, PRODUCT, SIGN, TYPE = range(1, 11)
 _LEVELS: Final = {
     "OR": OR,
     "AND": AND,
-    "IS": IS,
-    "ISNULL": IS,
-    "NOTNULL": IS,
+    **dict.fromkeys(("IS", "ISNULL", "NOTNULL"), IS),
     **dict.fromkeys(COMPARISONS, COMPARE),
     **dict.fromkeys(("NOT", "IN", "BETWEEN", *MATCHES, *(f"!{sign}" for sign in MATCHES if "~" in sign)), MATCH),
-    "+": SUM,
-    "-": SUM,
-    "*": PRODUCT,
-    "/": PRODUCT,
+    **dict.fromkeys("+-", SUM),
+    **dict.fromkeys("*/", PRODUCT),
     "::": TYPE,
 }
 """How tightly an operator binds, as in PostgreSQL and DuckDB."""
@@ -500,7 +254,7 @@ def read_condition(text: str, schema: Schema) -> Condition:
     opened), or write text in single quotes
     """
     reader = _Reader(text, schema)
-    return Condition(text, schema, reader.truth(reader.whole()).node)
+    return Condition(text, schema, reader.truth(reader.whole()))
 
 
 def read_value(text: str, schema: Schema) -> Condition:
@@ -509,12 +263,30 @@ def read_value(text: str, schema: Schema) -> Condition:
 
 
 def names_in(text: str) -> tuple[str, ...]:
-    """The columns that a condition speaks of; where it is none on text, as "n > 5", the words that may be columns."""
+    """The columns that a condition speaks of; where it is none on text, as "n > 5", the words that may be columns.
+
+    >>> names_in('month(day) = 3 AND "the end" < 5')
+    ('day', 'the end')
+    """
     try:
-        tree = _Reader(text, _AnyColumn(())).whole().node
+        names = [column.name for column in columns_in(_Reader(text, _AnyColumn(())).whole().node)]
     except ConditionError:
-        return tuple(name for name in possible_names(text) if name.upper() not in {*_LEVELS, *_CONSTANTS})
-    return tuple({column.name.casefold(): column.name for column in columns_in(tree)}.values())
+        names = _possible_names(text)
+    return tuple({name.casefold(): name for name in names}.values())
+
+
+def _possible_names(text: str) -> list[str]:
+    """The words that are no functions, by the bracket behind them, and no operators; none if the text has no words."""
+    try:
+        words = read_words(text)
+    except ConditionError:
+        return []
+    return [
+        word.value
+        for word, after in itertools.pairwise(words)
+        if word.part == "name"
+        or (word.part == "word" and after.upper != "(" and word.value.upper() not in {*_LEVELS, *_CONSTANTS})
+    ]
 
 
 class _AnyColumn(Schema):
@@ -524,13 +296,23 @@ class _AnyColumn(Schema):
         return Column(name, Kind.TEXT) if name else None
 
 
-class _Reader(Checker):
+@dataclass(frozen=True)
+class Piece:
+    """A node, where it stands in the text, and how deep it is."""
+
+    node: Node
+    start: int
+    end: int
+    depth: int = 1
+
+
+class _Reader:
+    """Reads the words of one text from left to right, each of them once."""
+
     def __init__(self, text: str, schema: Schema) -> None:
-        super().__init__(text)
-        self._schema = schema
+        self._text, self._schema = text, schema
         self._words = read_words(text)
-        self._at = 0
-        self._open = 0
+        self._at = self._open = 0
 
     def whole(self) -> Piece:
         try:
@@ -538,11 +320,18 @@ class _Reader(Checker):
         except RecursionError:  # of a caller who is deep in the stack already
             part = None
         if part is None:
-            raise self.refusal(self._words[0], "must be read by a caller with room on the stack")
+            raise self._refusal(self._words[0], "must be read by a caller with room on the stack")
         if self._word.part != "end":
             hint = _AFTER.get(self._word.upper, "")
-            raise self.refusal(self._word, "must have an operator, such as = or AND, here", hint)
+            raise self._refusal(self._word, "must have an operator, such as = or AND, here", hint)
         return part
+
+    def _refusal(self, at: Word | Piece, rule: str, next_step: str = "", near: tuple[str, ...] = ()) -> ConditionError:
+        return ConditionError(rule, self._text, at.start, at.end, next_step=next_step, near=near)
+
+    def _unfit(self, at: Word | Piece, kind: Kind) -> ConditionError:
+        noun, form = WRITTEN[kind]
+        return self._refusal(at, f"must have {noun} here", f"write it {form}")
 
     # --- Words ------------------------------------------------------------------------------------------------------
 
@@ -561,14 +350,117 @@ class _Reader(Checker):
         self._at += len(uppers) * matches
         return matches
 
-    @property
-    def _last(self) -> Word:
-        return self._words[self._at - 1]
-
     def _require(self, upper: str) -> Word:
         if self._word.upper != upper:
-            raise self.refusal(self._word, f"must have {'an operator or ) ' if upper == ')' else f'{upper} '}here")
+            raise self._refusal(self._word, f"must have {'an operator or ) ' if upper == ')' else f'{upper} '}here")
         return self._next()
+
+    # --- Nodes of parts that fit ------------------------------------------------------------------------------------
+
+    def _joined(self, node: Node, parts: Sequence[Piece], first: Word | None = None) -> Piece:
+        """A node from the first word of it, or of its parts, to the last word that was read."""
+        start, end = (first or parts[0]).start, self._words[self._at - 1].end
+        piece = Piece(node, start, end, 1 + max(part.depth for part in parts))
+        if piece.depth > MOST_DEPTH:
+            raise self._refusal(piece, f"must not nest more than {MOST_DEPTH} deep", "split it into several conditions")
+        return piece
+
+    def truth(self, part: Piece) -> Node:
+        """A part that must be true or false."""
+        if part.node.kind in (Kind.BOOLEAN, None):
+            return self._fit(part, Kind.BOOLEAN)
+        raise self._refusal(part, "must compare this with something: it is not true or false by itself")
+
+    def _negated(self, part: Piece, first: Word | None = None) -> Piece:
+        return self._joined(Apply("not", (self.truth(part),), Kind.BOOLEAN), [part], first)
+
+    def _is_null(self, part: Piece, node: Node) -> Piece:
+        return self._joined(Apply("is null", (node,), Kind.BOOLEAN), [part])
+
+    def _compared(self, operation: str, parts: Sequence[Piece]) -> Piece:
+        """A test of parts that are brought to one kind."""
+        nodes, _ = self._alike(parts)
+        return self._joined(Apply(operation, nodes, Kind.BOOLEAN), parts)
+
+    def _matched(self, operation: str, value: Piece, pattern: Piece, first: Word | None = None) -> Piece:
+        """A text against a pattern, which is a constant."""
+        if value.node.kind not in (Kind.TEXT, None):
+            raise self._refusal(value, "must match text against a pattern", "convert it with CAST(... AS VARCHAR)")
+        if not isinstance(pattern.node, Literal) or pattern.node.kind is not Kind.TEXT:
+            raise self._refusal(pattern, "must have a pattern in single quotes here")
+        subject = self._fit(value, Kind.TEXT)
+        if operation in ("like", "ilike"):
+            node = _liked(subject, str(pattern.node.constant), fold=operation == "ilike")
+        else:
+            node = Apply(operation, (subject, pattern.node), Kind.BOOLEAN)
+        return self._joined(node, [value, pattern], first)
+
+    def _arithmetic(self, sign: str, parts: Sequence[Piece], first: Word | None = None) -> Piece:
+        """Arithmetic, which is that of doubles; of one part, its sign."""
+        for part in parts:
+            if part.node.kind not in (Kind.INTEGER, Kind.REAL, None):
+                step = "convert it with CAST(... AS DOUBLE)" if part.node.kind is Kind.TEXT else ""
+                raise self._refusal(part, "must have numbers in arithmetic", step)
+        node = parts[0].node
+        if len(parts) == 1 and isinstance(node, Literal) and isinstance(node.constant, int | float):
+            return self._joined(Literal(node.kind, -node.constant if sign == "-" else node.constant), parts, first)
+        nodes = tuple(self._fit(part, Kind.REAL) for part in parts)
+        if len(parts) == 1:
+            return self._joined(Apply("negative", nodes, Kind.REAL) if sign == "-" else nodes[0], parts, first)
+        return self._joined(Apply(sign, nodes, Kind.REAL), parts)
+
+    def _cast(
+        self, part: Piece, target: Type, sizes: tuple[int, ...] = (), first: Word | None = None, *, tried: bool = False
+    ) -> Piece:
+        """A cast; one of a constant that does not convert is refused, unless it is a TRY_CAST."""
+        node, kind = part.node, part.node.kind
+        if kind is not None and target.kind not in CONVERTS[kind]:
+            raise self._refusal(part, f"must not cast {kind} to {target.name}: no value converts")
+        if isinstance(node, Literal):
+            try:
+                constant = converted(node.constant, target.kind, zoned=target.zoned)
+                low, high = target.bounds or (0, 0)
+                fits = constant is None or low == high or low <= int(constant) <= high
+            except ValueError:  # a number that is rounded, or a text that does not convert
+                fits, constant = kind is not Kind.TEXT, ""
+            if fits and constant != "" and target.exact:
+                return self._joined(Literal(target.kind, constant), [part], first)
+            if not fits and not tried:
+                raise self._unfit(part, target.kind)
+        return self._joined(Cast((node,), target.name, sizes, target.kind), [part], first)
+
+    def _alike(self, parts: Sequence[Piece]) -> tuple[tuple[Node, ...], Kind | None]:
+        """The parts brought to one kind, and that kind; None where every part is NULL."""
+        if all(part.node.kind is None for part in parts):
+            return tuple(part.node for part in parts), None
+        firm = [part for part in parts if part.node.kind and not _adapts(part.node)]
+        kinds = {part.node.kind for part in firm if part.node.kind} or {Kind.TEXT}
+        kind = next((wide for wide in _WIDER if wide in kinds), next(iter(kinds)))
+        if len(kinds) > 1 and not any(kinds <= family for family in _FAMILIES):
+            sample = firm[0]
+            other = next(part for part in firm if part.node.kind is not sample.node.kind)
+            first, second = (self._text[part.start : part.end] for part in (sample, other))
+            step = f"{first} is {sample.node.kind} and {second} is {other.node.kind}: convert one, as "
+            text = first if sample.node.kind is Kind.TEXT else second if other.node.kind is Kind.TEXT else ""
+            step += f"CAST({text or 'age'} AS INTEGER)"
+            if text:
+                opened = f"of a service: --read {text}=integer, when the data are opened"
+                step += f" ({opened}), or write text in single quotes"
+            raise self._refusal(other, "must compare values of one kind", step)
+        return tuple(self._fit(part, kind) for part in parts), kind
+
+    def _fit(self, part: Piece, kind: Kind) -> Node:
+        """The part as one of the kind, where that is always possible or the part is a constant."""
+        node = part.node
+        if node.kind is kind:
+            return node
+        if not isinstance(node, Literal):
+            return Cast((node,), "DOUBLE" if kind is Kind.REAL else kind.upper(), (), kind)
+        try:
+            return Literal(kind, converted(node.constant, kind))
+        except ValueError:
+            pass
+        raise self._unfit(part, kind)
 
     # --- Operators --------------------------------------------------------------------------------------------------
 
@@ -576,11 +468,11 @@ class _Reader(Checker):
         """What binds at least this tightly."""
         self._open += 1
         if self._open > MOST_DEPTH:
-            raise self.refusal(self._word, f"must not nest more than {MOST_DEPTH} deep")
+            raise self._refusal(self._word, f"must not nest more than {MOST_DEPTH} deep")
         left, most = self._operand(least), TYPE
         while least <= (level := _LEVELS.get(self._word.upper, 0)):
             if level > most:
-                raise self.refusal(self._word, "must not chain comparisons", "combine them with AND, or set brackets")
+                raise self._refusal(self._word, "must not chain comparisons", "combine them with AND, or set brackets")
             left = self._operator(left, level)
             most = level - 1 if level in (COMPARE, MATCH) else TYPE
         self._open -= 1
@@ -592,56 +484,56 @@ class _Reader(Checker):
             terms = [left, self._expression(level + 1)]
             while self._took(sign):
                 terms.append(self._expression(level + 1))
-            return self.junction(Either if level == OR else All, terms)
+            return self._joined(Apply(sign.lower(), tuple(map(self.truth, terms)), Kind.BOOLEAN), terms)
         if level == IS:
             return self._is(left, sign)
         if level == COMPARE:
-            return self.compared(COMPARISONS[sign], [left, self._expression(level + 1)])
+            return self._compared(COMPARISONS[sign], [left, self._expression(level + 1)])
         if level == MATCH:
             return self._match(left, sign)
         if level == TYPE:
-            return self.cast(left, *self._type(), tried=False, first=None, last=self._last)
-        return self.arithmetic(sign, [left, self._expression(level + 1)])
+            return self._cast(left, *self._type())
+        return self._arithmetic(sign, [left, self._expression(level + 1)])
 
     def _is(self, left: Piece, sign: str) -> Piece:
         negated = sign == "NOTNULL" or (sign == "IS" and self._took("NOT"))
         if sign != "IS" or self._took("NULL"):
-            piece = self.is_null(left, self._last)
+            piece = self._is_null(left, left.node)
         elif self._took("UNKNOWN"):
-            piece = self.is_null(self.truth(left), self._last)
+            piece = self._is_null(left, self.truth(left))
         elif self._took("DISTINCT", "FROM"):
-            piece = self.compared("is not distinct from", [left, self._expression(COMPARE)])
+            piece = self._compared("is not distinct from", [left, self._expression(COMPARE)])
             negated = not negated
         elif self._word.upper in ("TRUE", "FALSE"):
-            word = self._next()
             if left.node.kind is not Kind.BOOLEAN:
-                left = self.cast(left, TYPES["BOOLEAN"], (), tried=False, first=None, last=left)
-            piece = self.compared("is not distinct from", [left, Piece(_CONSTANTS[word.upper], word.start, word.end)])
+                left = self._cast(left, TYPES["BOOLEAN"])
+            word = self._next()
+            piece = self._compared("is not distinct from", [left, Piece(_CONSTANTS[word.upper], word.start, word.end)])
         else:
-            raise self.refusal(self._word, "must have NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM here")
-        return self.negated(piece) if negated else piece
+            raise self._refusal(self._word, "must have NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM here")
+        return self._negated(piece) if negated else piece
 
     def _match(self, left: Piece, sign: str) -> Piece:
         negated = sign == "NOT" or sign.startswith("!")
         if sign == "NOT":
             if self._took("NULL"):
-                return self.negated(self.is_null(left, self._last))
+                return self._negated(self._is_null(left, left.node))
             if self._word.upper not in ("IN", "BETWEEN", "LIKE", "ILIKE", "SIMILAR"):
-                raise self.refusal(self._word, "must have IN, BETWEEN or LIKE here")
+                raise self._refusal(self._word, "must have IN, BETWEEN or LIKE here")
             sign = self._next().upper
         sign = sign.removeprefix("!")
         if sign == "IN":
             self._require("(")
-            piece = self.compared("in", [left, *self._listed()], self._last)
+            piece = self._compared("in", [left, *self._listed()])
         elif sign == "BETWEEN":
             low = self._expression(SUM)
             self._require("AND")
-            piece = self.compared("between", [left, low, self._expression(SUM)])
+            piece = self._compared("between", [left, low, self._expression(SUM)])
         else:
             if sign == "SIMILAR":
                 self._require("TO")
-            piece = self.matched(MATCHES[sign], left, self._expression(SUM))
-        return self.negated(piece) if negated else piece
+            piece = self._matched(MATCHES[sign], left, self._expression(SUM))
+        return self._negated(piece) if negated else piece
 
     def _listed(self) -> list[Piece]:
         """Expressions up to a bracket that closes; a comma may stand before it."""
@@ -659,7 +551,11 @@ class _Reader(Checker):
             case "string":
                 return Piece(Literal(Kind.TEXT, word.value), word.start, word.end)
             case "number":
-                return self._number(word)
+                try:
+                    return Piece(number(word.value), word.start, word.end)
+                except OverflowError:
+                    pass
+                raise self._refusal(word, "must hold numbers within the range of a double", "write 'inf' for infinity")
             case "name":
                 return self._call(word, word.value.lower()) if self._word.upper == "(" else self._column(word)
             case "word":
@@ -667,23 +563,16 @@ class _Reader(Checker):
             case "sign" if word.value == "(":
                 inner = self._expression()
                 if self._word.part == "end":
-                    raise self.refusal(word, "must close this bracket")
+                    raise self._refusal(word, "must close this bracket")
                 return Piece(inner.node, word.start, self._require(")").end, inner.depth)
             case "sign" if word.value in "+-":
-                return self.arithmetic(word.value, [self._expression(SIGN)], word)
-        raise self.refusal(word, "must have a column, a value, NOT or a bracket here")
-
-    def _number(self, word: Word) -> Piece:
-        try:
-            return Piece(Literal(*number(word.value)), word.start, word.end)
-        except OverflowError:
-            pass
-        raise self.refusal(word, "must hold numbers within the range of a double", "write 'inf' for infinity")
+                return self._arithmetic(word.value, [self._expression(SIGN)], word)
+        raise self._refusal(word, "must have a column, a value, NOT or a bracket here")
 
     def _named(self, word: Word, least: int) -> Piece:
         """What begins with a word. A declared column comes before a word of SQL that is not reserved."""
         if word.upper == "NOT" and least <= NOT:
-            return self.negated(self._expression(NOT), word)
+            return self._negated(self._expression(NOT), word)
         if word.upper in _CONSTANTS:
             return Piece(_CONSTANTS[word.upper], word.start, word.end)
         if word.upper in ("DATE", "TIMESTAMP", "TIMESTAMPTZ", "TIME"):
@@ -696,33 +585,34 @@ class _Reader(Checker):
         if word.upper == "CASE" and (known is None or self._word.upper == "WHEN"):
             return self._case(word)
         if word.upper in _RESERVED:
-            raise self.refusal(word, "must have a column, a value, NOT or a bracket here")
+            raise self._refusal(word, "must have a column, a value, NOT or a bracket here")
         if word.upper in _FOREIGN and known is None:
-            raise self.refusal(word, f"must not hold {_FOREIGN[word.upper]}", "a row must match by itself")
+            raise self._refusal(word, f"must not hold {_FOREIGN[word.upper]}", "a row must match by itself")
         return self._column(word)
 
     def _moment(self, word: Word, target: Type) -> Piece:
         string = self._next()
+        piece = Piece(Literal(Kind.TEXT, string.value), word.start, string.end)
         try:
-            constant = converted(string.value, target.kind, zoned=target.zoned)
-            return Piece(Literal(target.kind, constant), word.start, string.end)
+            return Piece(
+                Literal(target.kind, converted(string.value, target.kind, zoned=target.zoned)), piece.start, piece.end
+            )
         except ValueError:
             pass
-        noun, form = WRITTEN[target.kind]
-        raise self.refusal(Piece(_CONSTANTS["NULL"], word.start, string.end), f"must hold {noun}", f"write {form}")
+        raise self._unfit(piece, target.kind)
 
     def _column(self, word: Word) -> Piece:
         column = self._schema.find(word.value)
         if column is not None:
             return Piece(column, word.start, word.end)
         if word.value.casefold() in map(str.casefold, self._schema.unreadable):
-            raise self.refusal(word, "must name a column whose type can be asked about", "convert it with --sql")
+            raise self._refusal(word, "must name a column whose type can be asked about", "convert it with --sql")
         near = self._schema.near(word.value)
         names = [column.name for column in self._schema.columns if self._schema.listed and not near]
         hint = f"there is {', '.join(names[:NEAR])}{' ...' if len(names) > NEAR else ''}" if names else ""
         if word.part == "name":
             hint = "a text value is written in single quotes"
-        raise self.refusal(word, "must name a declared column", hint, near)
+        raise self._refusal(word, "must name a declared column", hint, near)
 
     def _call(self, word: Word, name: str) -> Piece:
         self._require("(")
@@ -730,23 +620,34 @@ class _Reader(Checker):
             part = self._expression()
             self._require("AS")
             target, sizes = self._type()
-            return self.cast(part, target, sizes, tried=name == "try_cast", first=word, last=self._require(")"))
+            self._require(")")
+            return self._cast(part, target, sizes, word, tried=name == "try_cast")
         if name in ("extract", "date_part"):
             unit = self._next()
             name = unit.value.lower() if unit.part in ("string", "word") else ""
             if name not in PARTS:
-                raise self.refusal(unit, f"must name one of {', '.join(PARTS)}")
+                raise self._refusal(unit, f"must name one of {', '.join(PARTS)}")
             self._require("FROM" if word.value.lower() == "extract" else ",")
         elif name == "trim" and self._word.upper in ("BOTH", "LEADING", "TRAILING"):
             name = {"BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}[self._next().upper]
             self._require("FROM")
         elif name not in (*FUNCTIONS, "coalesce", "ifnull"):
             hint = f"there are {', '.join([*FUNCTIONS, 'coalesce', 'CAST'])}"
-            raise self.refusal(word, "must not call a function that is not known here", hint)
+            raise self._refusal(word, "must not call a function that is not known here", hint)
         parts = self._listed()
         if name in ("coalesce", "ifnull"):
-            return self.coalesced(parts, word, self._last)
-        return self.called(name, parts, word, self._last)
+            nodes, kind = self._alike(parts)
+            return self._joined(Apply("coalesce", nodes, kind) if nodes[1:] and kind else nodes[0], parts, word)
+        function = FUNCTIONS[name]
+        if len(parts) != 1 + function.pattern:
+            raise self._refusal(parts[-1], f"must give {name} {'two values' if function.pattern else 'one value'}")
+        if function.pattern:
+            return self._matched(function.operation, parts[0], parts[1], word)
+        (part,) = parts
+        if part.node.kind not in (*function.takes, None):
+            raise self._refusal(part, f"must give {name} {' or '.join(sorted(function.takes))}", "convert it with CAST")
+        argument = self._fit(part, part.node.kind or min(function.takes))
+        return self._joined(Apply(name, (argument,), function.kind), parts, word)
 
     def _type(self) -> tuple[Type, tuple[int, ...]]:
         """A type, with sizes where it is a DECIMAL; those of a VARCHAR say nothing."""
@@ -758,7 +659,7 @@ class _Reader(Checker):
             name = "TIMESTAMPTZ" if self._took("WITH", "TIME", "ZONE") else name
             self._took("WITHOUT", "TIME", "ZONE")
         if name not in TYPES:
-            raise self.refusal(word, "must cast to a type that is known here", f"there are {', '.join(TYPES)}")
+            raise self._refusal(word, "must cast to a type that is known here", f"there are {', '.join(TYPES)}")
         sizes = []
         if self._took("("):
             while self._word.part == "number" and self._word.value.isdigit() and len(self._word.value) < 6:
@@ -769,18 +670,53 @@ class _Reader(Checker):
             return TYPES[name], ()
         width, scale = (*sizes, *((18, 3), (0,), ())[len(sizes)]) if len(sizes) < 3 else (0, 0)
         if not 1 <= width <= 38 or scale > width:
-            raise self.refusal(word, "must give a DECIMAL 1 to 38 digits, and no more of them after the point")
+            raise self._refusal(word, "must give a DECIMAL 1 to 38 digits, and no more of them after the point")
         return TYPES[name], (width, scale)
 
     def _case(self, word: Word) -> Piece:
         base = None if self._word.upper == "WHEN" else self._expression()
-        branches = []
+        tests, results = [], []
         while self._took("WHEN"):
-            test = self._expression()
+            tests.append(self._expression())
             self._require("THEN")
-            branches.append((test, self._expression()))
-        if not branches:
-            raise self.refusal(self._word, "must have WHEN here")
+            results.append(self._expression())
+        if not tests:
+            raise self._refusal(self._word, "must have WHEN here")
         null = Piece(_CONSTANTS["NULL"], self._word.start, self._word.end)
-        otherwise = self._expression() if self._took("ELSE") else null
-        return self.case(base, branches, otherwise, word, self._require("END"))
+        results.append(self._expression() if self._took("ELSE") else null)
+        self._require("END")
+        subjects = [] if base is None else [base]
+        compared = tuple(map(self.truth, tests)) if base is None else self._alike([base, *tests])[0]
+        values, kind = self._alike(results)
+        node = values[-1]
+        if kind:
+            branches = tuple(zip(compared[len(subjects) :], values, strict=False))
+            node = CaseWhen(compared[0] if subjects else None, branches, values[-1], kind)
+        return self._joined(node, [*subjects, *tests, *results], word)
+
+
+def _adapts(node: Node) -> bool:
+    """Whether it is a text in quotes, which takes the kind of what it is compared with."""
+    return isinstance(node, Literal) and node.kind is Kind.TEXT
+
+
+def _liked(value: Node, pattern: str, *, fold: bool) -> Node:
+    """``value LIKE pattern``, without an escape, as one of the ``operations``; with ``fold``, ILIKE."""
+
+    def test(operation: str, text: str) -> Node:
+        sides = (value, Literal(Kind.TEXT, text))
+        return Apply(operation, tuple(Apply("lower", (s,), Kind.TEXT) for s in sides) if fold else sides, Kind.BOOLEAN)
+
+    pattern = re.sub("%+", "%", pattern)
+    if "_" in pattern:
+        return test("wildcards", pattern)
+    match pattern.split("%"):
+        case [text]:
+            return test("=", text)
+        case [text, ""]:
+            return test("starts_with", text)
+        case ["", text]:
+            return test("ends_with", text)
+        case ["", text, ""]:
+            return test("contains", text)
+    return test("segments", pattern)

@@ -1,10 +1,8 @@
-"""The closed list of nodes that a condition is made of. Each has a value, perhaps null, for every row.
+"""What a condition may speak of, and the closed list of nodes that it is made of.
 
-``kind`` is the type of that value; None is that of NULL, which fits everywhere. A tree holds nothing of the text that
-was read but names of columns and constants, and it is typed: both sides of a comparison are of one kind, and where a
-value is converted there is a ``Cast``.
-
-What a condition may speak of, and how a wrong one is refused.
+Each node has a value, perhaps null, for every row; ``kind`` is its type, None that of NULL, which fits everywhere. A
+tree holds nothing of the text that was read but names of columns and constants, and it is typed: both sides of a
+comparison are of one kind, and where a value is converted there is a ``Cast``.
 """
 
 from __future__ import annotations
@@ -118,7 +116,10 @@ class Literal:
 
 @dataclass(frozen=True)
 class Apply:
-    """One of ``operations.OPERATIONS``, applied to arguments."""
+    """An operation, or a function of ``operations.FUNCTIONS``, applied to arguments.
+
+    "and" and "or" have two arguments or more; "coalesce" is the first of its arguments that is not null.
+    """
 
     operation: str
     arguments: tuple[Node, ...]
@@ -145,52 +146,14 @@ class CaseWhen:
     kind: Kind
 
 
-@dataclass(frozen=True)
-class Coalesce:
-    """The first argument that is not null."""
-
-    arguments: tuple[Node, ...]
-    kind: Kind
-
-
-@dataclass(frozen=True)
-class Not:
-    """True where the term is false."""
-
-    term: Node
-    kind: Kind = Kind.BOOLEAN
-
-
-@dataclass(frozen=True)
-class All:
-    """``first AND second AND ...``."""
-
-    terms: tuple[Node, ...]
-    kind: Kind = Kind.BOOLEAN
-
-
-@dataclass(frozen=True)
-class Either:
-    """``first OR second OR ...``."""
-
-    terms: tuple[Node, ...]
-    kind: Kind = Kind.BOOLEAN
-
-
-Node: TypeAlias = Column | Literal | Apply | Cast | CaseWhen | Coalesce | Not | All | Either
-
-TRUE, FALSE, NULL = Literal(Kind.BOOLEAN, True), Literal(Kind.BOOLEAN, False), Literal(Kind.BOOLEAN, None)
+Node: TypeAlias = Column | Literal | Apply | Cast | CaseWhen
 
 
 def children(node: Node) -> tuple[Node, ...]:
     """The nodes right below."""
     match node:
-        case Apply(arguments=below) | Cast(arguments=below) | Coalesce(arguments=below):
+        case Apply(arguments=below) | Cast(arguments=below):
             return below
-        case All(terms) | Either(terms):
-            return terms
-        case Not(term):
-            return (term,)
         case CaseWhen(base, branches, otherwise):
             return (*(() if base is None else (base,)), *(each for branch in branches for each in branch), otherwise)
     return ()
@@ -207,17 +170,16 @@ def columns_in(node: Node) -> Iterator[Column]:
 def by_column(node: Node) -> Node:
     """The same condition, in which the terms of an AND or an OR that look at one and the same column stand together."""
     match node:
-        case Not(term):
-            return Not(by_column(term))
-        case All(terms) | Either(terms):
+        case Apply("not", (term,)):
+            return replace(node, arguments=(by_column(term),))
+        case Apply("and" | "or", terms):
             groups: dict[frozenset[Column], list[Node]] = {}
             for term in map(by_column, terms):
                 groups.setdefault(frozenset(columns_in(term)), []).append(term)
-            kept = (
-                [type(node)(tuple(found))] if len(names) == 1 and found[1:] else found
-                for names, found in groups.items()
-            )
-            return type(node)(tuple(each for found in kept for each in found))
+            kept: list[Node] = []
+            for names, group in groups.items():
+                kept += [replace(node, arguments=tuple(group))] if len(names) == 1 and group[1:] else group
+            return replace(node, arguments=tuple(kept))
     return node
 
 
@@ -231,11 +193,12 @@ def split(node: Node) -> tuple[Node, Node, Node] | None:
         case CaseWhen(base, ((test, then), *rest), otherwise):
             first = test if base is None else Apply("=", (base, test), Kind.BOOLEAN)
             return first, then, replace(node, branches=tuple(rest)) if rest else otherwise
-        case Coalesce((first, *rest)):
+        case Apply("coalesce", (first, *others)):
             missing = Apply("is null", (first,), Kind.BOOLEAN)
-            return missing, replace(node, arguments=tuple(rest)) if rest[1:] else rest[0], first
-        case Not() | All() | Either():
-            return node, TRUE, CaseWhen(None, ((Not(node), FALSE),), NULL, Kind.BOOLEAN)
+            return missing, replace(node, arguments=tuple(others)) if others[1:] else others[0], first
+        case Apply("not" | "and" | "or"):
+            true, false, null = (Literal(Kind.BOOLEAN, value) for value in (True, False, None))
+            return node, true, CaseWhen(None, ((Apply("not", (node,), Kind.BOOLEAN), false),), null, Kind.BOOLEAN)
         case Apply(arguments=arguments) | Cast(arguments=arguments):
             for place, argument in enumerate(arguments):
                 if parts := split(argument):

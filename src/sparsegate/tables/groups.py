@@ -43,7 +43,7 @@ from typing import Any, Final
 import numpy as np
 
 from sparsegate.conditions import Kind
-from sparsegate.conditions.tree import Apply, CaseWhen, Cast, Coalesce, Literal, Node
+from sparsegate.conditions.tree import Apply, CaseWhen, Cast, Literal, Node
 from sparsegate.errors import ParameterError
 from sparsegate.tables.columns import MOST_LABEL
 from sparsegate.tables.domain import read_labels
@@ -67,7 +67,7 @@ def given_by(tree: Node) -> Callable[[str], bool]:
         case CaseWhen(branches=branches, otherwise=otherwise):
             parts = [given_by(value) for _, value in branches] + [given_by(otherwise)]
             return lambda label: any(part(label) for part in parts)
-        case Coalesce(arguments=arguments):
+        case Apply("coalesce", arguments):
             parts = [given_by(value) for value in arguments]
             return lambda label: any(part(label) for part in parts)
         case Apply(operation=operation) if operation in _FORMS:

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -39,7 +40,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import NullType
 
-from sparsegate.conditions import Column, Condition, Kind, Schema, read_condition
+from sparsegate.conditions import Column, Kind, Schema, read_condition
 from sparsegate.conditions.postgres_sql import MOST_TIMESTAMP, Folding, postgres_sql
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.tables.columns import check_columns, identifier, near_names
@@ -241,11 +242,6 @@ _POINTS: Final = "BETWEEN 1 AND 131071 AND i NOT BETWEEN 55296 AND 57343"
 Cases = dict[str, dict[str, str]]
 
 
-def folds(condition: Condition) -> bool:
-    """Whether it changes the case of text: only then a collation is looked for."""
-    return any("lower(" in leaf.sql() or "upper(" in leaf.sql() for leaf in condition.leaves)
-
-
 def found_folding(connection: Connection) -> Folding | None:
     """The first candidate that folds as the embedded engine does, if there is one."""
     wanted = _embedded()
@@ -347,7 +343,7 @@ def postgres_rows(connection: Connection, asked: AskedRows) -> DialectRows:
             schema, cells = located.schema(located.readable(), None)
             read = dict(zip((column.name for column in schema.columns), cells, strict=True))
             tree = read_condition(asked.where, schema)
-            condition = postgres_sql(tree, read, found_folding(connection) if folds(tree) else None)
+            condition = postgres_sql(tree, read, cache(lambda: found_folding(connection)))
     else:
         if asked.where is not None:
             raise ParameterError("where", "must not be given with sql", asked.where, "put it into the query")
