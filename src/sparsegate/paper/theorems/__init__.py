@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from sparsegate.paper.theorems import analysis, beyond, evaluation, variants
+from sparsegate.paper.theorems import analysis, beyond, variants
 from sparsegate.paper.theorems.claim import Claim, ClaimFinding, ClaimPart, ClaimVerdict, Subject
 
 SECTIONS: Mapping[str, tuple[Claim, ...]] = MappingProxyType(
@@ -29,7 +29,7 @@ SECTIONS: Mapping[str, tuple[Claim, ...]] = MappingProxyType(
             variants.OTHERS,
             analysis.OPTIMIZING,
             analysis.SVT_OR_EM,
-            evaluation.EVALUATION,
+            analysis.EVALUATION,
             beyond.GATES,
             beyond.SELECTIONS,
         )

@@ -37,6 +37,8 @@ from sparsegate.paper.theorems.claim import (
     equals,
     exceeds,
     listed,
+    log_binomials,
+    noise_laws,
     repeated,
     split,
     within,
@@ -72,18 +74,11 @@ def _monotonic(monotonic: bool) -> str:
 def _bounded(*rows: Variant, queries: int = 6) -> list[ClaimPart]:
     """The loss of rows at c = 1 and 2, general and monotonic, continuous and on the lattice."""
     ways: list[tuple[int, bool, Any]] = [(1, False, "continuous"), (2, False, "lattice"), (2, True, "continuous")]
-    settings = [
-        GateSetting(row, cutoff=cutoff, budget=split(0.3, 0.7), monotonic=monotonic, noise=noise)
-        for row in rows
-        for cutoff, monotonic, noise in ways
-    ]
     return [
-        at_most(
-            f"loss of {s.row.key}, c = {s.cutoff}{_monotonic(s.monotonic)}, {s.noise} noise",
-            s.worst(queries=queries),
-            float(s.shares.total),
+        GateSetting(row, cutoff=c, budget=split(0.3, 0.7), monotonic=monotonic, noise=noise).bounded(
+            f"loss of {row.key}, c = {c}{_monotonic(monotonic)}, {noise} noise", queries=queries
         )
-        for s in settings
+        for row, (c, monotonic, noise) in product(rows, ways)
     ]
 
 
@@ -96,22 +91,14 @@ def _exponential(subject: Subject) -> Measured:
 
 @GATES.claim("minus-sign", "trap: one-sided noise", HOLDS)
 def _minus(subject: Subject) -> Measured:
-    """With a minus sign on ρ or on ν the same gate has no ε: one answer becomes impossible.
-
-    rho <= 0 or nu <= 0 instead: an answer that one dataset can give and its neighbour cannot.
-    """
+    """With a minus sign on ρ or on ν the same gate has no ε: one answer becomes impossible."""
     sound = build(subject.rows["liu-2024"], budget=_HALVES)
-    assert sound.rho is not None
-    assert sound.nu is not None
-    wrong = {
-        "ρ": (replace(sound, rho=replace(sound.rho, side=-1)), -1, 0, [BELOW]),
-        "ν": (replace(sound, nu=replace(sound.nu, side=-1)), 1, 0, [ABOVE]),
-    }
-    losses = {
-        name: -math.inf if here == -math.inf else here - there
-        for name, (model, first, second, outcome) in wrong.items()
-        for here, there in [[transcript(model.compare([q], -model.shift, None), outcome) for q in (first, second)]]
-    }
+    rho, nu = (replace(law, side=-1) for law in noise_laws(sound))
+    wrong = {"ρ": (replace(sound, rho=rho), -1, BELOW), "ν": (replace(sound, nu=nu), 1, ABOVE)}
+    losses = {}
+    for name, (model, answer, entry) in wrong.items():
+        own, other = (transcript(model.compare([q], -model.shift, None), [entry]) for q in (answer, 0))
+        losses[name] = -math.inf if own == -math.inf else own - other
     evidence = f"ρ ≤ 0: BELOW loses {losses['ρ']} from −1 to 0; ν ≤ 0: ABOVE loses {losses['ν']} from 1 to 0"
     return [equals(f"loss with {name} ≤ 0", loss, math.inf) for name, loss in losses.items()], evidence
 
@@ -129,10 +116,7 @@ def _gap_of_below(subject: Subject) -> Measured:
 
     m BELOW and one ABOVE, all with their gaps: half of the answers, far above, rise; half, far below, fall.
     """
-    model = build(subject.rows["ding-2019"], budget=_HALVES)
-    rho, nu = model.rho, model.nu
-    assert rho is not None
-    assert nu is not None
+    rho, nu = noise_laws(build(subject.rows["ding-2019"], budget=_HALVES))
 
     def log_density(centres: np.ndarray) -> float:
         return log_integral(
@@ -173,27 +157,21 @@ def _two_sided(subject: Subject) -> Measured:
 
 @GATES.claim("two-sided-limits", "trap: two-sided gate", HOLDS)
 def _two_sided_limits(subject: Subject) -> Measured:
-    """A two-sided gate with exponential noise, with gaps or with answers is not ε-DP.
-
-    A question that is ABOVE for nothing is none there.
-    """
+    """A two-sided gate with exponential noise, with gaps or with answers is not ε-DP."""
     row = subject.rows["two-sided"]
     changed = {
         "exponential noise": GateSetting(replace(row, noise=Noise.EXPONENTIAL), budget=_HALVES),
         "gaps": GateSetting(replace(row, gap=True), budget=_HALVES),
         "answers": GateSetting(replace(row, released=Released.FRESH_ANSWER), budget=split(0.25, 0.25, 0.5)),
     }
-    excess = {name: setting.worst(queries=10, pairs=()) - 1 for name, setting in changed.items()}
+    excess = {name: setting.worst(queries=10, far=False) - 1 for name, setting in changed.items()}
     parts = [exceeds(f"excess over ε with {name}, c = 1, 10 questions", value, 0.0) for name, value in excess.items()]
     return parts, "excess over ε = 1 in 10 questions: " + ", ".join(f"{n} {v:.4f}" for n, v in excess.items())
 
 
 @GATES.claim("metered", "new", TIGHT)
 def _metered(subject: Subject) -> Measured:
-    """m BELOW and k ABOVE cost L(m,k), tight, whatever was set aside: the rest may go back to the ledger.
-
-    L(m,k) for all small m and k: what a climb finds, over what the closed form says.
-    """
+    """m BELOW and k ABOVE cost L(m,k), tight, whatever was set aside: the rest may go back to the ledger."""
     parts, budget = [], split(0.5, 0.35)
     for key, monotonic in product(_PRICED, (False, True)):
         row = subject.rows[key]
@@ -312,10 +290,7 @@ def _exponential_noise(subject: Subject) -> Measured:
 
 @SELECTIONS.claim("permute-and-flip-range", "trap: bounded range", HOLDS)
 def _range(subject: Subject) -> Measured:
-    """Permute-and-flip is not ε-bounded-range: it must not be composed as the exponential mechanism is.
-
-    The range of the losses of one pair: epsilon for the exponential mechanism, more for exponential noise.
-    """
+    """Permute-and-flip is not ε-bounded-range: it must not be composed as the exponential mechanism is."""
     rate = subject.rate(monotonic=True)
     flip, peel = (
         _worst(partial(law, count=1, rate=rate), 1 / rate, items=items, monotonic=True)
@@ -335,18 +310,14 @@ def _delta_of_rounds(count: int, round_epsilon: float, epsilon: float) -> float:
     losses = np.linspace(0, round_epsilon, 201)[1:-1, None]
     first = np.expm1(round_epsilon - losses) / (np.exp(round_epsilon - losses) - np.exp(-losses))
     times = np.arange(count + 1)[None, :]
-    log_choose = np.array([math.lgamma(count + 1) - math.lgamma(i + 1) - math.lgamma(count - i + 1) for i in times[0]])
-    mass = np.exp(log_choose + (count - times) * np.log(first) + times * np.log1p(-first))
+    mass = np.exp(log_binomials(count) + (count - times) * np.log(first) + times * np.log1p(-first))
     total = count * losses - times * round_epsilon
     return float((mass * np.maximum(-np.expm1(np.minimum(epsilon - total, 0)), 0)).sum(axis=1).max())
 
 
 @SELECTIONS.claim("gumbel-delta", "Durfee, Rogers 2019; Dong, Durfee, Rogers 2020", HOLDS)
 def _gumbel(subject: Subject) -> Measured:
-    """c peeled rounds of ε₀ are (ε, δ)-DP for the ε₀ of bounded range, far more than ε/c each.
-
-    eps0 for (1, 1e-6): the exact delta of c rounds at the edge of bounded range.
-    """
+    """c peeled rounds of ε₀ are (ε, δ)-DP for the ε₀ of bounded range, far more than ε/c each."""
     parts: list[ClaimPart] = []
     rounds = {count: float(subject.round_epsilon(epsilon=1, delta=_DELTA, count=count)) for count in (10, 50, 100, 300)}
     for count, each in rounds.items():

@@ -1,7 +1,6 @@
 """What a claim is, what it is measured on, and how a measurement becomes a verdict.
 
-A claim is cut into parts, each of which is one number held against what is said of it. The verdict follows
-from the parts alone:
+A claim is cut into parts: one number each, held against what is said of it. The verdict follows from the parts alone:
 
     holds and is tight   every part holds, and every bound is met within 0.1 %
     holds                every part holds
@@ -25,12 +24,11 @@ from fractions import Fraction
 from typing import Any, TypeAlias, TypeVar
 
 from sparsegate.budget import Allocation, Budget, Number, advanced, allocation_ratio, exact_epsilon
-from sparsegate.errors import ParameterError
 from sparsegate.gates.approximate import renyi_bound, round_epsilon
 from sparsegate.gates.bounds import Loss, outcome_loss
 from sparsegate.gates.variants import VARIANTS, Compared, Variant
 from sparsegate.privacy.loss import loss, search
-from sparsegate.privacy.model import Noise, NoiseLaw, build
+from sparsegate.privacy.model import Model, Noise, NoiseLaw, build
 from sparsegate.privacy.outcome import log_probability
 from sparsegate.selection.exponential import selection_rate
 from sparsegate.selection.noisy_scores import noisy_scale
@@ -124,10 +122,6 @@ def listed(values: Iterable[float | ClaimPart], digits: int = 4) -> str:
     return ", ".join(f"{number:.{digits}f}" for number in numbers)
 
 
-def _laplace_scale(epsilon: Number) -> Fraction:
-    return 1 / exact_epsilon(epsilon)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Subject:
     """What the claims are measured on: this library's rows and rules. Swap one for another, and the checks must notice.
@@ -136,7 +130,7 @@ class Subject:
     """
 
     rows: Mapping[str, Variant] = field(default_factory=lambda: VARIANTS)
-    laplace_scale: Callable[[Number], Fraction] = _laplace_scale
+    laplace_scale: Callable[[Number], Fraction] = lambda epsilon: 1 / exact_epsilon(epsilon)
     selection_rate: Callable[..., Fraction] = selection_rate
     ratio: Callable[..., Fraction] = allocation_ratio
     advanced: Callable[..., float] = advanced
@@ -230,8 +224,19 @@ def split(threshold: float, queries: float, answers: float = 0) -> Budget:
     return Budget(threshold_epsilon=threshold, query_epsilon=queries, answer_epsilon=answers)
 
 
+def noise_laws(model: Model) -> tuple[NoiseLaw, NoiseLaw]:
+    """The laws of rho and nu, where the row has both."""
+    assert model.rho is not None
+    assert model.nu is not None
+    return model.rho, model.nu
+
+
+def log_binomials(count: int) -> list[float]:
+    """ln of (count over i) for each i."""
+    return [math.lgamma(count + 1) - math.lgamma(i + 1) - math.lgamma(count - i + 1) for i in range(count + 1)]
+
+
 FAR = 40  # sums of the two noise scales: e^-40 is out of sight
-_SEARCHED = 8  # queries of the blind search
 _SHAPES = {  # how a BELOW at M moves, where an ABOVE sits in multiples of M, and how that moves
     "general": ((1, 0, -1), (1, -1, -1)),
     "monotonic": ((1, 0, 0), (1, -1, 0), (1, 1, 1), (0, -1, -1)),
@@ -264,10 +269,7 @@ class GateSetting:
     @property
     def query_law(self) -> NoiseLaw:
         """The law of nu; of every row but the one without query noise."""
-        law = build(self.row, **self._public).nu
-        if law is None:
-            raise ParameterError("row", "must add noise to the queries", self.row.key)
-        return law
+        return noise_laws(build(self.row, **self._public))[1]
 
     def log_probability(self, answers: Sequence[float], outcome: Sequence[Any]) -> float:
         """ln Pr[A(D) = outcome] at threshold 0."""
@@ -282,8 +284,8 @@ class GateSetting:
     def far_pairs(self) -> list[AnswerPair]:
         """The shapes that attain the bounds, with as many BELOW as are of use."""
         threshold, query, _ = self.row.scales(self.shares, cutoff=self.cutoff, monotonic=self.monotonic)
-        if threshold is None or query is None:
-            raise ParameterError("row", "must add noise to the threshold and to the queries", self.row.key)
+        assert threshold is not None
+        assert query is not None
         far = FAR * math.ceil(threshold + query)
         rounds, k = (self.cutoff, 1) if self.row.redraws_threshold else (1, self.cutoff)
         m = k + math.ceil(query / threshold) + 1  # one more than the k + e1/r from which a BELOW costs nothing
@@ -295,14 +297,8 @@ class GateSetting:
             pairs.append(repeated(*one_round * rounds))
         return pairs
 
-    def worst(
-        self,
-        *,
-        queries: int = _SEARCHED,
-        thresholds: Sequence[float] = (0,),
-        pairs: Sequence[AnswerPair] | None = None,
-    ) -> float:
-        """The largest exact loss over the pairs (default: the far ones) and over what a blind search climbs to."""
+    def worst(self, *, queries: int = 8, thresholds: Sequence[float] = (0,), far: bool = True) -> float:
+        """The largest exact loss over the far pairs and over what a blind search climbs to."""
         worst = search(self.row, queries=queries, thresholds=thresholds, **self._public)
         # The search works on one shared grid; what it found is measured again by adaptive quadrature.
         climbed = AnswerPair(
@@ -311,7 +307,11 @@ class GateSetting:
             threshold=_whole(worst.threshold),
             outcome=worst.outcome,
         )
-        return max(self.loss(pair) for pair in (climbed, *(self.far_pairs() if pairs is None else pairs)))
+        return max(self.loss(pair) for pair in (climbed, *(self.far_pairs() if far else ())))
+
+    def bounded(self, what: str, bound: float | None = None, *, queries: int = 8) -> ClaimPart:
+        """The largest loss, said to be at most the bound, or the sum of the shares."""
+        return at_most(what, self.worst(queries=queries), float(self.shares.total) if bound is None else bound)
 
 
 def _whole(values: Sequence[float]) -> list[float]:

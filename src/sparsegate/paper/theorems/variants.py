@@ -50,6 +50,7 @@ from sparsegate.paper.theorems.claim import (
     equals,
     exceeds,
     listed,
+    log_binomials,
     repeated,
     split,
     within,
@@ -134,10 +135,7 @@ def _table(subject: Subject) -> Measured:
 
 @DIFFERENCES.claim("one-threshold", "Sec. 3, footnote", HOLDS)
 def _footnote(subject: Subject) -> Measured:
-    """Thresholds T_i on queries q_i are threshold 0 on q_i - T_i: one threshold suffices.
-
-    ln Pr with thresholds T_i on answers q_i, and with threshold 0 on q_i - T_i, for an outcome of each row.
-    """
+    """Thresholds T_i on queries q_i are threshold 0 on q_i - T_i: one threshold suffices."""
     rng = np.random.default_rng(5)
     parts, outcome = [], [BELOW] * 5 + [ABOVE]
     for key in _FIG_2:
@@ -164,10 +162,7 @@ def _slip_step_3(subject: Subject) -> Measured:
 
 @DIFFERENCES.claim("slip-alg-2-scales", "Sec. 3, Alg. 2 and Fig. 2", OVER_CLAIMS)
 def _slip_alg_2(subject: Subject) -> Measured:
-    """Listing (ν 2cΔ/ε₁, later ρ cΔ/ε₂) and table (ν 2cΔ/ε₂, ρ cΔ/ε₁) are one Alg. 2.
-
-    c rounds, each with its own rho. Listing: nu 2c/e1, first rho c/e1, later ones c/e2. Table: 2c/e2 and c/e1.
-    """
+    """Listing (ν 2cΔ/ε₁, later ρ cΔ/ε₂) and table (ν 2cΔ/ε₂, ρ cΔ/ε₁) are one Alg. 2."""
     row, c = subject.rows["dwork-roth-2014"], 2
 
     def total(shares: Budget, listing: bool) -> float:
@@ -195,14 +190,13 @@ def _round_loss(row: Variant, scales: Scales) -> float:
 
 @DIFFERENCES.claim("slip-alg-3-scales", "Sec. 3, Alg. 3 and Fig. 2", OVER_CLAIMS)
 def _slip_alg_3(subject: Subject) -> Measured:
-    """Listing (ν cΔ/ε₂) and table (ν cΔ/ε₁) are one Alg. 3.
-
-    Indicators alone, at a split where eps1 is not eps2: the table's c/eps1 against the listing's c/eps2.
-    """
+    """Listing (ν cΔ/ε₂) and table (ν cΔ/ε₁) are one Alg. 3."""
     row = _indicators(subject.rows["roth-2011"])
     budgets = split(0.5, 0.5), split(0.25, 0.75)
-    listing = [_round_loss(row, Scales(1 / b.threshold_epsilon, 1 / b.query_epsilon, None)) for b in budgets]
-    table = [_round_loss(row, Scales(1 / b.threshold_epsilon, 1 / b.threshold_epsilon, None)) for b in budgets]
+    listing, table = (
+        [_round_loss(row, Scales(1 / b.threshold_epsilon, 1 / getattr(b, share), None)) for b in budgets]
+        for share in ("query_epsilon", "threshold_epsilon")
+    )
     return [
         equals("indicator loss at ε₁ = ε₂: table, against listing", table[0], listing[0]),
         equals("indicator loss at 3ε₁ = ε₂: table, against listing", table[1], listing[1]),
@@ -222,17 +216,14 @@ def _alg_2(subject: Subject) -> Measured:
     """Alg. 2 (ρ ~ Lap(cΔ/ε₁) redrawn after each ABOVE, ν ~ Lap(2cΔ/ε₂)) is ε-DP."""
     row = subject.rows["dwork-roth-2014"]
     settings = [*(GateSetting(row, cutoff=c) for c in (1, 2, 3)), GateSetting(row, cutoff=2, noise="lattice")]
-    parts = [at_most(f"loss at c = {s.cutoff}, {s.noise} noise", s.worst(), 1.0) for s in settings]
+    parts = [s.bounded(f"loss at c = {s.cutoff}, {s.noise} noise") for s in settings]
     one_way = GateSetting(row, cutoff=2, monotonic=True).worst()
     return parts, f"loss {listed(parts[:3])} of 1 at c = 1, 2, 3; monotonic {one_way:.4f}"
 
 
 @FLAWED.claim("rho-with-c", "Sec. 3.2", HOLDS)
 def _rho_with_c(subject: Subject) -> Measured:
-    """ρ must scale with c only if it is redrawn after each ABOVE.
-
-    rho of scale Delta/eps1: once for all, and redrawn after each positive.
-    """
+    """ρ must scale with c only if it is redrawn after each ABOVE."""
     once = subject.rows["lyu-2017"]
     redrawn = replace(subject.rows["dwork-roth-2014"], threshold_noise=Scale(factor=1))
     kept = [within(f"drawn once, c = {c}", GateSetting(once, cutoff=c).worst(), 1.0) for c in (2, 5)]
@@ -244,17 +235,14 @@ def _rho_with_c(subject: Subject) -> Measured:
 def _alg_3_indicators(subject: Subject) -> Measured:
     """Alg. 3's comparisons, ν ~ Lap(cΔ/ε₂), suffice for 3ε/2-DP and not for ε-DP."""
     row = _indicators(subject.rows["roth-2011"])
-    parts = [at_most(f"loss at c = {c}", GateSetting(row, cutoff=c).worst(), 1.5) for c in (1, 2)]
+    parts = [GateSetting(row, cutoff=c).bounded(f"loss at c = {c}", 1.5) for c in (1, 2)]
     evidence = f"loss {listed(parts)} of 3ε/2 = 1.5 at c = 1, 2"
     return [*parts, exceeds("the same, against ε", max(part.measured for part in parts), 1.0)], evidence
 
 
 @FLAWED.claim("alg-3", "App. 9.1, Thm. 6", HOLDS)
 def _alg_3(subject: Subject) -> Measured:
-    """Alg. 3 is not ε'-DP for any finite ε': 0^m Δ against Δ^m 0 loses (m-1)ε/2 on BELOW^m 0.
-
-    The proof says exactly (m-1) eps/2; one way is worse.
-    """
+    """Alg. 3 is not ε'-DP for any finite ε': 0^m Δ against Δ^m 0 loses (m-1)ε/2 on BELOW^m 0."""
     setting = GateSetting(subject.rows["roth-2011"])
     parts = [
         equals(f"loss at m = {m}, against (m-1)ε/2", setting.loss(endless_pair(setting.row, m + 1)), (m - 1) / 2)
@@ -266,10 +254,7 @@ def _alg_3(subject: Subject) -> Measured:
 
 @FLAWED.claim("roth-step", "Sec. 3.2", HOLDS)
 def _roth_step(subject: Subject) -> Measured:
-    """The proof of Alg. 3 drops the condition q + ν >= T + z beside q + ν = a, and that is its error.
-
-    With the condition kept, and dropped: then the released number says nothing about rho.
-    """
+    """The proof of Alg. 3 drops the condition q + ν >= T + z beside q + ν = a, and that is its error."""
     setting = GateSetting(subject.rows["roth-2011"])
     pair = repeated((0, 1, BELOW, 10), (0, 1, 0.0, 1))
     nu = setting.query_law
@@ -292,10 +277,12 @@ def _roth_step(subject: Subject) -> Measured:
 def _alg_4(subject: Subject, monotonic: bool = False) -> Measured:
     """Alg. 4 (ε₁ = ε/4, ν ~ Lap(Δ/ε₂)) is (1+6c)ε/4-DP."""
     row, per_positive = subject.rows["lee-clifton-2014"], 3 if monotonic else 6
-    parts = []
-    for c, epsilon in ((1, 1), (2, 1), (3, 0.1)):
-        worst = GateSetting(row, cutoff=c, epsilon=epsilon, monotonic=monotonic).worst()
-        parts.append(at_most(f"loss at c = {c}, ε = {epsilon}", worst, (1 + per_positive * c) / 4 * epsilon))
+    parts = [
+        GateSetting(row, cutoff=c, epsilon=epsilon, monotonic=monotonic).bounded(
+            f"loss at c = {c}, ε = {epsilon}", (1 + per_positive * c) / 4 * epsilon
+        )
+        for c, epsilon in ((1, 1), (2, 1), (3, 0.1))
+    ]
     return parts, f"loss {listed(parts)} at (c, ε) = (1, 1), (2, 1), (3, 0.1)"
 
 
@@ -307,15 +294,12 @@ def _alg_4_monotonic(subject: Subject) -> Measured:
 
 @FLAWED.claim("split", "Sec. 3.2", TIGHT)
 def _split(subject: Subject) -> Measured:
-    """Alg. 4's ε₁ = ε/4 instead of ε/2 has no impact on privacy; its scale of ν has.
-
-    Alg. 1's scales at 1:3 instead of 1:1; and Alg. 4's own, which do not scale with c, at both.
-    """
+    """Alg. 4's ε₁ = ε/4 instead of ε/2 has no impact on privacy; its scale of ν has."""
     skewed, even = split(0.25, 0.75), split(0.5, 0.5)
-    first = GateSetting(subject.rows["lyu-2017"], cutoff=2, budget=skewed).worst()
+    part = GateSetting(subject.rows["lyu-2017"], cutoff=2, budget=skewed).bounded("loss of Alg. 1 at ε₁ = ε/4, c = 2")
     own = [GateSetting(subject.rows["lee-clifton-2014"], cutoff=2, budget=b).worst() for b in (skewed, even)]
-    evidence = f"Alg. 1 at 1:3 loses {first:.4f} of 1; Alg. 4 itself {own[0]:.4f} at 1:3, {own[1]:.4f} at 1:1 (c = 2)"
-    return [at_most("loss of Alg. 1 at ε₁ = ε/4, c = 2", first, 1.0)], evidence
+    alone = f"Alg. 4 itself {own[0]:.4f} at 1:3, {own[1]:.4f} at 1:1 (c = 2)"
+    return [part], f"Alg. 1 at 1:3 loses {part.measured:.4f} of 1; {alone}"
 
 
 @FLAWED.claim("product-of-integrals", "Sec. 3.2", HOLDS)
@@ -359,10 +343,7 @@ def _alg_5(subject: Subject) -> Measured:
 
 @FLAWED.claim("alg-6", "App. 9.2, Thm. 7", HOLDS)
 def _alg_6(subject: Subject) -> Measured:
-    """Alg. 6 is not ε'-DP for any finite ε': 0^2m against 1^m (-1)^m loses at least mε/2.
-
-    Far answers lose n eps/2 = m eps.
-    """
+    """Alg. 6 is not ε'-DP for any finite ε': 0^2m against 1^m (-1)^m loses at least mε/2."""
     setting = GateSetting(subject.rows["chen-2015"])
     parts = [
         at_least(f"loss at m = {m}, against mε/2", setting.loss(endless_pair(setting.row, 2 * m)), m / 2)
@@ -397,10 +378,7 @@ def _is_alg_6(subject: Subject) -> Measured:
 
 @GPTT.claim("gptt", "Sec. 3.3", HOLDS)
 def _not_private(subject: Subject) -> Measured:
-    """GPTT is not ε'-DP for any finite ε'. (The published pair loses at least tε₂.)
-
-    kappa(z) >= e^eps2 under the integral.
-    """
+    """GPTT is not ε'-DP for any finite ε'. (The published pair loses at least tε₂.)"""
     setting = GateSetting(subject.rows["gptt"])
     share = float(setting.shares.query_epsilon)
     parts = [at_least(f"loss at t = {t}, against tε₂", setting.loss(_gptt_pair(t)), t * share) for t in _TIMES]
@@ -493,9 +471,8 @@ def _advanced(subject: Subject) -> Measured:
 
 def _randomised_response(runs: int, epsilon: float, composed: float) -> float:
     """sum_j C(k,j) max(0, p^(k-j) q^j - e^eps' p^j q^(k-j)) with p = e^eps/(1+e^eps), q = 1-p."""
-    j = np.arange(runs + 1)
+    j, log_ways = np.arange(runs + 1), np.array(log_binomials(runs))
     log_p, log_q = -np.logaddexp(0, -epsilon), -np.logaddexp(0, epsilon)
-    log_ways: Floats = np.array([math.lgamma(runs + 1) - math.lgamma(i + 1) - math.lgamma(runs - i + 1) for i in j])
     here = log_ways + (runs - j) * log_p + j * log_q
     there = log_ways + j * log_p + (runs - j) * log_q
     return float(np.maximum(0, np.exp(here) - np.exp(composed + there)).sum())
@@ -506,7 +483,7 @@ _QUERIES = 41
 
 def _searched(row: Variant, cutoff: int, queries: int) -> float:
     """The search alone, with any of three thresholds: they matter here, and the far pairs know only one."""
-    return GateSetting(row, cutoff=cutoff).worst(queries=queries, thresholds=(-3, 0, 20), pairs=())
+    return GateSetting(row, cutoff=cutoff).worst(queries=queries, thresholds=(-3, 0, 20), far=False)
 
 
 def _released_loss(row: Variant) -> float:
@@ -531,10 +508,7 @@ def _passage(subject: Subject) -> Measured:
 
 @OTHERS.claim("slip-hr10-reveals", "Sec. 3.4", WRONG)
 def _reveals(subject: Subject) -> Measured:
-    """With the noise inside, one ABOVE tells that ρ >= -T. (A BELOW does.)
-
-    One query at T = 2: how likely rho < -T is after an ABOVE, and after a BELOW.
-    """
+    """With the noise inside, one ABOVE tells that ρ >= -T. (A BELOW does.)"""
     setting, threshold = GateSetting(subject.rows["hardt-rothblum-2010-indicator"]), 2
     rho, nu = NoiseLaw(scale=1 / float(setting.shares.threshold_epsilon)), setting.query_law
     prior = math.exp(float(rho.log_below(np.array(-float(threshold)))))
