@@ -1,9 +1,14 @@
-"""ln Pr[A(D) = a] against mpmath, closed forms and sums over all noise."""
+"""ln Pr[A(D) = a] against mpmath, closed forms and sums over all noise; and every outcome at once on a shared grid."""
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
+from functools import cache
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -12,8 +17,10 @@ from numpy.typing import NDArray
 from tests.support import exact_reference as reference
 
 import sparsegate as sg
-from sparsegate.gates.variants import Scales
-from sparsegate.privacy import log_probability
+from sparsegate.gates.variants import Closes, Compared, Noise, Released, Scales, Variant
+from sparsegate.privacy import log_probability, loss, search
+from sparsegate.privacy.model import Comparisons, NoiseLaw, build
+from sparsegate.privacy.outcome import log_probabilities, possible_outcomes, transcript
 
 B, A = False, True
 TOLERANCE = 1e-10
@@ -75,56 +82,6 @@ def test_sixty_distinct_answers_agree_with_the_integral_in_closed_form(spread: f
     outcome = [bool(x) for x in rng.random(60) < share]
     value = log_probability("chen-2015", q, outcome, scales=Scales(Fraction(8), Fraction(16), None))
     assert close(value, reference.by_expansion(8, 16, list(zip(q.tolist(), outcome, strict=True)), digits=150))
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_noise_inside_the_absolute_value_agrees_with_quadrature(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    q, e, t = (rng.integers(-12, 13, 4).astype(float) for _ in range(3))
-    outcome = [bool(x) for x in rng.random(4) < 0.5]
-    queries = [("inside", (abs(b - a), c), o) for a, b, c, o in zip(q, e, t, outcome, strict=True)]
-    value = log_probability(
-        "hardt-rothblum-2010-indicator",
-        q,
-        outcome,
-        threshold=t,
-        estimates=e,
-        cutoff=4,
-        scales=Scales(Fraction(3), Fraction(5), None),
-    )
-    assert close(value, reference.by_quadrature(3, 5, queries))
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_lattice_sums_agree_with_summing_every_value_of_the_noise(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    rho, nu = (float(x) for x in rng.choice([0.3, 1.0, 2.5, 6.0], 2))
-    q, t = rng.integers(-6, 7, 5), rng.integers(-4, 5, 5)
-    outcome = [bool(x) for x in rng.random(5) < 0.5]
-    value = log_probability(
-        "chen-2015", q, outcome, threshold=t, scales=Scales(Fraction(rho), Fraction(nu), None), noise="lattice"
-    )
-    queries = [("answer", int(place), above) for place, above in zip(q - t, outcome, strict=True)]
-    assert close(value, reference.Lattice(rho, nu).log_probability(queries))
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_lattice_sums_with_noise_inside_agree_with_summing_every_value(seed: int) -> None:
-    rng = np.random.default_rng(100 + seed)
-    q, e, t = (rng.integers(-6, 7, 4) for _ in range(3))
-    outcome = [bool(x) for x in rng.random(4) < 0.5]
-    value = log_probability(
-        "hardt-rothblum-2010-indicator",
-        q,
-        outcome,
-        threshold=t,
-        estimates=e,
-        cutoff=4,
-        scales=Scales(Fraction(3), Fraction(2), None),
-        noise="lattice",
-    )
-    queries = [("inside", (abs(int(b - a)), int(c)), o) for a, b, c, o in zip(q, e, t, outcome, strict=True)]
-    assert close(value, reference.Lattice(3, 2).log_probability(queries))
 
 
 def test_an_answer_equal_to_its_threshold_is_above_on_the_lattice() -> None:
@@ -252,9 +209,222 @@ def test_a_thousand_equal_comparisons_count_as_a_power() -> None:
         ([B, A], {"answers": ["0", "1"]}),
         ([B, A], {"sensitivity": 0}),
         ([B, A], {"epsilon": None, "scales": Scales(Fraction(1), Fraction(1), Fraction(1))}),
+        ([B, A], {"row": "ding-2019", "epsilon": None, "scales": Scales(Fraction(1), None, None)}),
+        ([sg.Answer(True, 3)], {"row": "ding-2019"}),
+        ([math.nan], {"row": "exponential-gap"}),
+        ([2.0], {"row": "liu-2024"}),
+        ([(0, 1)], {"row": "ding-2019"}),
     ],
 )
 def test_a_question_that_makes_no_sense_is_refused(outcome: list[object], parameters: dict[str, object]) -> None:
     given = {"row": "lyu-2017", "answers": [0, 1], "epsilon": 1, "outcome": outcome} | parameters
     with pytest.raises(sg.ParameterError):
         log_probability(**given)  # type: ignore[arg-type]
+
+
+def test_more_queries_than_can_be_listed_are_refused() -> None:
+    with pytest.raises(sg.ParameterError):
+        log_probabilities(build("chen-2015", epsilon=1).compare([0] * 13, 0, None))
+
+
+SCALES = Scales(Fraction(2), Fraction(3), None)
+WITH_ANSWERS = SCALES._replace(answer=Fraction(4))
+
+
+def row(key: str, **changes: Any) -> Variant:
+    """A row made for a test: nobody claims that it is private."""
+    return replace(sg.VARIANTS[key], private=False, flaw="made for a test", **changes)
+
+
+def masses(law: NoiseLaw, reach: int = 150) -> dict[int, float]:
+    """P[X = x] from its definition."""
+    p = math.exp(-1 / law.scale)
+    total = (1 - p) / (1 + p) if law.side == 0 else 1 - p
+    return {x: total * p ** abs(x) for x in range(-reach, reach + 1) if x * law.side >= 0}
+
+
+def summed(asked: Comparisons, outcome: Sequence[Any]) -> float:
+    """Pr of a transcript as a sum over rho of sums over nu, straight from the definition of a gate."""
+    model = asked.model
+    assert model.rho is not None
+    assert model.nu is not None
+    nu, total = masses(model.nu), 0.0
+
+    @cache
+    def passes(value: float, least: float, above: bool) -> float:
+        noisy = ((abs(value + x) if asked.inside else value + x, w) for x, w in nu.items())
+        return math.fsum(w for x, w in noisy if (x >= least) == above)
+
+    for rho, weight in masses(model.rho).items():
+        for answer, bar, estimate, entry in zip(asked.answer, asked.bar, asked.estimate, outcome, strict=True):
+            gap, number = entry if isinstance(entry, tuple) else (entry, None)
+            if gap is B or gap is A:
+                weight *= passes(estimate - answer if asked.inside else answer, rho + bar, gap)
+            else:
+                weight *= nu.get(gap + rho + bar - answer, 0.0) if gap >= 0 else 0.0
+            if number is not None and model.fresh is not None:
+                weight *= masses(model.fresh).get(number - answer, 0.0)
+        total += weight
+    return total
+
+
+OUTCOMES = ([B], [A], [B, B, A], [A, B, B], [B, B, B])
+GAPS = ([2], [0], [B, 0], [B, B, 3], [0, 4], [2, B, 0], [-1])
+
+
+@pytest.mark.parametrize("answers", [(0, 1, -2), (4, -3, 2), (-5, 0, 1), (30, 2, -40)])
+@pytest.mark.parametrize("key", ["liu-2024", "ding-2019", "exponential-gap", "two-sided"])
+def test_a_transcript_on_the_lattice_is_a_sum_over_all_noise(key: str, answers: tuple[int, ...]) -> None:
+    model = build(key, cutoff=3, scales=SCALES, noise="lattice")
+    for outcome in (*OUTCOMES, *(GAPS if model.row.gap else ())):
+        asked = model.compare(answers[: len(outcome)], 0, None)
+        exact = summed(asked, outcome)
+        assert transcript(asked, outcome) == pytest.approx(math.log(exact) if exact else -math.inf, abs=1e-10), outcome
+
+
+@pytest.mark.parametrize("noise", ["continuous", "lattice"])
+@pytest.mark.parametrize("seed", range(6))
+def test_noise_inside_the_absolute_value_agrees_with_quadrature_and_with_sums_over_all_noise(
+    seed: int, noise: Any
+) -> None:
+    rng = np.random.default_rng(seed)
+    q, e, t = rng.integers(-8, 9, (3, 4))
+    outcome = [bool(x) for x in rng.random(4) < 0.5]
+    model = build("hardt-rothblum-2010-indicator", cutoff=4, scales=SCALES, noise=noise)
+    asked = model.compare(q, t, e)
+    if noise == "lattice":
+        assert transcript(asked, outcome) == pytest.approx(math.log(summed(asked, outcome)), abs=1e-10)
+    else:
+        queries = [("inside", (abs(int(b - a)), int(c)), o) for a, b, c, o in zip(q, e, t, outcome, strict=True)]
+        assert close(transcript(asked, outcome), reference.by_quadrature(2, 3, queries))
+
+
+def test_a_gap_and_a_fresh_answer_make_a_pair() -> None:
+    model = build("exponential-gap", cutoff=2, scales=WITH_ANSWERS, noise="lattice")
+    for outcome in ([B, (2, 5)], [(0, -1), (3, 4)], [(None, 3)], [(1, None), B]):
+        asked = model.compare((1, 0)[: len(outcome)], 0, None)
+        plain = [(A, e[1]) if isinstance(e, tuple) and e[0] is None else e for e in outcome]
+        assert transcript(asked, outcome) == pytest.approx(math.log(summed(asked, plain)), abs=1e-10)
+
+
+@pytest.mark.parametrize("key", ["ding-2019", "exponential-gap"])
+def test_all_gaps_together_are_an_above(key: str) -> None:
+    options = {"scales": SCALES, "noise": "lattice", "cutoff": 2}
+    each = [log_probability(key, [1, -4, 2], [B, gap, A], **options) for gap in range(150)]  # type: ignore[arg-type]
+    whole = log_probability(key, [1, -4, 2], [B, A, A], **options)  # type: ignore[arg-type]
+    assert math.log(math.fsum(np.exp(each))) == pytest.approx(whole, abs=1e-12)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize(("rho", "nu"), [(2.0, 3.0), (0.5, 40.0), (100.0, 1.0)])
+def test_a_continuous_gap_is_a_density_of_mpmath(side: int, rho: float, nu: float) -> None:
+    key = "exponential-gap" if side else "ding-2019"
+    model = build(key, cutoff=2, scales=Scales(Fraction(rho), Fraction(nu), None))
+
+    def weight(x: Any, scale: float) -> Any:
+        return mpmath.exp(-abs(x) / scale) / scale * (mpmath.mpf(x >= 0) if side else mpmath.mpf("0.5"))
+
+    def under(x: Any, scale: float) -> Any:
+        if side:
+            return 1 - mpmath.exp(-x / scale) if x > 0 else mpmath.mpf(0)
+        return 1 - mpmath.exp(-x / scale) / 2 if x > 0 else mpmath.exp(x / scale) / 2
+
+    kappa, below, first, second = mpmath.mpf(model.shift), mpmath.mpf("1.25"), mpmath.mpf("-0.5"), mpmath.mpf(3)
+    with mpmath.workdps(30):
+
+        def f(z: Any) -> Any:
+            bar = z + kappa
+            gaps = weight(mpmath.mpf("0.75") + bar - first, nu) * weight(bar - second, nu)
+            return weight(z, rho) * under(bar - below, nu) * gaps
+
+        ends = sorted({mpmath.mpf(0), below - kappa, first - kappa - mpmath.mpf("0.75"), second - kappa})
+        grid = [ends[0] - 60 * rho, *ends, *(ends[-1] + rho * x for x in (1, 3, 8, 20, 60))]
+        exact = mpmath.log(mpmath.quad(f, sorted(set(grid))))
+    assert transcript(model.compare([1.25, -0.5, 3.0], 0, None), [B, 0.75, 0]) == pytest.approx(float(exact), abs=1e-10)
+
+
+def test_impossible_answers_have_no_probability_and_an_infinite_loss_is_not_nan() -> None:
+    minus = replace(build("liu-2024", scales=SCALES), rho=NoiseLaw(scale=2.0, side=-1))
+    here, there = (transcript(minus.compare([q], -minus.shift, None), [B]) for q in (-1, 0))
+    assert (there, here - there) == (-math.inf, math.inf)
+    assert log_probability("ding-2019", [0.0], [-0.5], scales=SCALES) == -math.inf
+    assert loss("exponential-gap", [5], [5], [-1], scales=SCALES) == 0.0
+
+
+@pytest.mark.parametrize(("rho_side", "nu_side"), [(-1, 1), (1, -1)])
+def test_a_minus_sign_on_either_noise_loses_everything(rho_side: Any, nu_side: Any) -> None:
+    for lattice in (False, True):
+        laws = [NoiseLaw(scale=s, lattice=lattice, side=side) for s, side in ((2.0, rho_side), (3.0, nu_side))]
+        sound = build("liu-2024", scales=SCALES, noise="lattice" if lattice else "continuous")
+        model = replace(sound, rho=laws[0], nu=laws[1], shift=0.0)
+        # A BELOW needs q < rho <= 0 and an ABOVE needs q >= rho + |nu|: one step more, and there is no such noise.
+        pair = (-1, 0) if rho_side < 0 else (0, -1) if lattice else (1, 0)
+        outcome = [B] if rho_side < 0 else [A]
+        here, there = (transcript(model.compare([q], 0, None), outcome) for q in pair)
+        assert here > -math.inf
+        assert there == -math.inf
+        both = log_probabilities(model.compare([pair[0]], 0, None)), possible_outcomes(model, 1).outcomes
+        assert dict(zip(both[1], both[0], strict=True))[tuple(outcome)] == pytest.approx(here, abs=1e-12)
+        if lattice:
+            exact = [summed(model.compare([q], 0, None), outcome) for q in pair]
+            assert exact == pytest.approx([math.exp(here), 0.0], abs=1e-14)
+
+
+ROWS = {**sg.VARIANTS, "one-sided two-sided": row("two-sided", noise=Noise.EXPONENTIAL)}
+# (rho scale, nu scale, spread of the answers, queries, cutoff)
+CASES = [(2, 4, 3, 4, 2), (1, 50, 40, 5, 5), (500, 2, 700, 4, 3), (10**6, 10**6, 10**6, 3, 1), (1, 1, 60, 3, 2)]
+WIDE = [(1, 200, 50, 6, 2), (300, 7, 50, 6, 2), (300, 900, 50, 6, 2)]
+
+
+@pytest.mark.parametrize("noise", ["continuous", "lattice"])
+@pytest.mark.parametrize(
+    ("key", "case"),
+    [(key, case) for key in ROWS for case in (*CASES, *(WIDE if ROWS[key].noise is Noise.EXPONENTIAL else ()))],
+    ids=str,
+)
+def test_the_shared_grid_sums_to_one_and_agrees_with_the_adaptive_integral(
+    key: str, noise: Any, case: tuple[int, int, int, int, int]
+) -> None:
+    rho, nu, spread, n, cutoff = case
+    made, rng = ROWS[key], np.random.default_rng(n * spread)
+    scales = Scales(Fraction(rho), Fraction(nu) if made.query_noise.factor else None, None)
+    answers, bars, estimates = rng.integers(-spread, spread + 1, (3, n))
+    model = build(made, cutoff=cutoff, scales=scales, noise=noise)
+    asked = model.compare(answers, bars, None if made.compared is Compared.ANSWER else estimates)
+    every, outcomes = log_probabilities(asked), possible_outcomes(model, n).outcomes
+    assert math.fsum(np.exp(every)) == pytest.approx(1, abs=1e-10)
+    chosen = rng.choice(len(outcomes), min(12, len(outcomes)), replace=False)
+    assert [every[i] for i in chosen] == pytest.approx([transcript(asked, outcomes[i]) for i in chosen], abs=1e-10)
+
+
+@pytest.mark.parametrize(("key", "cutoff", "queries", "count"), [("lyu-2017", 2, 3, 7), ("chen-2015", 1, 10, 1024)])
+def test_outcomes_end_at_the_cutoff_or_never(key: str, cutoff: int, queries: int, count: int) -> None:
+    outcomes = possible_outcomes(build(key, cutoff=cutoff, epsilon=1), queries).outcomes
+    assert len(set(outcomes)) == len(outcomes) == count
+    assert all(len(outcome) == queries or outcome.count(A) == cutoff for outcome in outcomes)
+
+
+def test_a_two_sided_gate_ends_when_the_rarer_answer_was_given_c_times() -> None:
+    model = build("two-sided", cutoff=2, epsilon=1)
+    possible = set(possible_outcomes(model, 5).outcomes)
+    ends = {o for n in range(1, 6) for o in itertools.product((B, A), repeat=n) if o in possible}
+    assert ends == possible
+    for outcome in possible:
+        short = [min(outcome[:n].count(A), outcome[:n].count(B)) for n in range(len(outcome) + 1)]
+        assert max(short[:-1]) < 2
+        assert len(outcome) == 5 or short[-1] == 2
+    ask = model.compare([0] * 5, 0, None)
+    assert transcript(ask, [A, A, A, B, A]) > -math.inf
+    for wrong in ([A, A, B, B, A], [A, A, B]):
+        with pytest.raises(sg.ParameterError, match="outcome must"):
+            transcript(ask, wrong)
+
+
+@pytest.mark.parametrize("changes", [{"noise": Noise.EXPONENTIAL}, {"gap": True}, {"released": Released.FRESH_ANSWER}])
+def test_a_two_sided_gate_with_anything_more_is_found_out(changes: dict[str, Any]) -> None:
+    answers = 0.25 if "released" in changes else 0
+    budget = sg.Budget(threshold_epsilon=0.5, query_epsilon=0.5, answer_epsilon=answers)
+    made = row("two-sided", **changes)
+    assert search("two-sided", queries=8, budget=sg.Budget(threshold_epsilon=0.5, query_epsilon=0.5)).loss <= 1 + 1e-9
+    assert search(made, queries=8, budget=budget).loss > float(budget.total) + 0.2
+    assert made.closes is Closes.RARER

@@ -34,7 +34,6 @@ CROSS_MODULE = {
     "tests/privacy/test_closed_forms.py",
     "tests/privacy/test_finite_queries.py",
     "tests/privacy/test_frequencies.py",
-    "tests/privacy/test_newer_rows.py",
     "tests/service/data/test_secrecy.py",
     "tests/service/test_crashes.py",
     "tests/service/test_timing.py",
