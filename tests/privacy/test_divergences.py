@@ -72,15 +72,6 @@ def test_the_bound_has_teeth():
 
 
 @pytest.mark.parametrize(("answers", "neighbour"), PAIRS)
-def test_a_profile_falls_from_total_variation_to_nothing_at_the_loss(answers, neighbour):
-    options = {"epsilon": 1, "cutoff": 2}
-    profile = [delta("lyu-2017", at, answers, neighbour, **options) for at in (0, 0.2, 0.4, 1)]
-    assert profile == sorted(profile, reverse=True)
-    assert profile[0] > 1e-3
-    assert profile[3] == 0
-
-
-@pytest.mark.parametrize(("answers", "neighbour"), PAIRS)
 def test_a_profile_lies_below_what_its_divergence_allows(answers, neighbour):
     options = {"epsilon": 4, "cutoff": 3}
     for at, alpha in itertools.product((0.2, 0.5), (2, 5, 20)):
@@ -101,11 +92,6 @@ def test_the_pure_bound_is_that_of_randomised_response():
     assert spent == pytest.approx(math.log(keep**3 * flip**-2 + flip**3 * keep**-2) / 2, rel=1e-12)
 
 
-def test_many_above_cost_less_than_the_pure_bound_says():
-    pure = renyi("dwork-roth-2014", 10, epsilon=1, cutoff=200)
-    assert renyi("standard", 10, epsilon=1, cutoff=200) < pure / 2
-
-
 @pytest.mark.parametrize("row", ["two-sided", "ding-2019", "liu-2024", "exponential-gap", "dwork-roth-2014"])
 def test_the_bound_of_many_above_is_for_no_other_row(row):
     """These close later, say numbers, have other noise or draw rho again: what is left is that they are pure."""
@@ -115,29 +101,22 @@ def test_the_bound_of_many_above_is_for_no_other_row(row):
     assert renyi("standard", 9, epsilon=1, cutoff=300, monotonic=True) < 0.1 * pure
 
 
-@pytest.mark.parametrize("row", ["ding-2019", "exponential-gap"])
-def test_gaps_are_numbers(row):
-    with pytest.raises(sg.ParameterError, match="row must "):
-        renyi(row, 2, [1], [2], epsilon=1)
-
-
-def test_refusals_name_the_parameter():
-    with pytest.raises(sg.ParameterError, match="alpha must be larger than 1"):
-        renyi("standard", 1, epsilon=1)
-    with pytest.raises(sg.ParameterError, match="neighbour or answers must not be given alone"):
-        renyi("standard", 2, [1], epsilon=1)
-    with pytest.raises(sg.ParameterError, match="queries must not be given with answers"):
-        renyi("standard", 2, [1], [2], queries=1, epsilon=1)
-    with pytest.raises(sg.ParameterError, match="row must say ABOVE and BELOW alone; roth-2011 releases numbers"):
-        delta("roth-2011", 1, [1], [2], epsilon=1)
-    with pytest.raises(sg.ParameterError, match="neighbour must differ from answers by at most the sensitivity"):
-        delta("standard", 1, [1], [9], epsilon=1)
-
-
-@pytest.mark.parametrize("alpha", [0, -1, float("inf"), "2"])
-def test_an_order_that_is_none_is_told_of_one_that_is(alpha):
-    with pytest.raises(sg.ParameterError, match="alpha must be larger than 1, and finite.*alpha=2$"):
-        renyi("lyu-2017", alpha, epsilon=1)
+@pytest.mark.parametrize(
+    ("ask", "parameter"),
+    [
+        *((lambda alpha=alpha: renyi("standard", alpha, epsilon=1), "alpha") for alpha in (1, 0, -1, math.inf, "2")),
+        (lambda: renyi("standard", 2, [1], epsilon=1), "neighbour"),
+        (lambda: renyi("standard", 2, [1], [2], queries=1, epsilon=1), "queries"),
+        (lambda: renyi("ding-2019", 2, [1], [2], epsilon=1), "row"),
+        (lambda: renyi("exponential-gap", 2, [1], [2], epsilon=1), "row"),
+        (lambda: delta("roth-2011", 1, [1], [2], epsilon=1), "row"),
+        (lambda: delta("standard", 1, [1], [9], epsilon=1), "neighbour"),
+    ],
+)
+def test_refusals_name_the_parameter(ask, parameter):
+    with pytest.raises(sg.ParameterError) as refused:
+        ask()
+    assert refused.value.parameter == parameter
 
 
 @pytest.mark.filterwarnings("error")

@@ -24,15 +24,24 @@ def masses(scale: float, side: int = 0) -> dict[int, mpmath.mpf]:
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_continuous_tails_agree_with_mpmath_however_small(scale: float) -> None:
-    law = NoiseLaw(scale=scale)
+@pytest.mark.parametrize("side", [0, 1, -1])
+def test_continuous_tails_agree_with_mpmath_however_small(scale: float, side: Literal[-1, 0, 1]) -> None:
+    law = NoiseLaw(scale=scale, side=side)
+    assert law.support == {0: (-np.inf, np.inf), 1: (0, np.inf), -1: (-np.inf, 0)}[side]
     with mpmath.workdps(400):
         for x in (-700.0, -30.0, -1.0, -1e-9, 0.0, 1e-9, 0.3, 5.0, 40.0, 700.0):
             t = x * scale
-            tail = mpmath.exp(-abs(mpmath.mpf(t)) / mpmath.mpf(scale)) / 2
-            small, large = float(mpmath.log(tail)), float(mpmath.log1p(-tail))
-            below, above = float(law.log_below(np.array([t]))[0]), float(law.log_above(np.array([t]))[0])
-            assert (below, above) == pytest.approx((small, large) if t <= 0 else (large, small), rel=5e-13, abs=0)
+            beyond = mpmath.exp(-abs(mpmath.mpf(t)) / mpmath.mpf(scale))  # of a one-sided law, on its side
+            tail = beyond / 2 if side == 0 else beyond if side * t > 0 else mpmath.mpf(1)
+            far, near = (float(mpmath.log(p)) if p > 0 else -np.inf for p in (tail, 1 - tail))
+            below, above, weight = (
+                float(table(np.array([t]))[0]) for table in (law.log_below, law.log_above, law.log_weight)
+            )
+            upper_tail = side == 1 or (side == 0 and t > 0)
+            assert (below, above) == pytest.approx((near, far) if upper_tail else (far, near), rel=5e-13, abs=0)
+            density = mpmath.log(beyond / scale / (2 if side == 0 else 1))
+            expected = float(density) if side * t >= 0 else -np.inf
+            assert weight == pytest.approx(expected, rel=5e-13, abs=1e-13)
 
 
 @pytest.mark.parametrize("side", [0, 1, -1])
@@ -48,22 +57,6 @@ def test_discrete_tails_are_sums_of_masses(scale: float, side: Literal[-1, 0, 1]
             got = [float(table(point)[0]) for table in (law.log_below, law.log_above, law.log_weight)]
             expected = [float(mpmath.log(p)) if p > 0 else -np.inf for p in (below, above, weight)]
             assert got == pytest.approx(expected, rel=1e-13, abs=1e-15)
-
-
-@pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize("side", [1, -1])
-def test_one_sided_tails_agree_with_mpmath_however_near_the_end(scale: float, side: Literal[-1, 1]) -> None:
-    law = NoiseLaw(scale=scale, side=side)
-    assert law.support == ((0, np.inf) if side == 1 else (-np.inf, 0))
-    with mpmath.workdps(400):
-        for x in (-700.0, -30.0, -1.0, -1e-9, 0.0, 1e-9, 0.3, 5.0, 40.0, 700.0):
-            t = x * scale
-            tail = mpmath.exp(-abs(mpmath.mpf(t)) / mpmath.mpf(scale)) if side * t > 0 else mpmath.mpf(1)
-            far, near = (float(mpmath.log(p)) if p > 0 else -np.inf for p in (tail, 1 - tail))
-            got = float(law.log_below(np.array([t]))[0]), float(law.log_above(np.array([t]))[0])
-            assert got == pytest.approx((near, far) if side == 1 else (far, near), rel=5e-13, abs=0)
-            density = float(-mpmath.log(scale) - abs(mpmath.mpf(t)) / mpmath.mpf(scale)) if side * t >= 0 else -np.inf
-            assert float(law.log_weight(np.array([t]))[0]) == pytest.approx(density, rel=5e-13, abs=1e-13)
 
 
 @pytest.mark.parametrize("scale", [0.3, 0.7, 4.0])

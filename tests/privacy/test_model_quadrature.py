@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
-from sparsegate.privacy.model import FINE, Panels, gauss, graded, log_integral
+from sparsegate.privacy.model import FINE, LogIntegrand, Panels, gauss, graded, log_integral
 
 REALS = np.array([0.0])
 
 
-@pytest.mark.parametrize("count", [17, 40, 1000, 10**6])
+def integral(
+    log_f: LogIntegrand, breaks: object = REALS, low: float = -math.inf, high: float = math.inf, **more: Any
+) -> float:
+    """``finest`` and ``layer`` are one number here."""
+    options = {"lattice": False, "scale": 1.0} | more
+    scale = options["scale"]
+    return log_integral(log_f, np.asarray(breaks), low, high, lattice=options["lattice"], finest=scale, layer=scale)
+
+
+@pytest.mark.parametrize("count", [17, 40, 1000, 10**5])
 def test_sums_of_polynomials_over_integers_are_exact_up_to_degree_2n_minus_1(count: int) -> None:
     rule = gauss(Panels(np.array([0.0]), np.array([float(count)])), FINE, lattice=True)
     x = (2 * rule.nodes.value - count - 1) / count
@@ -37,14 +47,8 @@ def test_a_few_integers_are_summed_one_by_one() -> None:
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e6, 1e12])
 @pytest.mark.parametrize("centre", [0.0, 12345.0])
 def test_a_laplace_density_integrates_to_one_at_any_scale(scale: float, centre: float) -> None:
-    value = log_integral(
-        lambda z: -np.abs(z.past(np.array([centre]))[0]) / scale - math.log(2 * scale),
-        np.array([centre]),
-        -math.inf,
-        math.inf,
-        lattice=False,
-        finest=scale,
-        layer=scale,
+    value = integral(
+        lambda z: -np.abs(z.past(np.array([centre]))[0]) / scale - math.log(2 * scale), [centre], scale=scale
     )
     assert value == pytest.approx(0, abs=1e-13)
 
@@ -52,54 +56,28 @@ def test_a_laplace_density_integrates_to_one_at_any_scale(scale: float, centre: 
 @pytest.mark.parametrize("scale", [0.05, 1.0, 77.7, 1e6, 1e12])
 def test_a_discrete_laplace_mass_sums_to_one_at_any_scale(scale: float) -> None:
     log_peak = math.log(math.tanh(0.5 / scale))
-    value = log_integral(
-        lambda z: log_peak - np.abs(z.value) / scale,
-        REALS,
-        -math.inf,
-        math.inf,
-        lattice=True,
-        finest=scale,
-        layer=scale,
-    )
+    value = integral(lambda z: log_peak - np.abs(z.value) / scale, lattice=True, scale=scale)
     assert value == pytest.approx(0, abs=1e-13)
 
 
 def test_a_narrow_peak_far_from_every_break_is_found() -> None:
-    value = log_integral(
-        lambda z: -0.5 * (z.past(np.array([1e7]))[0] / 1e-2) ** 2,
-        np.array([0.0, 3e7]),
-        -math.inf,
-        math.inf,
-        lattice=False,
-        finest=1e-2,
-        layer=1e-2,
-    )
+    value = integral(lambda z: -0.5 * (z.past(np.array([1e7]))[0] / 1e-2) ** 2, [0.0, 3e7], scale=1e-2)
     assert value == pytest.approx(math.log(1e-2 * math.sqrt(2 * math.pi)), abs=1e-12)
 
 
 def test_a_layer_beside_a_break_far_thinner_than_its_piece_is_seen() -> None:
     # e^z (1 - e^(z/b) / 2) for z <= 0: the layer of width b = 1e-6 takes b/2 of the whole.
-    value = log_integral(
-        lambda z: z.value + np.log1p(-np.exp(z.value / 1e-6) / 2),
-        REALS,
-        -math.inf,
-        0,
-        lattice=False,
-        finest=1e-6,
-        layer=1e-6,
-    )
+    value = integral(lambda z: z.value + np.log1p(-np.exp(z.value / 1e-6) / 2), high=0, scale=1e-6)
     assert math.expm1(value) == pytest.approx(-0.5 / (1 + 1e6), rel=1e-9)
 
 
 def test_a_half_open_range_takes_its_end_and_not_its_start() -> None:
-    assert log_integral(lambda z: 0 * z.value, REALS, 2, 5, lattice=True, finest=1.0, layer=1.0) == pytest.approx(
-        math.log(3)
-    )
+    assert integral(lambda z: 0 * z.value, low=2, high=5, lattice=True) == pytest.approx(math.log(3))
 
 
 @pytest.mark.parametrize("lattice", [True, False])
 def test_an_empty_range_has_no_mass(lattice: bool) -> None:
-    assert log_integral(lambda z: -np.abs(z.value), REALS, 3, 3, lattice=lattice, finest=1.0, layer=1.0) == -math.inf
+    assert integral(lambda z: -np.abs(z.value), low=3, high=3, lattice=lattice) == -math.inf
 
 
 def test_graded_panels_cover_the_line_once_and_keep_the_breaks() -> None:

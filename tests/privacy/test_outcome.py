@@ -7,7 +7,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
 from typing import Any
 
 import mpmath
@@ -236,36 +235,28 @@ def row(key: str, **changes: Any) -> Variant:
     return replace(sg.VARIANTS[key], private=False, flaw="made for a test", **changes)
 
 
-def masses(law: NoiseLaw, reach: int = 150) -> dict[int, float]:
-    """P[X = x] from its definition."""
-    p = math.exp(-1 / law.scale)
-    total = (1 - p) / (1 + p) if law.side == 0 else 1 - p
-    return {x: total * p ** abs(x) for x in range(-reach, reach + 1) if x * law.side >= 0}
+def masses(law: NoiseLaw | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Values x and P[X = x] from its definition."""
+    assert law is not None
+    x, p = np.arange(-150.0, 151.0), math.exp(-1 / law.scale)
+    weights = ((1 - p) / (1 + p) if law.side == 0 else 1 - p) * p ** np.abs(x)
+    return x[x * law.side >= 0], weights[x * law.side >= 0]
 
 
 def summed(asked: Comparisons, outcome: Sequence[Any]) -> float:
     """Pr of a transcript as a sum over rho of sums over nu, straight from the definition of a gate."""
-    model = asked.model
-    assert model.rho is not None
-    assert model.nu is not None
-    nu, total = masses(model.nu), 0.0
-
-    @cache
-    def passes(value: float, least: float, above: bool) -> float:
-        noisy = ((abs(value + x) if asked.inside else value + x, w) for x, w in nu.items())
-        return math.fsum(w for x, w in noisy if (x >= least) == above)
-
-    for rho, weight in masses(model.rho).items():
-        for answer, bar, estimate, entry in zip(asked.answer, asked.bar, asked.estimate, outcome, strict=True):
-            gap, number = entry if isinstance(entry, tuple) else (entry, None)
-            if gap is B or gap is A:
-                weight *= passes(estimate - answer if asked.inside else answer, rho + bar, gap)
-            else:
-                weight *= nu.get(gap + rho + bar - answer, 0.0) if gap >= 0 else 0.0
-            if number is not None and model.fresh is not None:
-                weight *= masses(model.fresh).get(number - answer, 0.0)
-        total += weight
-    return total
+    (z, total), (x, weights) = masses(asked.model.rho), masses(asked.model.nu)
+    for answer, bar, estimate, entry in zip(asked.answer, asked.bar, asked.estimate, outcome, strict=True):
+        gap, number = entry if isinstance(entry, tuple) else (entry, None)
+        compared = np.abs(estimate - answer + x) if asked.inside else answer + x
+        if gap is B or gap is A:
+            total = total * (((compared >= (z + bar)[:, None]) == gap) @ weights)
+        else:
+            total = total * ((compared == (gap + z + bar)[:, None]) @ weights) * (gap >= 0)
+        if number is not None:
+            fresh, likely = masses(asked.model.fresh)
+            total = total * likely[fresh == number - answer].sum()
+    return float(total.sum())
 
 
 OUTCOMES = ([B], [A], [B, B, A], [A, B, B], [B, B, B])

@@ -1,16 +1,27 @@
-"""Witnesses: near the tight loss for every row, and reproducible through ``loss``."""
+"""Witnesses: near the tight loss for every row, reproducible through ``loss``; of few queries, too.
+
+Where the supremum over n queries differs from what one would guess:
+
+- noise inside |e - q + nu|: once there is a BELOW, e1 + 2mr is no bound, and n queries cost n r up to e1 + 2cr;
+- a redrawn threshold and monotonic queries: all rounds rise or all fall;
+- monotonic queries with numbers: only whole positives rise.
+"""
 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
 import sparsegate as sg
-from sparsegate.privacy import WorstCase, loss, plan, worst_case
+from sparsegate.gates.bounds import tight_loss
+from sparsegate.gates.planning import NoiseName
+from sparsegate.gates.variants import VARIANTS, Scales
+from sparsegate.privacy import WorstCase, loss, plan, search, worst_case
 
-NEAR = 1e-3
+NEAR, TOLERANCE = 1e-3, 1e-9
 
 
 def again(row: str, witness: WorstCase, **parameters: Any) -> float:
@@ -57,7 +68,7 @@ def test_an_infinite_loss_passes_any_bound(key: str, monotonic: bool, noise: str
         assert again(key, witness, epsilon=1, monotonic=monotonic, noise=noise) == pytest.approx(witness.loss, abs=1e-9)
 
 
-# Redrawn thresholds with monotonic queries have tests of their own in test_finite_queries.py.
+# Redrawn thresholds with monotonic queries have tests of their own below.
 ROWS = [
     (key, monotonic)
     for key in sg.VARIANTS
@@ -128,3 +139,78 @@ def test_no_threshold_noise_and_no_limit_lose_without_bound() -> None:
 def test_a_bound_above_a_finite_loss_is_refused() -> None:
     with pytest.raises(sg.ParameterError, match="at_least"):
         worst_case("lyu-2017", epsilon=1, at_least=2)
+
+
+def confirm(
+    key: str,
+    scales: Scales,
+    expected: float,
+    *,
+    queries: int,
+    cutoff: int,
+    monotonic: bool = False,
+    thresholds: tuple[int, ...] = (0,),
+) -> None:
+    """The witness reaches the expected loss, the search does not pass it, and the closed form says the same."""
+    tight = tight_loss(VARIANTS[key], scales, cutoff=cutoff, monotonic=monotonic, queries=queries)
+    witness = worst_case(key, scales=scales, queries=queries, cutoff=cutoff, monotonic=monotonic)
+    found = search(
+        key, scales=scales, queries=queries, cutoff=cutoff, monotonic=monotonic, thresholds=thresholds, restarts=3
+    )
+    assert witness.loss == pytest.approx(expected, rel=1e-3)
+    assert max(witness.loss, found.loss) <= expected + TOLERANCE
+    assert float(tight) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(("queries", "expected"), [(1, 0.1), (2, 1.0), (3, 1.5), (5, 2.5), (7, 3.5)])
+def test_with_the_noise_inside_every_query_costs(queries: int, expected: float) -> None:
+    scales = Scales(Fraction(10), Fraction(2), None)
+    confirm("hardt-rothblum-2010-indicator", scales, expected, queries=queries, cutoff=4, thresholds=(0, 400))
+
+
+@pytest.mark.parametrize(("queries", "expected"), [(2, 1.0), (3, 1.1), (4, 1.1)])
+def test_with_the_noise_inside_the_cutoff_still_limits(queries: int, expected: float) -> None:
+    scales = Scales(Fraction(10), Fraction(2), None)
+    confirm("hardt-rothblum-2010-indicator", scales, expected, queries=queries, cutoff=1, thresholds=(0, 400))
+
+
+@pytest.mark.parametrize(
+    ("rho", "nu", "cutoff", "queries", "expected"),
+    [(2, 4, 2, 3, 0.5), (2, 4, 3, 4, 0.75), (2, 4, 3, 7, 1.25), (3, 5, 3, 5, 11 / 15), (1, 4, 2, 5, 1.0)],
+)
+def test_redrawn_rounds_all_move_in_one_direction(
+    rho: int, nu: int, cutoff: int, queries: int, expected: float
+) -> None:
+    scales = Scales(Fraction(rho), Fraction(nu), None)
+    confirm("dwork-roth-2014", scales, expected, queries=queries, cutoff=cutoff, monotonic=True)
+
+
+@pytest.mark.parametrize(
+    ("e1", "r", "a3", "cutoff", "queries", "expected"),
+    [("2.2", "1.7", "0.8", 1, 3, 3.4), ("2.1", "1.6", "1.3", 1, 3, 3.4), ("1.6", "1.2", "0.4", 1, 3, 2.4)],
+)
+def test_only_whole_positives_rise(e1: str, r: str, a3: str, cutoff: int, queries: int, expected: float) -> None:
+    scales = Scales(*(1 / Fraction(x) for x in (e1, r, a3)))
+    confirm("standard", scales, expected, queries=queries, cutoff=cutoff, monotonic=True)
+
+
+@pytest.mark.parametrize("monotonic", [False, True])
+@pytest.mark.parametrize("noise", ["laplace", "exponential", "auto"])
+@pytest.mark.parametrize(("cutoff", "queries"), [(1, 1), (1, 6), (3, 4)])
+def test_a_plan_of_any_noise_spends_what_it_says_and_no_more(
+    cutoff: int, queries: int, noise: NoiseName, monotonic: bool
+) -> None:
+    for answers in (0, 0.3):
+        planned = plan(
+            cutoff=cutoff, epsilon=1, monotonic=monotonic, queries=queries, answer_epsilon=answers, noise=noise
+        )
+        options = {"scales": planned.scales, "cutoff": cutoff, "monotonic": monotonic, "queries": queries}
+        found = search(planned.row, restarts=4, **options)
+        witness = worst_case(planned.row, **options)
+        assert planned.epsilon <= 1
+        assert 0.98 * planned.epsilon <= max(found.loss, witness.loss) <= planned.epsilon + TOLERANCE, planned
+
+
+def test_ten_of_twelve_monotonic_queries_want_less_threshold_noise_than_query_noise() -> None:
+    planned = plan(cutoff=10, epsilon=1, monotonic=True, queries=12).scales
+    assert [float(scale) for scale in planned[:2]] == pytest.approx([7 / 3, 7], rel=1e-6)  # type: ignore[arg-type]

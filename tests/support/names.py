@@ -31,8 +31,6 @@ CROSS_MODULE = {
     "tests/noise/test_digits.py",
     "tests/noise/test_samplers.py",
     "tests/pages/test_site.py",
-    "tests/privacy/test_closed_forms.py",
-    "tests/privacy/test_finite_queries.py",
     "tests/privacy/test_frequencies.py",
     "tests/service/data/test_secrecy.py",
     "tests/service/test_crashes.py",

@@ -9,7 +9,6 @@ exponential mechanism (``peeled``); one draw of a whole set (``subset_weights``)
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -141,14 +140,6 @@ def subset_weights(scores: Scores, count: int, rate: float) -> SelectionLaw:
     top = max(weights.values())
     total = math.fsum(math.exp(weight - top) for weight in weights.values())
     return {chosen: math.exp(weight - top) / total for chosen, weight in weights.items()}
-
-
-def as_sets(law: SelectionLaw) -> SelectionLaw:
-    """The same selections without their order."""
-    sets: defaultdict[Selection, float] = defaultdict(float)
-    for order, probability in law.items():
-        sets[frozenset(order)] += probability
-    return sets
 
 
 @dataclass(frozen=True, kw_only=True)
