@@ -32,10 +32,11 @@ from tests.support.selection_laws import subsets
 
 import sparsegate as sg
 from sparsegate.errors import ParameterError
-from sparsegate.uses import features
+from sparsegate.uses import features, tree_model
 from sparsegate.uses.features import (
     FINE,
     SCORES,
+    FeatureScore,
     SelectKBestPrivate,
     binned,
     clipped,
@@ -55,7 +56,12 @@ from sparsegate.uses.features import (
 Table = tuple[int, ...]
 
 
-OF_TABLES = sorted(key for key, row in SCORES.items() if row.of_table is not None)
+OF_TABLES = {
+    **{key: row for key, row in SCORES.items() if row.of_table is not None},
+    "pairs of a tree": FeatureScore(
+        steps=1, sensitivity=tree_model.SENSITIVITY, monotonic=False, of_table=tree_model.dependence
+    ),
+}
 
 
 def tables(cells: int, rows: int) -> Iterator[Table]:
@@ -86,7 +92,7 @@ def largest_moves(score: Callable[[NDArray[np.int64]], int], shape: tuple[int, i
 def test_no_row_moves_the_score_of_any_small_table_further_than_its_sensitivity(
     key: str, shape: tuple[int, int], most: int
 ) -> None:
-    row = SCORES[key]
+    row = OF_TABLES[key]
     assert row.of_table is not None
     up, down = largest_moves(row.of_table, shape, most)
     assert up <= row.sensitivity
@@ -95,9 +101,9 @@ def test_no_row_moves_the_score_of_any_small_table_further_than_its_sensitivity(
 
 @pytest.mark.parametrize("key", OF_TABLES)
 def test_a_sensitivity_a_fifth_smaller_would_be_wrong(key: str) -> None:
-    row = SCORES[key]
+    row = OF_TABLES[key]
     assert row.of_table is not None
-    before = np.array([[10**6, 0], [0, 0]])
+    before = np.array([[10**6, 0], [0, int(key == "pairs of a tree")]])
     up = row.of_table(before + np.array([[0, 0], [0, 1]])) - row.of_table(before)
     assert 0.8 * row.sensitivity < 0.99 * row.sensitivity < up <= row.sensitivity
 
@@ -137,16 +143,6 @@ def test_information_is_the_mutual_information_over_one_plus_the_logarithm_of_th
             )
             steps = FINE * exact / (1 + mp.log(n))
             assert abs(SCORES["information"].of_table(table) + mp.mpf("0.5") - steps) <= mp.mpf("0.75")  # type: ignore[misc]
-
-
-def test_dependence_is_rounded_down_from_the_exact_fraction() -> None:
-    table = np.array([[3, 1, 4], [1, 5, 9]])
-    n = int(table.sum())
-    exact = sum(
-        abs(int(count) - Fraction(int(table[v].sum()) * int(table[:, k].sum()), n))
-        for (v, k), count in np.ndenumerate(table)
-    )
-    assert SCORES["dependence"].of_table(table) == math.floor(FINE * exact / 4)  # type: ignore[misc]
 
 
 def test_a_row_moves_a_covariance_by_at_most_its_sensitivity_and_some_row_does() -> None:

@@ -1,17 +1,275 @@
-"""The whole release: what it finds, what it charges and when, and what it refuses."""
+"""Which edges are chosen, by one noise and by a gate: the whole law on neighbours against what is charged."""
 
 from __future__ import annotations
 
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable
 from fractions import Fraction
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.goodness import FALSE_ALARM, law_p
 
 import sparsegate as sg
-from sparsegate.errors import BudgetExceeded, SparsegateError
-from sparsegate.uses import structure as module
+from sparsegate.errors import BudgetExceeded, ParameterError, SparsegateError
+from sparsegate.gates.calibration import Calibration
+from sparsegate.gates.sparse_vector import gate_calibration
+from sparsegate.uses import structure as edge_choice
+from sparsegate.uses.structure import gate_forest, largest_forest, noisy_tree, public_thresholds, tree_noise
+from sparsegate.uses.tree_model import SENSITIVITY, Pair, dependences
+
+# By one noise
+
+
+EPSILON = Fraction(2)
+
+
+Scores = dict[Pair, int]
+
+
+def tree_law(scores: Scores, attributes: int, scale: float) -> dict[Hashable, float]:
+    """The probability of every tree, over all orders that the noisy scores can have.
+
+    An order is built from its lowest pair up: ``below[v]`` is the probability that all so far stand in their order and
+    the last of them has the noisy score v. Equal scores stand in the public order of pairs, the earlier above.
+    """
+    lowest = min(scores.values())
+    values = np.arange(lowest, max(scores.values()) + math.ceil(40 * scale))
+    mass = {
+        pair: np.where(values >= score, np.exp(-np.maximum(values - score, 0) / scale), 0) * -math.expm1(-1 / scale)
+        for pair, score in scores.items()
+    }
+    law: defaultdict[Hashable, float] = defaultdict(float)
+
+    def build(order: tuple[Pair, ...], below: np.ndarray) -> None:
+        if len(order) == len(scores):
+            law[largest_forest(order, attributes)] += float(below.sum())
+            return
+        upto = np.cumsum(below)
+        for pair in scores:
+            if pair not in order:
+                build((pair, *order), mass[pair] * (upto if pair < order[0] else upto - below))
+
+    for pair in scores:
+        build((pair,), mass[pair])
+    return law
+
+
+def loss(one: Scores, other: Scores, attributes: int, scale: float) -> float:
+    first, second = tree_law(one, attributes, scale), tree_law(other, attributes, scale)
+    assert set(first) == set(second)
+    return max(abs(math.log(first[tree] / second[tree])) for tree in first)
+
+
+def scores_of(codes: np.ndarray) -> Scores:
+    return dependences(codes, (2,) * codes.shape[1])
+
+
+def neighbouring_scores(attributes: int) -> tuple[Scores, Scores]:
+    """Of rows of ones that go together in the first two attributes, and nowhere else; with one row of ones more."""
+    rows = np.zeros((10_000, attributes), dtype=np.int64)
+    rows[:150, :2] = 1
+    for place in range(2, attributes):
+        rows[150 * (place - 1) : 150 * place, place] = 1
+    return scores_of(rows), scores_of(np.vstack([rows, np.ones((1, attributes), dtype=np.int64)]))
+
+
+@pytest.mark.parametrize("attributes", [3, 4])
+def test_one_row_of_a_real_table_moves_one_score_up_and_all_others_down_by_the_whole_bound(attributes: int) -> None:
+    before, after = neighbouring_scores(attributes)
+    moves = {pair: after[pair] - before[pair] for pair in before}
+    assert moves.pop((0, 1)) == SENSITIVITY
+    assert set(moves.values()) == {-SENSITIVITY}
+
+
+@pytest.mark.parametrize(("attributes", "trees"), [(3, 3), (4, 16)])
+def test_the_law_of_the_tree_stays_within_epsilon_of_its_neighbour_and_nearly_attains_it(
+    attributes: int, trees: int
+) -> None:
+    one, other = neighbouring_scores(attributes)
+    scale = float(tree_noise(attributes, EPSILON))
+    law = tree_law(one, attributes, scale)
+    assert len(law) == trees
+    assert sum(law.values()) == pytest.approx(1)
+    assert 0.98 * EPSILON < loss(one, other, attributes, scale) <= EPSILON * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("attributes", [3, 4])
+def test_a_sensitivity_that_is_a_fifth_too_small_is_refused(attributes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edge_choice, "SENSITIVITY", Fraction(8, 5))
+    assert loss(*neighbouring_scores(attributes), attributes, float(tree_noise(attributes, EPSILON))) > 1.2 * EPSILON
+
+
+def test_bounded_moves_of_any_scores_stay_within_epsilon_and_some_attain_it() -> None:
+    """Ties, equal and negative scores, and each pair up or down on its own: more than a table can do."""
+    generator = np.random.default_rng(5)
+    pairs, scale = [(0, 1), (0, 2), (1, 2)], float(tree_noise(3, EPSILON))
+    losses = []
+    for low, high in ((0, 1), (0, 2), (-5, 8), (0, 60)):
+        for _ in range(12):
+            before = generator.integers(low, high, 3)
+            after = before + generator.choice([-SENSITIVITY, SENSITIVITY], 3)
+            one, other = (dict(zip(pairs, scores.tolist(), strict=True)) for scores in (before, after))
+            losses.append(loss(one, other, 3, scale))
+    assert 0.9999 * EPSILON < max(losses) <= EPSILON * (1 + 1e-9)
+
+
+def test_trees_are_drawn_by_that_law_and_not_by_one_a_fifth_off() -> None:
+    scores = {(0, 1): 8, (0, 2): 8, (1, 2): 0}
+    source = sg.Seeded(3)
+    drawn = Counter[Hashable](noisy_tree(scores, 3, epsilon=EPSILON, source=source).edges for _ in range(5_000))
+    scale = float(tree_noise(3, EPSILON))
+    assert law_p(drawn, tree_law(scores, 3, scale)) > FALSE_ALARM
+    assert law_p(drawn, tree_law(scores, 3, 1.2 * scale)) < FALSE_ALARM
+
+
+@pytest.mark.parametrize(
+    "wrong", [[], 0, [100, -5], "many", [1.5], [2**60, 5], [float("nan")], None, [None], b"5", "5"]
+)
+def test_thresholds_are_whole_numbers_of_rows(wrong: object) -> None:
+    with pytest.raises(ParameterError, match="thresholds must be public whole numbers"):
+        public_thresholds(wrong)
+
+
+def test_the_largest_forest_is_the_best_of_all_spanning_trees() -> None:
+    weights = dict(zip(combinations(range(4), 2), (5, 1, 4, 3, 2, 6), strict=True))
+    trees = [three for three in combinations(weights, 3) if len(largest_forest(three, 4)) == 3]
+    assert len(trees) == 16
+    best = largest_forest(sorted(weights, key=lambda pair: -weights[pair]), 4)
+    assert sum(map(weights.__getitem__, best)) == max(sum(map(weights.__getitem__, tree)) for tree in trees)
+
+
+def test_thresholds_come_in_falling_order_each_once() -> None:
+    assert public_thresholds([100, 400, 100, 200.0]) == (400, 200, 100)
+    assert public_thresholds(50) == public_thresholds(np.array(50)) == (50,)
+
+
+# By a gate
+
+
+Transcript = tuple[bool, ...]
+
+
+class Scripted:
+    """A gate that answers as it is told, and writes down what it was asked; it costs what the real one would."""
+
+    made: Calibration
+
+    def __init__(self, answers: list[bool], **options: Any) -> None:
+        for name in ("source", "not_private"):
+            del options[name]
+        self.made, self._left = gate_calibration(**options), list(answers)
+        self.asked: list[tuple[int, int, bool]] = []
+
+    def ask(self, answer: int, *, threshold: int) -> bool:
+        said = self._left.pop(0) if self._left else False
+        self.asked.append((answer, threshold, said))
+        return said
+
+    @property
+    def closed(self) -> bool:
+        return sum(said for *_, said in self.asked) == self.made.cutoff
+
+    @property
+    def spent(self) -> Fraction:
+        above = sum(said for *_, said in self.asked)
+        return self.made.spent([(len(self.asked) - above, above)])
+
+    def __enter__(self) -> Scripted:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+def log_probability(gate: Scripted, factor: float) -> float:
+    """Of the answers to what was asked: rho and nu geometric, ABOVE iff q + nu >= T + rho + kappa."""
+    assert gate.made.row.noise is sg.variants.Noise.EXPONENTIAL
+    first, second = (factor * float(scale) for scale in gate.made.scales[:2] if scale is not None)
+    rho = np.arange(math.ceil(60 * first))
+    chance = np.exp(-rho / first) * -math.expm1(-1 / first)
+    for answer, threshold, said in gate.asked:
+        least = threshold + rho + gate.made.shift - answer
+        above = np.exp(-np.maximum(least, 0) / second)
+        chance = chance * (above if said else 1 - above)
+    total = float(chance.sum())
+    return math.log(total) if total > 0 else -math.inf
+
+
+def transcripts(run: Callable[[list[bool]], Scripted]) -> dict[Transcript, Scripted]:
+    """Every transcript that production can have, found by answering in every way."""
+    found: dict[Transcript, Scripted] = {}
+    waiting: list[list[bool]] = [[]]
+    while waiting:
+        told = waiting.pop()
+        gate = run(told)
+        said = tuple(answer for *_, answer in gate.asked)
+        found[said] = gate
+        waiting += [[*said[:place], True] for place in range(len(told), len(said))]
+    return found
+
+
+def asked_of(
+    scores: dict[Pair, int], thresholds: tuple[int, ...], patch: pytest.MonkeyPatch
+) -> dict[Transcript, Scripted]:
+    def run(told: list[bool]) -> Scripted:
+        made: list[Scripted] = []
+
+        def scripted(**options: Any) -> Scripted:
+            made.append(Scripted(told, **options))
+            return made[0]
+
+        patch.setattr(edge_choice, "SparseVector", scripted)
+        chosen = gate_forest(scores, 3, thresholds=thresholds, epsilon=EPSILON, source=None)
+        assert chosen.spent == made[0].spent
+        return made[0]
+
+    return transcripts(run)
+
+
+def excesses(thresholds: tuple[int, ...], patch: pytest.MonkeyPatch, factor: float = 1.0) -> list[tuple[float, float]]:
+    """For each transcript its loss between the neighbours, either way, and what the gate says that it cost."""
+    one, other = (asked_of(scores, thresholds, patch) for scores in neighbouring_scores(3))
+    assert set(one) == set(other)
+    assert sum(math.exp(log_probability(gate, factor)) for gate in one.values()) == pytest.approx(1)
+    pairs = []
+    for said, gate in one.items():
+        logs = log_probability(gate, factor), log_probability(other[said], factor)
+        bars = [asked[1] for asked in gate.asked]
+        assert bars == [asked[1] for asked in other[said].asked] == sorted(bars, reverse=True)
+        assert sum(said) < 2 or said[-1], "a third pair would close a cycle: it is not asked about"
+        pairs.append((0.0 if logs[0] == logs[1] else abs(logs[0] - logs[1]), float(gate.spent)))
+    return pairs
+
+
+def centre() -> int:
+    """The threshold at which the strong pair lies on the noisy one's lower end: there a BELOW tells the most."""
+    made = gate_calibration(threshold=1, cutoff=2, sensitivity=SENSITIVITY, epsilon=EPSILON)
+    return neighbouring_scores(3)[0][0, 1] - made.shift
+
+
+@pytest.mark.parametrize("above", [(), (40,), (150, 3)])
+def test_no_transcript_loses_more_than_the_gate_says_it_cost_and_one_nearly_does(
+    above: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thresholds = tuple(sorted({centre() + more for more in above} | {centre(), 5}, reverse=True))
+    found = excesses(thresholds, monkeypatch)
+    assert len(found) > 10
+    assert all(lost <= spent * (1 + 1e-9) <= EPSILON * (1 + 1e-9) for lost, spent in found)
+    assert max(lost for lost, _ in found) > 0.98 * EPSILON
+
+
+def test_noise_that_is_a_fifth_too_small_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = excesses((centre(), 5), monkeypatch, factor=0.8)
+    assert max(lost for lost, _ in found) > 1.2 * EPSILON
+
+
+# The whole release
+
 
 COLUMNS = {"a": [0, 1, 2], "b": [0, 1], "c": [0, 1], "d": [0, 1]}
 
@@ -45,7 +303,7 @@ def test_a_gate_finds_the_strong_ones_alone_and_leaves_the_rest_of_its_share_to_
     tree = learn(epsilon=4, thresholds=[1700, 800])
     assert tree.edges == (("a", "c"), ("c", "b"))
     assert tree.thresholds == (1700, 800)
-    assert tree.edges_epsilon < 4 * module.EDGES_SHARE
+    assert tree.edges_epsilon < 4 * edge_choice.EDGES_SHARE
     assert tree.epsilon == 4
 
 
@@ -59,7 +317,7 @@ def test_the_ledger_is_charged_before_anything_is_drawn_and_keeps_the_tree(
         def fail(*_: Any, **__: Any) -> None:
             raise RuntimeError("drawn")
 
-        monkeypatch.setattr(module, "noisy_tree", fail)
+        monkeypatch.setattr(edge_choice, "noisy_tree", fail)
         with pytest.raises(RuntimeError, match="drawn"):
             sg.uses.dependency_tree(chained(), COLUMNS, epsilon=2, unit="row", ledger=ledger)
         assert ledger.statement().remaining.epsilon == 1

@@ -1,23 +1,309 @@
-"""A released tree: its tables, its samples, its likelihood, and how it is stored and shown."""
+"""Trees of dependencies: rows as places of public lists, scores of pairs, noisy tables, and the released tree."""
 
 from __future__ import annotations
 
 import json
 import tracemalloc
+from collections import Counter
 from fractions import Fraction
 from typing import Any
 
+import duckdb
 import numpy as np
+import pandas
+import polars
+import pyarrow
 import pytest
 from tests.support.display import valid
 from tests.support.goodness import FALSE_ALARM, chi_square_p
 
 import sparsegate as sg
-from sparsegate.errors import ParameterError
-from sparsegate.uses.tree_model import Attributes, Fitted
+from sparsegate.errors import ParameterError, TableError
+from sparsegate.uses import tree_model as tree_tables
+from sparsegate.uses.tree_model import (
+    MOST_CATEGORIES,
+    Attributes,
+    Fitted,
+    NoisyTables,
+    dependence,
+    dependences,
+    exact_tables,
+    fitted,
+    joint_counts,
+    noisy_tables,
+    pairs_of,
+)
+
+# Rows
+
+
+COLUMNS = {"country": ["DE", "FR", "other"], "smokes": [1, 0]}
+
+
+ROWS = {"country": ["FR", "DE", "IT", "FR"], "smokes": [0, 1, 0, 9]}
+
+
+GIVEN = Attributes.of(COLUMNS, other={"country": "other"})
+
+
+EXPECTED = [[1, 1], [0, 0], [2, 1], [1, 0]]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        ROWS,
+        {name: np.array(values) for name, values in ROWS.items()},
+        {name: pandas.Series(values) for name, values in ROWS.items()},
+        pandas.DataFrame(ROWS),
+        pandas.DataFrame(ROWS).astype({"country": "category"}),
+        polars.DataFrame(ROWS),
+        polars.DataFrame(ROWS).lazy(),
+        pyarrow.table(ROWS),
+        np.array([ROWS["country"], ROWS["smokes"]], dtype=object).T,
+    ],
+    ids=[
+        "lists",
+        "arrays",
+        "series",
+        "pandas",
+        "pandas category",
+        "polars",
+        "polars lazy",
+        "arrow",
+        "array of objects",
+    ],
+)
+def test_tables_of_every_kind_become_the_same_codes(table: Any) -> None:
+    assert GIVEN.codes(table, unit="row").tolist() == EXPECTED
+
+
+def test_an_array_of_whole_numbers_is_read_by_the_order_of_the_columns() -> None:
+    both = Attributes.of({"a": [5, 3, 4], "b": range(2)})
+    assert both.codes(np.array([[3, 1], [4, 7], [99, 0]]), unit="row").tolist() == [[1, 1], [2, 0], [0, 0]]
+    assert both.codes(np.zeros((0, 2), dtype=int), unit="row").shape == (0, 2)
+
+
+@pytest.mark.parametrize("cells", [["a", "b"], ["a", 1], [None, 1]])
+def test_what_the_cells_of_objects_are_decides_nothing(cells: list[Any]) -> None:
+    frame = pandas.DataFrame({name: pandas.Series(cells, dtype=object) for name in COLUMNS})
+    for table in (frame, dict.fromkeys(COLUMNS, cells), np.array([cells, cells], dtype=object).T):
+        assert len(GIVEN.codes(table, unit="row")) == 2
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_categories_of_pandas_may_be_numbers(ordered: bool) -> None:
+    frame = pandas.DataFrame({name: pandas.Categorical([4, 3, None], ordered=ordered) for name in "ab"})
+    assert Attributes.of({"a": [3, 4], "b": [4, 3]}).codes(frame, unit="row").tolist() == [[1, 0], [0, 1], [0, 0]]
+
+
+def test_a_matrix_is_an_array_and_a_masked_number_is_none() -> None:
+    both = Attributes.of({"a": [0, 1], "b": [0, 1]}, {"b": 1})
+    assert both.codes(np.array([[0, 1], [1, 0]]).view(np.matrix), unit="row").tolist() == [[0, 1], [1, 0]]
+    masked = np.ma.array([[1, 0], [1, 0]], mask=[[True, True], [False, False]])
+    assert both.codes(masked, unit="row").tolist() == [[0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize("made", [dict, pandas.DataFrame, polars.DataFrame, pyarrow.table])
+def test_whose_row_it_is_may_be_an_attribute_too(made: Any) -> None:
+    rows = {"a": [0, 1, 1], "b": [1, 1, 0]}
+    codes = Attributes.of({"a": [0, 1], "b": [0, 1]}).codes(made(rows), user="a")
+    assert sorted(codes.tolist()) == [[0, 1], [1, 0]]
+
+
+def test_a_relation_of_duckdb_is_read_like_a_dataframe() -> None:
+    frame = pandas.DataFrame(ROWS)
+    assert sorted(GIVEN.codes(duckdb.from_df(frame), unit="row").tolist()) == sorted(EXPECTED)
+
+
+class Unfriendly:
+    def __hash__(self) -> int:
+        raise RuntimeError("secret")
+
+
+@pytest.mark.parametrize("cell", [None, float("nan"), [1], {}, Unfriendly(), 10**30, "FR ", b"FR", np.float64("inf")])
+def test_a_cell_that_is_no_category_takes_the_place_of_all_others(cell: Any) -> None:
+    codes = GIVEN.codes({"country": [cell, "FR"], "smokes": [cell, 1]}, unit="row")
+    assert codes.tolist() == [[2, 0], [1, 0]]
+
+
+def test_a_person_counts_with_one_row_and_nobody_with_none() -> None:
+    rows: dict[str, list[Any]] = {
+        "country": ["IT", "DE", "FR", "FR", "DE", "FR"],
+        "smokes": [0, 1, 0, 1, 0, 1],
+        "who": ["ann", "bob", "ann", "ann", None, [1]],
+    }
+
+    def codes(places: list[int]) -> list[list[int]]:
+        return sorted(GIVEN.codes({name: [rows[name][at] for at in places] for name in rows}, user="who").tolist())
+
+    ann, bob = [1, 0], [0, 0]
+    assert codes([0, 1, 2, 3, 4, 5]) == [bob, ann]
+    assert codes([5, 3, 4, 2, 1, 0]) == [bob, ann]
+    assert codes([1, 4, 5]) == [bob]
+    assert codes([0, 2, 3]) == [ann]
+    assert codes([4, 5]) == codes([]) == []
+
+
+def test_one_person_more_is_one_row_more_and_all_others_stay() -> None:
+    generator = np.random.default_rng(4)
+    both = Attributes.of({"a": range(3), "b": range(2)})
+    for _ in range(50):
+        size = int(generator.integers(0, 12))
+        table = {"a": generator.integers(0, 3, size), "b": generator.integers(0, 2, size)}
+        who = generator.integers(0, 4, size)
+        whole = Counter(map(tuple, both.codes(table | {"who": who}, user="who").tolist()))
+        kept = {name: values[who != 0] for name, values in table.items()} | {"who": who[who != 0]}
+        without = Counter(map(tuple, both.codes(kept, user="who").tolist()))
+        assert not without - whole
+        assert sum((whole - without).values()) == int((who == 0).any())
+
+
+@pytest.mark.parametrize(
+    ("columns", "other", "parameter"),
+    [
+        ({"country": ["DE"]}, None, "columns"),
+        (["country"], None, "columns"),
+        ({"a": [1, 1], "b": [0, 1]}, None, "columns"),
+        ({"a": [1, "x"], "b": [0, 1]}, None, "columns"),
+        ({"a": range(MOST_CATEGORIES + 1), "b": [0, 1]}, None, "columns"),
+        *((COLUMNS, other, "other") for other in ({"age": 1}, {"smokes": 2}, "other")),
+    ],
+)
+def test_columns_are_a_public_mapping_to_lists(columns: Any, other: Any, parameter: str) -> None:
+    with pytest.raises(ParameterError) as refused:
+        Attributes.of(columns, other)
+    assert refused.value.parameter == parameter
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "says"),
+    [
+        (ROWS, {}, "user must name the column"),
+        ({"country": ["DE"]}, {"unit": "row"}, "no column 'smokes'"),
+        (ROWS, {"user": "who"}, "no column 'who'"),
+        ({"country": ["DE"], "smokes": [1, 0]}, {"unit": "row"}, "columns of one length"),
+        ({"country": "DE", "smokes": [1, 0]}, {"unit": "row"}, "a flat list"),
+        (np.zeros((4, 3)), {"unit": "row"}, "with 2 columns"),
+        (np.zeros((4, 2)), {"user": "who"}, "columns have no names"),
+        (42, {"unit": "row"}, "a mapping of columns, a dataframe or a 2-D array"),
+        (ROWS | {"country": np.arange(4)}, {"unit": "row"}, "'country' holds numbers, and its categories are text"),
+        (ROWS | {"smokes": np.array(list("abcd"))}, {"unit": "row"}, "'smokes' holds text"),
+        (pandas.DataFrame(ROWS | {"country": [1.5, None, 2, 3]}), {"unit": "row"}, "'country' holds numbers"),
+        (polars.DataFrame(ROWS | {"smokes": list("abcd")}), {"unit": "row"}, "'smokes' holds text"),
+        (np.zeros((4, 2)), {"unit": "row"}, "'country' holds numbers"),
+    ],
+)
+def test_what_is_refused_is_a_name_or_a_shape_and_shows_no_cell(table: Any, options: Any, says: str) -> None:
+    with pytest.raises((ParameterError, TableError), match=says) as refused:
+        GIVEN.codes(table, **options)
+    assert "FR" not in str(refused.value)
+
+
+# Pairs
+
+
+def exact_half_distance(counts: np.ndarray) -> Fraction:
+    """Half the sum of abs(c - r s / n) in rationals, from its definition."""
+    total = int(counts.sum())
+    if not total:
+        return Fraction(0)
+    down, across = counts.sum(axis=1).tolist(), counts.sum(axis=0).tolist()
+    apart = [abs(c - Fraction(down[x] * across[y], total)) for (x, y), c in np.ndenumerate(counts)]
+    return sum(apart, Fraction(0)) / 2
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_score_is_the_definition_rounded_down(seed: int) -> None:
+    counts = np.random.default_rng(seed).integers(0, 1000, (3, 4))
+    assert dependence(counts) == exact_half_distance(counts) // 1
+
+
+def test_beyond_what_64_bits_can_multiply_the_score_is_still_exact() -> None:
+    half = 2**40
+    assert dependence(np.array([[half, 0], [0, half]])) == half
+
+
+def test_every_pair_of_attributes_has_its_table_and_its_score() -> None:
+    codes, sizes = np.array([[0, 1, 2], [1, 1, 0], [0, 0, 2]]), (2, 2, 3)
+    assert pairs_of(3) == [(0, 1), (0, 2), (1, 2)]
+    assert joint_counts(codes, sizes, 0, 2).tolist() == [[0, 0, 2], [1, 0, 0]]
+    assert dependences(codes, sizes) == {pair: dependence(joint_counts(codes, sizes, *pair)) for pair in pairs_of(3)}
+    assert dependences(codes, sizes)[0, 2] == 1
+    assert joint_counts(codes[:0], sizes, 0, 2).tolist() == [[0, 0, 0], [0, 0, 0]]
+
+
+# Tables
+
+
+SIZES = (2, 3, 2, 4)
+
+
+CODES = np.random.default_rng(1).integers(0, SIZES, (50, 4))
+
+
+@pytest.mark.parametrize("edges", [((0, 1), (1, 2), (1, 3)), ((1, 3),), (), ((0, 3), (1, 2))])
+def test_the_noise_is_that_of_what_one_person_moves_in_all_tables_together(
+    edges: tuple[tuple[int, int], ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[np.ndarray, dict[str, Any]]] = []
+
+    def record(cells: np.ndarray, **options: Any) -> np.ndarray:
+        seen.append((cells, options))
+        return cells
+
+    monkeypatch.setattr(tree_tables, "laplace", record)
+    for rows in (CODES, CODES[1:]):
+        made = noisy_tables(rows, SIZES, edges, epsilon=Fraction(1, 2), source=None)
+    moved = int(np.abs(seen[0][0] - seen[1][0]).sum())
+    assert moved == len(edges) + 4 - len({end for edge in edges for end in edge})
+    assert all(options["sensitivity"] == moved and options["epsilon"] == Fraction(1, 2) for _, options in seen)
+    assert made.scale == 2 * moved
+    for one, counts in made.alone.items():
+        assert counts.tolist() == np.bincount(CODES[1:, one], minlength=SIZES[one]).tolist()
+    for (i, j), counts in made.edges.items():
+        assert counts.sum(axis=1).tolist() == np.bincount(CODES[1:, i], minlength=SIZES[i]).tolist()
+        assert counts.shape == (SIZES[i], SIZES[j])
+
+
+def test_without_noise_the_shares_are_those_of_the_rows() -> None:
+    rows = np.vstack([CODES] * 400)
+    counts, alone = exact_tables(rows, SIZES, ((0, 1), (1, 3))), np.bincount(rows[:, 2], minlength=2)
+    exact = fitted(NoisyTables(counts, {2: alone}, 0.0), SIZES)
+    assert exact.rows == 20_000
+    for pair in ((0, 1), (1, 3)):
+        np.testing.assert_allclose(exact.joint[pair], counts[pair] / 20_000, atol=1e-4)
+    np.testing.assert_allclose(exact.shares[2], alone / 20_000, atol=1e-4)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 1000), Fraction(1, 10), Fraction(10)])
+def test_whatever_the_noise_shares_are_positive_and_sum_to_one(epsilon: Fraction) -> None:
+    edges = ((0, 1), (1, 2))
+    noisy = noisy_tables(CODES, SIZES, edges, epsilon=epsilon, source=sg.Seeded(2), not_private=True)
+    made = fitted(noisy, SIZES)
+    for shares in (*made.shares, *made.joint.values()):
+        assert shares.min() > 0
+        assert shares.sum() == pytest.approx(1)
+
+
+def test_a_table_that_noise_explains_becomes_independent_and_one_that_it_does_not_stays() -> None:
+    far, near = np.array([[900, 100], [100, 900]]), np.array([[520, 480], [480, 520]])
+    for table, keeps in ((far, True), (near, False)):
+        joint = fitted(NoisyTables({(0, 1): table}, {}, 60.0), (2, 2)).joint[0, 1]
+        apart = abs(joint - np.multiply.outer(joint.sum(axis=1), joint.sum(axis=0))).max()
+        assert bool(apart > 0.15) is keeps
+        assert keeps or apart < 1e-9
+
+
+# The tree
+
 
 ATTRIBUTES = Attributes.of({"rain": ["no", "yes"], "day": [1, 2, 3], "wet": ["no", "yes"]}, {"day": 3})
+
+
 JOINT = np.array([[0.55, 0.05], [0.1, 0.3]])
+
+
 DAYS = np.array([0.2, 0.3, 0.5])
 
 
@@ -96,15 +382,10 @@ def test_a_tree_is_read_again_from_json_and_is_valid_by_its_schema() -> None:
     assert stored["epsilon"] == "1"
 
 
-@pytest.mark.parametrize("wrong", [{}, {"schema": "sparsegate/top/1"}, None, {"schema": "sparsegate/tree/1"}])
-def test_what_is_no_stored_tree_is_refused(wrong: Any) -> None:
-    with pytest.raises(ParameterError, match="must be what to_dict gave"):
-        sg.uses.DependencyTree.from_dict(wrong)
-
-
 @pytest.mark.parametrize(
     "changed",
     [
+        {"schema": "sparsegate/top/1"},
         {"edges_epsilon": "1/0"},
         {"items": [{"parent": "rain", "child": "snow"}]},
         {"items": [{"parent": "rain", "child": "wet"}, {"parent": "wet", "child": "rain"}]},
@@ -125,6 +406,9 @@ def test_what_is_no_stored_tree_is_refused(wrong: Any) -> None:
 def test_a_stored_tree_whose_parts_do_not_fit_is_refused(changed: Any) -> None:
     with pytest.raises(ParameterError, match="must be what to_dict gave"):
         sg.uses.DependencyTree.from_dict(tree().to_dict() | changed)
+    for nothing in ({}, None, {"schema": "sparsegate/tree/1"}):
+        with pytest.raises(ParameterError, match="must be what to_dict gave"):
+            sg.uses.DependencyTree.from_dict(nothing)
 
 
 def test_a_tree_shows_itself_as_rows_a_page_and_a_picture() -> None:

@@ -19,11 +19,8 @@ it holds. Every score is a whole number of steps, and so is its sensitivity Delt
 monotonic.* A new row raises one n_vk by one, so one maximum by 0 or 1 and no other: every feature's A rises by 0 or 1.
 
 **dependence** (1024 steps): R = 1/4 sum_vk |n_vk - n_v n_k / n|, n/2 times the R score of PrivBayes (Zhang et al., TODS
-2017); |ad - bc|/n for a table of two by two. *Delta = 1.* Let M be the matrix in the bars, p = (n_v / n), q = (n_k / n)
-and e a unit vector. A new row in the cell (v, k) makes of the outer product n p q' that of (n p + e_v) and (n q + e_k),
-over n + 1; collecting terms, M moves by n/(n+1) (e_v - p)(e_k - q)'. A matrix of rank one has as sum of absolute
-entries |e_v - p|_1 |e_k - q|_1 = 2 (1 - p_v) 2 (1 - q_k) <= 4: R moves by less than 1. (From n = 0: by 0.) R is a
-fraction of whole numbers, rounded down exactly: where reals differ by at most 1024 steps, so do they rounded down.
+2017); |ad - bc|/n for a table of two by two. *Delta = 1*, by the theorem of ``records.distance_from_independence``. R
+is a fraction of whole numbers, rounded down exactly: where reals differ by at most 1024 steps, so do they rounded down.
 
 **information** (1024 steps): J = n I / (1 + ln n), I the mutual information of value and class in the table, in nats.
 *Delta = 1, for any number of values and classes, and without a bound on n.* Let g(t) = t ln t, F = n I = sum g(n_vk) -

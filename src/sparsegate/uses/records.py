@@ -106,7 +106,15 @@ def contingency(values: Integers, classes: Integers, *, shape: tuple[int, int]) 
 
 
 def distance_from_independence(counts: Integers) -> int:
-    """The sum of abs(n c(x, y) - r(x) s(y)) over the cells of a table of n rows with marginals r and s, exactly.
+    """n S, exactly, where S is the sum of abs(c(x, y) - r(x) s(y) / n) over the cells of n rows with marginals r and s.
+
+    **Theorem.** One row more moves S by less than 4. *Proof.* Let M be the matrix in the bars, p = r/n, q = s/n and e a
+    unit vector. A new row in the cell (x, y) makes of the outer product n p q' that of (n p + e_x) and (n q + e_y),
+    over n + 1; collecting terms, M moves by n/(n+1) (e_x - p)(e_y - q)'. A matrix of rank one has as sum of absolute
+    entries |e_x - p|_1 |e_y - q|_1 = 2 (1 - p_x) 2 (1 - q_y) <= 4. From n = 0 to one row S stays 0. []
+
+    The bound is the best: all moves may have the signs of M (two categories each, n - 1 rows (x, y), one row (a, b),
+    and that row once more), and then S moves by as near to 4 as one likes.
 
     >>> distance_from_independence(np.array([[50, 0], [0, 50]]))
     10000

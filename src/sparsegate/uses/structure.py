@@ -17,13 +17,11 @@ since t >= u_e. Under q' the edges of T then have their noisy scores under q plu
 t: whatever came after an edge of T still does, equal scores too. So T is the largest again. The map is one to one, and
 the mass falls by a factor of at most exp(sum over T of (t - u_e) / b) <= exp(2 (d - 1) Delta / b) = exp(epsilon). []
 
-This is one-shot selection (``selection.exponential``, `one_shot_is_private` in proofs/one_shot.v, for
-sets of a fixed size) with trees in place of sets; the proof uses nothing of trees but the exchange, so it holds for the
-bases of any matroid. Choosing the edges one after the other, by the exponential mechanism at epsilon/(d - 1) each
-(Zhang et al. 2017), or by permute-and-flip, has noise of the same scale, drawn again for every edge:
-docs/how-to/structure.md has what that costs. A *set* of the d - 1 best pairs is no good: it has cycles, and does not
-say which pair to drop.
-Two attributes have one tree, which tells nothing and costs nothing.
+This is one-shot selection (``selection.exponential``, `one_shot_is_private`, for sets of a fixed size) with trees in
+place of sets; the proof uses nothing of trees but the exchange, so it holds for the bases of any matroid. Choosing the
+edges one after the other, by the exponential mechanism at epsilon/(d - 1) each (Zhang et al. 2017) has noise of the
+same scale, drawn again for every edge: docs/how-to/structure.md has what that costs. A *set* of the d - 1 best pairs is
+no good: it has cycles. Two attributes have one tree, which tells nothing and costs nothing.
 
 **Theorem (a forest from a gate).** ``SparseVector`` with cutoff d - 1 and sensitivity Delta, asked about pairs in an
 order that depends on its answers alone, is epsilon-DP, and costs L(m, k) <= epsilon after m BELOW and k ABOVE

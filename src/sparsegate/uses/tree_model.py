@@ -4,39 +4,25 @@ Every attribute has a parent or is a root; a row is drawn from the roots down, e
 All of it is computed from what was released, so sampling as many rows as one likes costs nothing more. The noise that
 protects people is in the tables; the coins of ``sample`` protect nobody and may come from any generator.
 
-**Rows** are small whole numbers: the place of each value in a public list. Every value has a place. One that the public
-list lacks (a null, a number where words are expected, a list) takes the place of the category that was declared for the
-others, so no error, and no number of rows, depends on what a row holds. A person counts with one row: the first of
-theirs in the order in which the categories were listed, whatever the order in which an engine gives rows; or each row
-is another person. So adding or removing one person adds or removes one row and leaves all others. (``tables.online``
-has the same rule.) Users whose values are equal are one person.
-
+**Rows** are small whole numbers: the place of each value in a public list. Every value has a place. One that the list
+lacks (a null, a number where words are expected, a list) takes that of the category declared for the others, so no
+error, and no number of rows, depends on what a row holds. A person counts with one row: the first of theirs in the
+order in which the categories were listed, whatever the order in which an engine gives rows; or each row is another
+person. So adding or removing one person adds or removes one row and leaves all others. Users whose values are equal are
+one person.
 **Pairs of attributes.** How far two of them are from independent, in rows. Of n rows let c(x, y) have the categories x
 and y of two attributes, r(x) = sum over y and s(y) = sum over x. The score
 
     H = floor( 1/2 sum over x, y of abs( c(x, y) - r(x) s(y) / n ) ),    0 for an empty table,
 
 is how many rows would have to change y for the two to be independent: n times the total variation distance between the
-pair and the product of its two marginals. (Zhang et al. 2017 call it R where it is divided by n.) It is computed in
-whole numbers: the sum of abs(n c - r s), divided by 2n and rounded down.
+pair and the product of its two marginals (Zhang et al. 2017 call it R where it is divided by n), in whole numbers.
 
-**Theorem.** Adding or removing one row moves H by at most 2.
-
-*Proof.* Let the row (a, b) be added, and write d(x, y) = c(x, y) - r(x) s(y) / n before and d'(x, y) after. With
-K = (n - r(a)) (n - s(b)) / (n (n + 1)), taking the difference of r s / n cell by cell gives
-
-    d'(a, b) - d(a, b) =  K
-    d'(a, y) - d(a, y) = -K s(y) / (n - s(b))                              for y != b, together -K
-    d'(x, b) - d(x, b) = -K r(x) / (n - r(a))                              for x != a, together -K
-    d'(x, y) - d(x, y) =  K r(x) s(y) / ((n - r(a)) (n - s(b)))            for the others, together K
-
-so the absolute moves add up to 4K < 4, and half the sum of abs(d) moves by 2K < 2. Two numbers less than 2 apart are at
-most 2 apart when both are rounded down. From an empty table to one row, H is 0 before and after. []
-
-K comes as near to 1 as one likes, and all moves may have the signs of d (two categories each, n - 1 rows (x, y) and one
-row (a, b), and that row once more): 2 is the best bound, and the rounded H does move by 2. Zhang et al. divide by a
-public n and replace a row, at 3/n + 2/n**2; in rows that is 3 where this is 2, and n stays private here. Mutual
-information has the bound log(n)/n and more for them, which is log(n) in rows: it grows with the table.
+**Theorem.** Adding or removing one row moves H by at most 2, and 2 is the best bound. *Proof.* The sum moves by less
+than 4 (``records.distance_from_independence``), half of it by less than 2, and two numbers less than 2 apart are at
+most 2 apart when both are rounded down. [] Zhang et al. divide by a public n and replace a row, at 3/n + 2/n**2; in
+rows that is 3 where this is 2, and n stays private here. Mutual information moves by more than log(n) rows: it grows
+with n.
 
 **Tables.** The edges of a forest get noisy tables, and one distribution is made of them. One person is in one cell of
 each table, so k tables together move by k: Laplace noise of scale k/epsilon on every cell is epsilon-DP
@@ -290,12 +276,6 @@ class Fitted(NamedTuple):
     rows: float
 
 
-def attributes_alone(edges: Sequence[Pair], attributes: int) -> list[int]:
-    """Those without an edge."""
-    ends = {end for edge in edges for end in edge}
-    return [attribute for attribute in range(attributes) if attribute not in ends]
-
-
 def exact_tables(codes: Codes, sizes: Sequence[int], edges: Sequence[Pair]) -> dict[Pair, Counts]:
     """The counts of the edges; private."""
     return {edge: joint_counts(codes, sizes, *edge) for edge in edges}
@@ -312,7 +292,8 @@ def noisy_tables(
 ) -> NoisyTables:
     """The counts of the edges, and of attributes without one, with noise; all of them together are epsilon-DP."""
     exact = exact_tables(codes, sizes, edges)
-    single = {i: np.bincount(codes[:, i], minlength=sizes[i]) for i in attributes_alone(edges, len(sizes))}
+    ends = {end for edge in edges for end in edge}
+    single = {i: np.bincount(codes[:, i], minlength=size) for i, size in enumerate(sizes) if i not in ends}
     tables = [*exact.values(), *single.values()]
     # A person is in one cell of each table, so the L1 sensitivity of all cells is the number of tables.
     noisy = laplace(
@@ -322,8 +303,8 @@ def noisy_tables(
         source=source,
         not_private=not_private,
     )
-    ends = np.cumsum([table.size for table in tables])[:-1]
-    parts = [part.reshape(table.shape) for part, table in zip(np.split(noisy, ends), tables, strict=True)]
+    split = np.split(noisy, np.cumsum([table.size for table in tables])[:-1])
+    parts = [part.reshape(table.shape) for part, table in zip(split, tables, strict=True)]
     return NoisyTables(
         dict(zip(exact, parts[: len(exact)], strict=True)),
         dict(zip(single, parts[len(exact) :], strict=True)),
@@ -582,14 +563,15 @@ class DependencyTree(Tabular):
 
     def plot(self) -> Figure:
         """The tree, roots above; a thicker line is a stronger dependency."""
-
-        return draw_tree(self)
+        places = layout(self)
+        wide, deep = 1 + max(x for x, _ in places.values()), 1 + max(y for _, y in places.values())
+        figure: Figure = new_figure(max(6.0, 1.15 * wide), max(2.5, 1.15 * deep))
+        draw_on(figure.add_subplot(), self)
+        return figure
 
     def __repr__(self) -> str:
-        return (
-            f"<DependencyTree of {len(self.columns)} attributes: {len(self.edges)} edges, "
-            f"epsilon {exact_text(self.epsilon)}>"
-        )
+        size = f"{len(self.columns)} attributes: {len(self.edges)} edges"
+        return f"<DependencyTree of {size}, epsilon {exact_text(self.epsilon)}>"
 
 
 def _parents(edges: tuple[Pair, ...], attributes: int) -> list[tuple[int, int | None]]:
@@ -611,18 +593,9 @@ _LONGEST = 16
 _LINE, _INK, _PAPER = "#4c78a8", "#222222", "#ffffff"
 
 
-def draw_tree(tree: DependencyTree) -> Figure:
-    """A figure of its own: a box for each attribute, a line for each edge, with its strength."""
+def draw_on(axes: Any, tree: DependencyTree) -> None:
+    """A box for each attribute on these axes, a line for each edge, with its strength."""
     places = layout(tree)
-    wide, deep = 1 + max(x for x, _ in places.values()), 1 + max(y for _, y in places.values())
-    figure = new_figure(max(6.0, 1.15 * wide), max(2.5, 1.15 * deep))
-    draw_on(figure.add_subplot(), tree, places)
-    return figure  # type: ignore[no-any-return]
-
-
-def draw_on(axes: Any, tree: DependencyTree, places: dict[str, tuple[float, int]] | None = None) -> None:
-    """The same, on given axes."""
-    places = layout(tree) if places is None else places
     for parent, child in tree.edges:
         (x, y), (to_x, to_y) = places[parent], places[child]
         strength = tree.strength(parent, child)
@@ -643,19 +616,15 @@ def layout(tree: DependencyTree) -> dict[str, tuple[float, int]]:
     depth = dict.fromkeys(tree.roots, 0)
     for parent, child in tree.edges:
         depth[child] = depth[parent] + 1
-    order: list[str] = []
-    waiting = list(tree.roots)[::-1]
+    order, waiting = list[str](), list(tree.roots)[::-1]
     while waiting:
         order.append(waiting.pop())
         waiting.extend(reversed(children[order[-1]]))
-    left: dict[str, float] = {}
-    leaves = 0
-    for name in order:
-        if not children[name]:
-            left[name], leaves = float(leaves), leaves + 1
+    leaves = [name for name in order if not children[name]]
+    left = {name: float(place) for place, name in enumerate(leaves)}
     for name in reversed(order):  # children stand after their parents
-        if children[name]:
-            left[name] = sum(left[child] for child in children[name]) / len(children[name])
+        if below := children[name]:
+            left[name] = sum(left[child] for child in below) / len(below)
     return {name: (left[name], depth[name]) for name in tree.columns}
 
 
