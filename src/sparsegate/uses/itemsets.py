@@ -8,10 +8,9 @@ support of a set is how many bits are left when its rows are put together by AND
 their number times the people, in words of 64, and does not depend on who has what. Memory: a bit for each item and
 person, and 8 bytes for each person and 60 items while the bits are laid.
 
-**Baskets** stay in their engine. Nothing leaves the engine before a draw but a histogram of the counts of items. Once
-some items are released, each person becomes a few whole numbers in the engine, with a bit for each of those items that
-the person has, and what comes out is how many people have the same numbers. Every engine that ``top_items`` knows can
-do that.
+**Baskets** stay in their engine. Nothing leaves it before a draw but a histogram of the counts of items. Once some
+items are released, each person becomes a few whole numbers in the engine, with a bit for each of those items that the
+person has, and what comes out is how many people have the same numbers.
 
 **Levels.** What a level may select from is a function of what the levels before released. The support of a set, the
 number of people who have all of its items, is a score with sensitivity 1, and monotonic: a person who comes or goes
@@ -33,8 +32,7 @@ sensitivity 1 and are monotonic, so the selection is eps_j-DP, by ``subset_is_pr
 post-processing (``within_post``). That a level has no candidates, and the release ends there, is such a function, too.
 
 To join the sets that are *truly* frequent, or to leave out candidates that nobody has, would be another matter: then
-the list itself tells about people, and no noise on the supports hides it (a test shows that such a release has no
-finite epsilon).
+the list itself tells about people, and no noise on the supports hides it.
 
 *Without noise* "levels" finds the ``count`` sets of the largest support, if ``smallest`` is 1 and ``pool`` is
 ``count``: each part of a set has at least its support, so the parts of a set among the best are among the best, too.
@@ -54,7 +52,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsegate.budget import Number, Spender, charge, exact_count, exact_delta, exact_epsilon
+from sparsegate.budget import Number, Spender, charge, check_choice, exact_count, exact_delta, exact_epsilon
 from sparsegate.display.plain import exact_text, plain
 from sparsegate.display.published import SCHEMA, TopTable, published_items
 from sparsegate.errors import ParameterError
@@ -258,8 +256,7 @@ LEAST_POOL, MOST_POOL = 10, 700
 POOL_ROOTS: Final = {True: 4, False: 5}
 """For items-first the pool is this many times the root of ``count``, where single items are asked for, and not.
 
-A rule of thumb: on the data that it was chosen on no other was better throughout. Half of ``count`` misses sets at
-every epsilon there, and ``count`` itself wins in few cases.
+A rule of thumb: docs/how-to/itemsets.md has the data that it was chosen on.
 """
 
 First: TypeAlias = Callable[[int, Fraction], Sequence[Any]]
@@ -281,17 +278,13 @@ class SetQuestion:
 
     def __post_init__(self) -> None:
         for name, most in (("count", MOST_COUNT), ("size", MOST_SIZE), ("smallest", MOST_SIZE), ("pool", MOST_SETS)):
-            if (given := getattr(self, name)) is None:
-                continue
-            object.__setattr__(self, name, exact_count(given, name))
-            if given > most:
-                raise ParameterError(name, f"must be at most {most}", given, "ask for less")
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, exact_count(value, name, most=most))
         if self.size < 2:
             raise ParameterError("size", "must be at least 2", self.size, "for single items there is top_items")
         if self.smallest > self.size:
             raise ParameterError("smallest", f"must be at most size = {self.size}", self.smallest)
-        if self.method not in METHODS:
-            raise ParameterError("method", f"must be one of {', '.join(METHODS)}", self.method)
+        check_choice(self.method, "method", METHODS)
         if self.pool is not None and self.method == WHOLE:
             rule = 'must not be given with method="whole", which selects no items first'
             raise ParameterError("pool", rule, self.pool, "leave it out")
@@ -513,8 +506,7 @@ class ItemsetQuestion:
     def __post_init__(self) -> None:
         if self.domain is None or (isinstance(self.domain, str) and self.domain != "observed"):
             raise ParameterError("domain", EXPLAINED[0], self.domain, EXPLAINED[1])
-        if self.selection not in SELECTIONS:
-            raise ParameterError("selection", f"must be one of {', '.join(SELECTIONS)}", self.selection)
+        check_choice(self.selection, "selection", SELECTIONS)
         if not self.observed and exact_delta(self.delta, zero=True):
             rule = 'must be 0 for a public domain; it is for domain="observed"'
             raise ParameterError("delta", rule, self.delta, "leave it out")

@@ -1,0 +1,528 @@
+"""Frequent sets: supports are counts of people, the law of a release by levels, what comes out, what it costs."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Hashable, Sequence
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.support.accounts import Noted
+from tests.support.branches import Choose, largest_loss, law_of
+from tests.support.release_laws import Drawn
+
+import sparsegate as sg
+from sparsegate.gates.laplace import error_bar
+from sparsegate.noise import Source
+from sparsegate.privacy.selections import subset_weights
+from sparsegate.selection.scores import Scores
+from sparsegate.selection.select import Request
+from sparsegate.tables.counting import noisy_counts
+from sparsegate.tables.engines.engine import open_engine
+from sparsegate.tables.observed import Accounting, best_accounting
+from sparsegate.uses import itemsets as levels
+from sparsegate.uses.itemsets import (
+    MOST_SETS,
+    CountedBaskets,
+    ItemBits,
+    ItemsetQuestion,
+    LevelPlan,
+    SetQuestion,
+    all_sets,
+    draw_sets,
+    frequent_itemsets,
+    joined,
+    number_of_sets,
+    release_sets,
+)
+
+# Candidates and supports
+
+
+BASKETS = st.lists(st.frozensets(st.integers(0, 6)), max_size=90)
+
+
+def supports(baskets: list[frozenset[int]], sets: list[tuple[int, ...]]) -> list[int]:
+    """By the definition."""
+    return [sum(set(members) <= basket for basket in baskets) for members in sets]
+
+
+@settings(max_examples=40)
+@given(BASKETS)
+def test_support_is_the_number_of_people_who_have_all_items(baskets: list[frozenset[int]]) -> None:
+    sets = all_sets(7, 1, 3)
+    holders = [np.array([who for who, basket in enumerate(baskets) if item in basket], dtype=int) for item in range(7)]
+    assert ItemBits.of_people(holders, len(baskets)).supports(sets).tolist() == supports(baskets, sets)
+
+
+@pytest.mark.parametrize("items", [7, 60, 61, 130])
+def test_people_with_the_same_numbers_count_each(items: int) -> None:
+    """Three people have the first and the last item, two the last alone."""
+    last, words = items - 1, -(-items // 60)
+    both, one = [0] * words, [0] * words
+    both[0] += 1
+    for mask in (both, one):
+        mask[last // 60] += 1 << last % 60
+    held = ItemBits.of_masks(items, [(*both, 3), (*one, 2)])
+    assert held.supports([(0,), (last,), (0, last), (1,)]).tolist() == [3, 5, 3, 0]
+
+
+def test_many_people_are_counted_block_by_block() -> None:
+    """More than 64 * 8192 people: two blocks."""
+    people = 600_000
+    held = ItemBits.of_people([np.arange(0, people, 2), np.arange(0, people, 3)], people)
+    assert held.supports([(0,), (1,), (0, 1)]).tolist() == [300_000, 200_000, 100_000]
+
+
+@settings(max_examples=40)
+@given(st.sets(st.frozensets(st.integers(0, 5), min_size=2, max_size=2)))
+def test_a_set_is_joined_where_all_its_parts_were_released(pairs: set[frozenset[int]]) -> None:
+    released = [tuple(sorted(pair)) for pair in pairs]
+    wanted = [
+        triple
+        for triple in itertools.combinations(range(6), 3)
+        if all(part in released for part in itertools.combinations(triple, 2))
+    ]
+    assert sorted(joined([*released, (0,), (0, 1, 2)], 3)) == wanted
+
+
+# The whole law, over every small table and every person who may be added to it: each selection is the exponential
+# mechanism over sets, from its definition in ``privacy.selections``
+
+
+ITEMS = 3
+
+
+PEOPLE = [frozenset(who) for size in (1, 2, 3) for who in itertools.combinations(range(ITEMS), size)]
+
+
+Table = tuple[frozenset[int], ...]
+
+
+TABLES: list[Table] = [table for size in range(3) for table in itertools.combinations_with_replacement(PEOPLE, size)]
+
+
+PLANS = [
+    LevelPlan(method="items-first", count=2, size=2, smallest=1, pool=2, everything=False),
+    LevelPlan(method="levels", count=2, size=2, smallest=1, pool=2, everything=False),
+    LevelPlan(method="levels", count=2, size=3, smallest=2, pool=3, everything=True),
+    LevelPlan(method="whole", count=2, size=3, smallest=1, pool=3, everything=True),
+]
+
+
+EPSILON = Fraction(2)
+
+
+def bits(table: Table, items: Sequence[int]) -> ItemBits:
+    holders = [np.array([who for who, basket in enumerate(table) if item in basket], dtype=int) for item in items]
+    return ItemBits.of_people(holders, len(table))
+
+
+def drawn(choose: Choose, scores: Sequence[int], count: int, epsilon: Fraction) -> list[int]:
+    """One draw of a set, of loss epsilon: the loss of a set moves by one, so its rate is a half of that."""
+    return sorted(choose(subset_weights(tuple(map(int, scores)), count, float(epsilon / 2))))
+
+
+def release(table: Table, plan: LevelPlan, choose: Choose) -> Any:
+    def first(count: int, epsilon: Fraction) -> list[int]:
+        if plan.everything:
+            assert epsilon == 0
+            return list(range(ITEMS))
+        return drawn(choose, [sum(item in basket for basket in table) for item in range(ITEMS)], count, epsilon)
+
+    found = release_sets(
+        plan,
+        EPSILON,
+        first=first,
+        bits_of=lambda items: bits(table, items),
+        select=lambda supports, count, epsilon: drawn(choose, list(supports), count, epsilon),
+    )
+    return frozenset(tuple(found.items[member] for member in members) for members in found.sets), tuple(found.items)
+
+
+def worst(plan: LevelPlan, tables: Sequence[Table] = TABLES) -> float:
+    """The largest loss between any of the tables and the same with one person more."""
+
+    @cache
+    def law(table: Table) -> dict[Any, float]:
+        found = law_of(lambda choose: release(table, plan, choose))
+        assert math.isclose(sum(found.values()), 1)
+        return found
+
+    pairs = ((table, tuple(sorted((*table, person), key=sorted))) for table in tables for person in PEOPLE)
+    return max(largest_loss(law(table), law(neighbour)) for table, neighbour in pairs)
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=lambda plan: f"{plan.method}-{plan.size}")
+def test_no_table_and_no_person_cost_more_than_epsilon(plan: LevelPlan) -> None:
+    assert sum(plan.shares) == 1
+    assert 0.3 * EPSILON < worst(plan) <= EPSILON * (1 + 1e-12)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("plan", PLANS, ids=lambda plan: f"{plan.method}-{plan.size}")
+def test_nor_does_any_table_of_three(plan: LevelPlan) -> None:
+    three = list(itertools.combinations_with_replacement(PEOPLE, 3))
+    assert worst(plan, three) <= EPSILON * (1 + 1e-12)
+
+
+def test_shares_that_sum_to_more_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin: each selection spends twice what it should, and some person is worth more than epsilon."""
+    shares = LevelPlan.shares.fget
+    assert shares is not None
+    monkeypatch.setattr(LevelPlan, "shares", property(lambda plan: tuple(2 * share for share in shares(plan))))
+    assert worst(PLANS[0], TABLES[:30]) > 1.1 * EPSILON
+
+
+def test_candidates_that_depend_on_people_have_no_epsilon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin: sets that nobody has are left out of the candidates. One person then changes what can come out."""
+    table = (frozenset({0}), frozenset({1}))
+    neighbour = (*table, frozenset({0, 1}))
+
+    def law(people: Table) -> dict[Any, float]:
+        supported = [members for members in all_sets(2, 1, 2) if bits(people, [0, 1]).supports([members])[0]]
+        with monkeypatch.context() as patch:
+            patch.setattr(levels, "all_sets", lambda *_: supported)
+            plan = LevelPlan(method="whole", count=2, size=2, smallest=1, pool=2, everything=True)
+            return law_of(lambda choose: release(people, plan, choose))
+
+    assert largest_loss(law(table), law(neighbour)) == math.inf
+
+
+def exactly(table: Table, plan: LevelPlan) -> Any:
+    """The release without noise."""
+
+    def best(law: Any) -> Any:
+        return max(law, key=lambda outcome: law[outcome])
+
+    return release(table, plan, best)[0]
+
+
+def test_without_noise_levels_finds_the_best_sets() -> None:
+    table = (*[frozenset({0, 1, 2})] * 9, *[frozenset({0, 1})] * 4, *[frozenset({0})] * 2)
+    plan = LevelPlan(method="levels", count=3, size=3, smallest=1, pool=3, everything=True)
+    assert exactly(table, plan) == {(0,), (1,), (0, 1)}
+    whole = SetQuestion(count=7, size=3, smallest=1, method="levels", pool=None).plan(ITEMS)
+    assert exactly(table, whole) == set(all_sets(3, 1, 3))
+    larger = SetQuestion(count=2, size=3, smallest=2, method="levels", pool=None).plan(ITEMS)
+    assert exactly(table, larger) < set(all_sets(3, 2, 3))
+
+
+@settings(max_examples=40)
+@given(st.lists(st.frozensets(st.integers(0, 5)), max_size=12), st.integers(1, 20), st.integers(2, 4))
+def test_levels_with_exact_selections_find_sets_of_the_largest_supports(
+    table: list[frozenset[int]], count: int, size: int
+) -> None:
+    plan = SetQuestion(count=count, size=size, smallest=1, method="levels", pool=None).plan(6)
+    items = bits(tuple(table), range(6))
+
+    def best(scores: Any, count: int, epsilon: Fraction) -> list[int]:
+        return [int(place) for place in np.argsort(-np.asarray(scores), kind="stable")[:count]]
+
+    found = release_sets(
+        plan,
+        EPSILON,
+        first=lambda count, epsilon: sorted(best(items.supports(all_sets(6, 1, 1)), count, epsilon)),
+        bits_of=lambda chosen: bits(tuple(table), chosen),
+        select=best,
+    )
+    every = sorted(items.supports(all_sets(6, 1, size)).tolist(), reverse=True)
+    assert sorted(found.supports(), reverse=True) == every[:count]
+
+
+@pytest.mark.parametrize(
+    ("asked", "items", "method", "pool"),
+    [
+        ({}, 120, "whole", 120),
+        ({}, 40_000, "items-first", 29),
+        ({"count": 3}, 40_000, "items-first", 10),
+        ({"smallest": 2}, 40_000, "items-first", 36),
+        ({"count": 2000}, 40_000, "levels", 700),
+        ({"size": 6, "count": 100}, 40_000, "levels", 100),
+        ({"pool": 40}, 120, "items-first", 40),
+        ({}, None, "items-first", 29),
+        ({"method": "levels"}, None, "levels", 50),
+    ],
+)
+def test_auto_chooses_from_public_numbers(asked: dict[str, Any], items: int | None, method: str, pool: int) -> None:
+    asked_for = {"count": 50, "size": 3, "smallest": 1, "method": "auto", "pool": None} | asked
+    plan = SetQuestion(**asked_for).plan(items)
+    assert (plan.method, plan.pool) == (method, pool)
+    assert sum(plan.shares) == 1
+    assert number_of_sets(pool, 2, 2) <= MOST_SETS
+
+
+# Tables
+
+
+duckdb = pytest.importorskip("duckdb")
+
+
+DOMAIN = ["a", "b", "c", "d", "e"]
+
+
+BOUGHT = {"a": range(300), "b": range(280), "c": range(260), "d": range(400, 420), "z": range(900)}
+
+
+"""a, b and c go together; d is rare, e nobody has, and z is no candidate."""
+
+
+BEST = {("a",), ("b",), ("c",), ("a", "b"), ("a", "c"), ("b", "c"), ("a", "b", "c")}
+
+
+ASKED: dict[str, Any] = {"item": "product", "user": "customer", "count": 7, "epsilon": 20, "domain": DOMAIN}
+
+
+SEEDED: dict[str, Any] = {"source": sg.Seeded(3), "not_private": True}
+
+
+def rows(times: int = 2) -> list[tuple[str, int]]:
+    """Each row several times: a person counts once."""
+    return [(item, who) for item, people in BOUGHT.items() for who in people] * times
+
+
+def pandas(times: int = 2) -> pd.DataFrame:
+    return pd.DataFrame(rows(times), columns=["product", "customer"])
+
+
+def polars(times: int = 2) -> pl.DataFrame:
+    return pl.DataFrame(rows(times), schema=["product", "customer"], orient="row")
+
+
+def numbered() -> pl.DataFrame:
+    return pl.DataFrame({"product": [1, 2], "customer": [1, 1]})
+
+
+def relation() -> Any:
+    return duckdb.from_arrow(polars().to_arrow())
+
+
+@pytest.mark.parametrize(
+    ("make", "how"),
+    [(pandas, {}), (polars, {"pool": 4}), (relation, {"method": "levels"}), (lambda: polars().to_arrow(), {"pool": 3})],
+    ids=["pandas-whole", "polars-items-first", "duckdb-levels", "pyarrow-items-first"],
+)
+def test_the_sets_that_most_people_have_come_out(make: Callable[[], Any], how: dict[str, Any]) -> None:
+    found = sg.uses.frequent_itemsets(make(), **ASKED, **how)
+    assert set(found.items) == BEST
+    assert found.items[0] == ("a",)
+    assert found.sizes == (1, 1, 1, 2, 2, 2, 3)
+    assert (found.record.epsilon, found.record.delta, found.record.private) == (20, 0, True)
+    assert sum(found.record.shares) == 20
+
+
+def test_supports_count_each_person_once() -> None:
+    found = frequent_itemsets(polars(times=3), **ASKED | {"count": 3}, answers_epsilon=2000, smallest=2, size=2, pool=3)
+    estimates = dict(zip(found.items, found.estimates or (), strict=True))
+    wanted = {("a", "b"): 280, ("a", "c"): 260, ("b", "c"): 260}
+    assert {pair: estimates[pair] for pair in wanted} == pytest.approx(wanted, abs=found.error_bar_all)
+    assert found.error_bar_all is not None
+    assert found.error_bar_all < 5
+
+
+def test_supports_have_noise_for_a_person_who_has_all_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[Fraction] = []
+
+    def noted(source: Source, scores: Sequence[int], scale: Fraction) -> tuple[int, ...]:
+        drawn.append(scale)
+        return noisy_counts(source, scores, scale)
+
+    monkeypatch.setattr("sparsegate.uses.itemsets.noisy_counts", noted)
+    for count in (1, 7):
+        found = frequent_itemsets(polars(), **ASKED | {"count": count}, answers_epsilon=0.5)
+        assert drawn.pop() == Fraction(count) / Fraction(1, 2)
+        assert found.error_bar == error_bar(Fraction(2 * count), 0.95)
+
+
+def test_a_pool_of_more_than_sixty_items_and_numbers_for_a_domain() -> None:
+    """Bits of 70 items are two whole numbers in the engine."""
+    items = [(item, who) for item in range(70) for who in range(item, 400)]
+    found = frequent_itemsets(
+        pl.DataFrame(items, schema=["i", "u"], orient="row"),
+        item="i",
+        user="u",
+        count=69,
+        size=2,
+        smallest=2,
+        epsilon=4000,
+        domain=1000,
+        pool=70,
+        answers_epsilon=10**6,
+    )
+    assert found.record.method == "items-first"
+    exact = {(a, b): 400 - b for a in range(70) for b in range(a + 1, 70)}
+    assert sum(found.estimates or ()) == sum(sorted(exact.values(), reverse=True)[:69])
+    assert all(exact[pair] == estimate for pair, estimate in found)  # type: ignore[index]
+
+
+def test_what_nobody_has_listed_is_found_for_a_delta() -> None:
+    found = frequent_itemsets(polars(), **ASKED | {"domain": "observed", "count": 3, "size": 2}, delta=1e-6)
+    assert ("z",) in found.items
+    assert (found.record.delta, found.record.domain_size) == (Fraction(1, 10**6), None)
+    nothing = frequent_itemsets(polars().head(1), **ASKED | {"domain": "observed"}, delta=1e-6, answers_epsilon=1)
+    assert (nothing.items, nothing.estimates) == ((), ())
+
+
+def test_items_that_nobody_has_listed_are_selected_at_their_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[Accounting] = []
+
+    def noted(self: CountedBaskets, accounting: Accounting, dbar: int, noise: Source) -> list[Any]:
+        drawn.append(accounting)
+        return pick(self, accounting, dbar, noise)
+
+    pick = CountedBaskets.pick_observed
+    monkeypatch.setattr(CountedBaskets, "pick_observed", noted)
+    asked = ASKED | {"domain": "observed", "delta": 1e-6, "count": 5}
+    for method in ("items-first", "levels"):
+        found = frequent_itemsets(polars(), **asked, method=method)
+        share, *others = found.record.shares
+        assert (share + sum(others), found.record.epsilon) == (20, 20)
+        public = {"delta": Fraction(1, 10**6), "count": found.record.pool, "max_items_per_user": 10 * found.record.pool}
+        assert (
+            drawn.pop() == best_accounting(epsilon=share, **public) != best_accounting(epsilon=Fraction(20), **public)
+        )
+
+
+def test_files_of_baskets_and_conditions(tmp_path: Path) -> None:
+    (tmp_path / "sales.dat").write_text("1 2 3\n1 2\n" * 200 + "4\n")
+    found = frequent_itemsets(tmp_path / "sales.dat", count=3, size=2, epsilon=20, domain=5)
+    assert found.items == ((1,), (2,), (1, 2))
+    polars().with_columns(land=pl.lit("DE")).write_csv(tmp_path / "sales.csv")
+    none = frequent_itemsets(tmp_path / "sales.csv", **ASKED | {"count": 1}, where="land = 'FR'", answers_epsilon=50)
+    assert none.estimates is not None
+    assert none.estimates[0] <= 3
+
+
+def test_one_charge_before_anything_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = Noted()
+    found = frequent_itemsets(polars(), **ASKED, pool=4, answers_epsilon=1, ledger=account)
+    ((epsilon, delta, what),) = account.charged
+    assert (epsilon, delta) == (21, 0)
+    assert what == "7 sets of up to 3 of product, method items-first, selection subset, domain public"
+    (kept,) = account.kept
+    assert kept == {"release": "top_items", **found.to_dict()}
+    monkeypatch.setattr(Request, "pick", lambda *_, **__: pytest.fail("drew without paying"))
+    with pytest.raises(sg.BudgetExceeded):
+        frequent_itemsets(polars(), **ASKED, ledger=Noted(refuses=sg.BudgetExceeded("nothing is left")))
+
+
+def test_the_result_is_a_table() -> None:
+    found = frequent_itemsets(polars(), **ASKED, answers_epsilon=5, **SEEDED)
+    frame = found.to_pandas()
+    assert list(frame.columns) == ["product 1", "product 2", "product 3", "estimate"]
+    assert set(frame[frame["product 2"] == ""]["product 1"]) == {"a", "b", "c"}
+    assert found.to_dict()["record"]["shares"] == "0, 20"
+    assert "a + b + c" in {text.get_text() for text in found.plot().axes[0].get_yticklabels()}
+    again = frequent_itemsets(polars(), **ASKED, answers_epsilon=5, source=sg.Seeded(3), not_private=True)
+    assert again == found
+
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"domain": None}, "domain"),
+    ({"domain": "products"}, "domain"),
+    ({"domain": []}, "domain"),
+    ({"delta": 1e-6}, "delta"),
+    ({"domain": "observed"}, "delta"),
+    ({"epsilon": 0}, "epsilon"),
+    ({"epsilon": math.nan}, "epsilon"),
+    ({"epsilon": Fraction(6, 10**300), "count": 1, "pool": 4, "selection": "one-shot"}, "epsilon"),
+    ({"answers_epsilon": -1}, "answers_epsilon"),
+    ({"selection": "gumbel"}, "selection"),
+    ({"user": None}, "user"),
+    ({"user": "product"}, "user"),
+    ({"where": "price >"}, "where"),
+    ({"source": sg.Seeded(1)}, "not_private"),
+    ({"ledger": "x"}, "ledger"),
+    ({"count": 0}, "count"),
+    ({"count": 1.5}, "count"),
+    ({"count": 5001}, "count"),
+    ({"count": 32}, "count"),
+    ({"size": 1}, "size"),
+    ({"size": True}, "size"),
+    ({"smallest": 4}, "smallest"),
+    ({"method": "apriori"}, "method"),
+    ({"method": "whole", "domain": 1000}, "method"),
+    ({"method": "whole", "pool": 5}, "pool"),
+    ({"pool": 0}, "pool"),
+    ({"pool": 2}, "pool"),
+    ({"pool": 2000, "domain": 40_000}, "pool"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "parameter"), BAD)
+def test_bad_input_is_refused_and_costs_nothing(
+    monkeypatch: pytest.MonkeyPatch, wrong: dict[str, Any], parameter: str
+) -> None:
+    monkeypatch.setattr(Request, "pick", lambda *_, **__: pytest.fail("drew"))
+    account = Noted()
+    with pytest.raises(sg.ParameterError) as refused:
+        frequent_itemsets(
+            numbered() if isinstance(wrong.get("domain"), int) else relation(), **{**ASKED, "ledger": account, **wrong}
+        )
+    assert refused.value.parameter == parameter
+    assert account.charged == []
+
+
+@pytest.mark.parametrize(
+    ("place", "step"),
+    [
+        ("sqlite:///{}/x.db", "pass the path of the file"),
+        ("postgresql://nobody@localhost/none", "copy the table to Parquet"),
+    ],
+)
+def test_a_database_by_its_url_is_refused_and_the_advice_can_be_followed(tmp_path: Path, place: str, step: str) -> None:
+    with pytest.raises(sg.ParameterError, match=f"not counted in a database .*; {step}"):
+        frequent_itemsets(sg.Table(place.format(tmp_path), table="t"), **ASKED)
+
+
+def law(people: Sequence[str], monkeypatch: pytest.MonkeyPatch, asked: ItemsetQuestion) -> dict[Hashable, float]:
+    engine = open_engine(
+        pl.DataFrame({"u": [who for who, basket in enumerate(people) for _ in basket], "i": [*"".join(people)]})
+    )
+    counted = CountedBaskets(engine, item="i", user="u", domain=asked.domain)
+
+    def program(choose: Choose) -> Hashable:
+        def pick(request: Request, scores: Scores, *_: Any) -> Drawn:
+            assert (request.method, request.sensitivity, request.monotonic) == ("subset", 1, True)
+            sizes = scores.multiplicities.tolist()
+            members = [(group, member) for group, size in enumerate(sizes) for member in range(size)]
+            values = tuple(int(scores.values[group]) for group, _ in members)
+            chosen = choose(subset_weights(values, request.count, float(Fraction(request.epsilon) / 2)))
+            groups, ranks = np.array([members[place] for place in sorted(chosen)], dtype=np.int64).T
+            return Drawn(groups, ranks, request.prepare(scores))
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Request, "pick", pick)
+            found = draw_sets(counted, asked.sets.plan(counted.size), asked, sg.Seeded(1))
+        return tuple(found.items), tuple(found.sets)
+
+    return law_of(program)
+
+
+def question(method: str, epsilon: int) -> ItemsetQuestion:
+    sets = SetQuestion(count=2, size=2, smallest=1, pool=2, method=method)
+    nothing: dict[str, Any] = {"where": None, "answers_epsilon": 0, "delta": 0, "selection": "auto"}
+    return ItemsetQuestion(item="i", user="u", sets=sets, epsilon=epsilon, domain=["a", "b", "c"], **nothing)
+
+
+@pytest.mark.parametrize("method", ["items-first", "levels"])
+def test_no_neighbours_differ_by_more_than_epsilon(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the twin, which spends twice as much, does."""
+
+    def loss(epsilon: int) -> float:
+        asked = question(method, epsilon)
+        laws = [law(people, monkeypatch, asked) for people in (("a", "b"), ("a", "b", "ab"))]
+        assert all(math.isclose(sum(found.values()), 1) for found in laws)
+        return largest_loss(*laws)
+
+    assert loss(3) <= 3 * (1 + 1e-12)
+    assert loss(6) > 3
