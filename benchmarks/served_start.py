@@ -41,9 +41,9 @@ def results() -> Iterator[Result]:
 def started(table: str) -> dict[str, float]:
     """The figures of one start."""
     from sparsegate.conditions import read_condition
-    from sparsegate.service.busy_machine import slowdown
     from sparsegate.service.data.dataset import ServedTable
     from sparsegate.service.deadline import DelayPlan
+    from sparsegate.service.opening import slowdown
 
     found: dict[str, float] = {}
 

@@ -14,11 +14,11 @@ from tests.support.pretend_service import HIGH, LOW, Pretend, Shop, slow, swallo
 from sparsegate.errors import GateClosed, OutcomeLost
 from sparsegate.ledger.account import EntryKind
 from sparsegate.ledger.ledger import Ledger
-from sparsegate.service import busy_machine, deadline
-from sparsegate.service.busy_machine import all_cores_busy, slowdown
+from sparsegate.service import deadline, opening
 from sparsegate.service.deadline import Pressure
 from sparsegate.service.gates import GateSpec, Tally, unused
 from sparsegate.service.keeper import Keeper
+from sparsegate.service.opening import all_cores_busy, slowdown
 
 D = 0.6
 
@@ -145,8 +145,8 @@ def test_how_much_slower_is_measured_with_every_core_busy_and_every_place_taken(
             workers.add(threading.get_ident())
         time.sleep(0.4 if busy.is_set() else 0.1)
 
-    monkeypatch.setattr(busy_machine, "all_cores_busy", flag)
-    monkeypatch.setattr(busy_machine, "CORES", cores)
+    monkeypatch.setattr(opening, "all_cores_busy", flag)
+    monkeypatch.setattr(opening, "CORES", cores)
     assert slowdown(work, at_once=4) == pytest.approx(found, rel=0.2)
     assert len(workers) == 4
 
@@ -154,6 +154,6 @@ def test_how_much_slower_is_measured_with_every_core_busy_and_every_place_taken(
 def test_busy_cores_compute() -> None:
     begun, threads = time.process_time(), threading.active_count()
     with all_cores_busy():
-        assert threading.active_count() == threads + busy_machine.CORES
+        assert threading.active_count() == threads + opening.CORES
         until(lambda: time.process_time() - begun > 0.05)
     assert threading.active_count() == threads

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-
-from sparsegate.service.fair_lines import FairPlaces, Lines
+from sparsegate.service.fair_lines import Lines
 
 
 def waiting(*senders: str) -> Lines[int]:
@@ -66,46 +61,3 @@ def test_room_is_made_by_the_last_of_the_longest_line():
     assert lines.shed("a") is None
     assert lines.shed("c") == 1
     assert waiting().shed("a") is None
-
-
-def test_places_are_handed_out_round_robin_and_never_more_than_there_are():
-    places, order, inside, most, guard = FairPlaces(2), [], 0, 0, threading.Lock()
-    leave = threading.Semaphore(0)
-
-    def work(sender: str) -> None:
-        nonlocal inside, most
-        with places.at(sender):
-            with guard:
-                order.append(sender)
-                inside += 1
-                most = max(most, inside)
-            assert leave.acquire(timeout=60)
-            with guard:
-                inside -= 1
-
-    def until(reached: Callable[[], bool]) -> None:
-        while not reached():
-            time.sleep(0.001)
-
-    with ThreadPoolExecutor(9) as pool:
-        for number, sender in enumerate("aaaaaab"):
-            pool.submit(work, sender)
-            until(lambda number=number: len(order) + places.waiting == number + 1)
-        for left in range(1, 8):  # one at a time: whoever is called next has come in before another leaves
-            leave.release()
-            until(lambda left=left: len(order) == min(7, 2 + left))
-    assert most == 2
-    assert order.index("b") == 2, "behind the two inside"
-    assert places.waiting == 0
-
-
-def test_a_place_is_given_back_where_its_holder_fails():
-    places = FairPlaces(1)
-    for _ in range(3):
-        try:
-            with places.at("a"):
-                raise ValueError
-        except ValueError:
-            pass
-    with places.at("b"):
-        assert places.waiting == 0

@@ -5,13 +5,15 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import product
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sparsegate.errors import GateClosed, SparsegateError
-from sparsegate.service.gates import GateEvent, GateSpec, Tally
+from sparsegate.service.gates import GateSpec, Tally
 
-EVENTS = st.lists(st.sampled_from(list(GateEvent)), max_size=60)
+EVENTS = st.lists(st.sampled_from([None, False, True]), max_size=60)
+"""An intent, or the outcome of one."""
 
 
 def fresh(cutoff: int, queries: int | None = None) -> Tally:
@@ -20,35 +22,31 @@ def fresh(cutoff: int, queries: int | None = None) -> Tally:
 
 @given(EVENTS, st.integers(1, 5), st.none() | st.integers(1, 8))
 def test_no_order_of_events_gives_more_than_the_cutoff(
-    events: list[GateEvent], cutoff: int, queries: int | None
+    events: list[bool | None], cutoff: int, queries: int | None
 ) -> None:
     tally = fresh(cutoff, queries)
-    for event in events:
-        try:
-            after = tally.after(event)
-        except GateClosed:
-            assert event is GateEvent.INTEND
-            assert tally.closed
-            continue
-        except SparsegateError:
-            assert event is not GateEvent.INTEND
-            assert tally.unsettled == 0
-            continue
-        assert (
-            after.positives - tally.positives == {GateEvent.INTEND: 1, GateEvent.ABOVE: 0, GateEvent.BELOW: -1}[event]
-        )
-        tally = after
+    for above in events:
+        if above is None and tally.closed:
+            with pytest.raises(GateClosed):
+                tally.intend()
+        elif above is not None and not tally.unsettled:
+            with pytest.raises(SparsegateError):
+                tally.settle(above=above)
+        else:
+            after = tally.intend() if above is None else tally.settle(above=above)
+            assert after.positives - tally.positives == {None: 1, True: 0, False: -1}[above]
+            tally = after
         assert 0 <= tally.above <= tally.positives <= cutoff
         assert tally.remaining == cutoff - tally.above - tally.unsettled
         assert queries is None or tally.asked <= queries
 
 
 def test_an_ask_that_is_never_settled_costs_one_above_for_ever() -> None:
-    tally = fresh(2).after(GateEvent.INTEND).after(GateEvent.BELOW).after(GateEvent.INTEND)
+    tally = fresh(2).intend().settle(above=False).intend()
     assert (tally.remaining, tally.closed) == (1, "")
-    tally = tally.after(GateEvent.INTEND)
+    tally = tally.intend()
     assert tally.closed == "all 2 of its positive answers are given or lost"
-    assert tally.after(GateEvent.BELOW).closed == ""
+    assert tally.settle(above=False).closed == ""
 
 
 def test_a_two_sided_gate_counts_the_rarer_answer_at_its_most() -> None:

@@ -16,8 +16,8 @@ from tests.support.rows import ask
 from sparsegate.errors import BudgetExceeded, GateClosed, ParameterError
 from sparsegate.ledger.account import EntryKind
 from sparsegate.ledger.ledger import Ledger
-from sparsegate.service.data.copying import FillTerms
 from sparsegate.service.data.dataset import ServedTable, TableSource
+from sparsegate.service.data.sizes import FillTerms
 from sparsegate.service.gates import KeyedRequest
 from sparsegate.service.keeper import Keeper
 from sparsegate.service.keys import SealingKey

@@ -14,9 +14,8 @@ from tests.support.pretend_service import HIGH, LOW, Pretend, Shop, broken, unti
 
 from sparsegate.errors import OutcomeLost, QuotaExceeded
 from sparsegate.service.keeper import Keeper
-from sparsegate.service.quotas import Standing
 from sparsegate.service.schema import ASKS, REQUESTS
-from sparsegate.service.tokens import Role, Token, Tokens
+from sparsegate.service.tokens import Role, Standing, Token, Tokens
 
 
 def token_of(keeper: Keeper, **quotas: Any) -> Token:
@@ -106,7 +105,7 @@ def test_many_gates_at_once_give_no_more_than_the_quota(shop: Shop) -> None:
 
 
 def test_the_count_of_a_quota_reads_the_index_alone(shop: Shop, keeper: Keeper) -> None:
-    from sparsegate.service.quotas import _GIVEN
+    from sparsegate.service.tokens import _GIVEN
 
     if keeper.ledger.database.engine.dialect.name != "sqlite":
         return

@@ -14,8 +14,7 @@ from sparsegate.errors import BudgetExceeded, ParameterError
 from sparsegate.ledger.backup import back_up, restore
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.noise import Seeded
-from sparsegate.service.data.copying import FillTerms, Size
-from sparsegate.service.shown_sizes import check_new_budget, public_sizes, shown_sizes
+from sparsegate.service.data.sizes import FillTerms, Size, check_new_budget, public_sizes, shown_sizes
 
 TERMS = FillTerms()
 

@@ -187,11 +187,10 @@ def serve(
 
     for module in ("sqlalchemy", "fastapi", "uvicorn"):
         load_extra(module, extra="serve")
-    from sparsegate.service import shown_sizes
     from sparsegate.service.client.client import is_loopback
-    from sparsegate.service.data.copying import FillTerms
+    from sparsegate.service.data import sizes
+    from sparsegate.service.data.copying import read_declarations
     from sparsegate.service.data.dataset import ServedTable, TableSource
-    from sparsegate.service.data.declared_types import read_declarations
     from sparsegate.service.gate_store import GateStore
     from sparsegate.service.opening import KeeperTerms
     from sparsegate.service.tokens import Role, Tokens
@@ -217,7 +216,7 @@ def serve(
     if token_file is not None and not new_ledger:
         rule = "is for the first token, of a new ledger"
         raise ParameterError("token_file", rule, next_step="see `sparsegate token add --token-file`")
-    terms = FillTerms(
+    terms = sizes.FillTerms(
         epsilon=exact_epsilon(size_epsilon, "size_epsilon"),
         delta=exact_epsilon(size_delta, "size_delta", zero=True),
         person_rows=person_rows,
@@ -246,10 +245,10 @@ def serve(
         show = stack.enter_context(shown_once(token_file))
         data = stack.enter_context(ServedTable.read(source))
         name = data.name if dataset is None else dataset
-        public = {} if capacity is None else shown_sizes.public_sizes(capacity, list(data.sizes))
+        public = {} if capacity is None else sizes.public_sizes(capacity, list(data.sizes))
         if new_ledger:
             amount = {"epsilon": budget or 0, "delta": NEW_DELTA if budget_delta is None else budget_delta}
-            shown_sizes.check_new_budget(data, terms, public, **amount)
+            sizes.check_new_budget(data, terms, public, **amount)
             server.new_ledger(place, sealing, dataset=name, **amount)
         account = server.open_ledger(place, dataset=name, epsilon=budget, delta=budget_delta)
         stack.callback(account.close)

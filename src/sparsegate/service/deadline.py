@@ -74,7 +74,7 @@ class DelayPlan:
         slowdown: float = 1.0,
     ) -> DelayPlan:
         """From a count that looks at every column once, from the commits of an ask, and from how many times longer they
-        take on a busy machine (``busy_machine``); ``delay`` overrides D.
+        take on a busy machine (``opening``); ``delay`` overrides D.
 
         Unless D is given, conditions of twice such a look are admitted.
 

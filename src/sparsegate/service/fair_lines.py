@@ -10,10 +10,8 @@ ever.
 
 from __future__ import annotations
 
-import threading
 from collections import deque
-from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Hashable
 from typing import Generic, TypeVar
 
 Waiter = TypeVar("Waiter")
@@ -79,38 +77,3 @@ class Lines(Generic[Waiter]):
         if longest is None or len(self._lines.get(newcomer, ())) + 1 >= len(self._lines[longest]):
             return None
         return self._lines[longest].pop()
-
-
-class FairPlaces:
-    """A number of places for threads, handed out round-robin over those who wait for one."""
-
-    def __init__(self, places: int) -> None:
-        self._free, self._lines, self._guard = places, Lines[threading.Event](), threading.Lock()
-
-    @contextmanager
-    def at(self, sender: Hashable) -> Iterator[None]:
-        """Wait for a place, and hold it."""
-        with self._guard:
-            called = None if self._free else threading.Event()
-            if called is None:
-                self._free -= 1
-                self._lines.serve(sender)
-            else:
-                self._lines.join(sender, called)
-        if called is not None:
-            called.wait()
-        try:
-            yield
-        finally:
-            with self._guard:
-                following = self._lines.next()
-                if following is None:
-                    self._free += 1
-                else:
-                    following.set()
-
-    @property
-    def waiting(self) -> int:
-        """How many wait."""
-        with self._guard:
-            return len(self._lines)

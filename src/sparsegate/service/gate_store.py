@@ -22,7 +22,7 @@ Asks take turns, so of a gate only the newest ask can be on its way. Until its a
 asks anew; how many they can be is a public number that the gate was opened with (``GateSpec.most_asks``). Of a closed
 gate the ABOVEs and the lost asks stay, which are at most c (unless it closed two-sidedly), and the newest ask; older
 BELOW asks are written elsewhere and removed. **Theorem.** Nothing is answered, spent or given back twice for it.
-*Proof.* A closed gate admits no ask, and never opens again (``Tally.after``): a retry whose row is gone is told that
+*Proof.* A closed gate admits no ask, and never opens again (``Tally.intend``): a retry whose row is gone is told that
 the gate is closed. (One that only looks closed while its last ask is under way is left alone: turns tell that, under
 the write lock.) What a gate has cost and gives back follows from its counters, which stay as they are; what a token has
 used of its quotas from ABOVEs and lost asks, which stay too. [] Rows move in slices, each in one transaction, which
@@ -48,10 +48,10 @@ from sparsegate.ledger.database import DriverConnection, DriverStatement, now
 from sparsegate.ledger.ledger import Ledger, add_part
 from sparsegate.ledger.schema import ENTRIES, GATES, LEDGER, REFUNDS
 from sparsegate.service.departures import Departures
-from sparsegate.service.gates import Asked, GateEvent, GateLabel, GateRow, GateSpec, KeyedRequest, Tally, unused
-from sparsegate.service.locks import SharedTurns, turns_of
-from sparsegate.service.quotas import MOST_ABOVE, Standing, admit_ask, admit_charge, standing
+from sparsegate.service.gates import Asked, GateLabel, GateRow, GateSpec, KeyedRequest, Tally, unused
+from sparsegate.service.locks import Turns, turns_of
 from sparsegate.service.schema import ASKS, REQUESTS, SERVED_GATES, TOKENS, make_tables
+from sparsegate.service.tokens import MOST_ABOVE, Standing, admit_ask, admit_charge, standing
 
 _SERVED: Final = GATES.join(SERVED_GATES, SERVED_GATES.c.gate == GATES.c.entry)
 _THIS: Final = GATES.c.entry == bindparam("this")
@@ -73,6 +73,8 @@ WITH_LAST: Final[Select[Any]] = select(
 
 _CLOSABLE: Final = WITH_LAST.where(GATES.c.refund == 1, REFUNDS.c.of.is_(None))
 """Those that may still give back when they close."""
+_MAYBE_OPEN: Final = or_(GATES.c.closed_because.is_(None), SERVED_GATES.c.closed_with.is_not(None))
+"""Not closed, as far as the row says it: or by an ask that nobody may have seen yet."""
 
 
 def stored_tally(row: Any) -> Tally:
@@ -103,16 +105,18 @@ def stored(row: Any, *, hidden: bool = False) -> GateRow:
 
 def asked(row: Any) -> Asked:
     """An ask."""
-    return Asked(
-        number=row.number,
-        at=row.intended_at,
-        condition=row.condition,
-        above=None if row.above is None else bool(row.above),
-        estimate=None if row.estimate is None else int(row.estimate),
-        token=row.token,
-        by=getattr(row, "asker", None),
-        lasts=row.lasts,
-    )
+    return Asked(**_public(row), token=row.token, lasts=row.lasts)
+
+
+def _public(row: Any) -> dict[str, Any]:
+    return {
+        "number": row.number,
+        "at": row.intended_at,
+        "condition": row.condition,
+        "above": None if row.above is None else bool(row.above),
+        "estimate": None if row.estimate is None else int(row.estimate),
+        "by": getattr(row, "asker", None),
+    }
 
 
 _FIND_GATE: Final = DriverStatement(WITH_LAST.where(SERVED_GATES.c.id == bindparam("id")))
@@ -156,7 +160,7 @@ class GateStore:
         make_tables(ledger.database)
         self.ledger, self.departures = ledger, Departures()
 
-    def resume(self, turns: SharedTurns) -> None:
+    def resume(self, turns: Turns) -> None:
         """When a keeper starts: what of all this is still on its way at another."""
         with self.ledger.database.reading() as connection:
             rows = connection.execute(_ALL_GATES).all()
@@ -210,16 +214,8 @@ class GateStore:
         if connection.execute(select(LEDGER.c.key_name)).scalar_one() not in (None, key_name):
             raise self.ledger.database.trouble("has another key now; restart the server with it")
         spec, label = gate.tally.spec, gate.label
-        opened = self.ledger.open_gate(
-            connection,
-            epsilon=spec.epsilon,
-            what=what,
-            title=f"served {gate.id}",
-            terms=spec.terms(),
-            refund=gate.refund,
-            sealed=gate.sealed,
-        )
-        number = opened.entry.number
+        durable = {"title": f"served {gate.id}", "terms": spec.terms(), "refund": gate.refund, "sealed": gate.sealed}
+        number = self.ledger.open_gate(connection, epsilon=spec.epsilon, what=what, **durable).entry.number  # type: ignore[arg-type]
         named = {"name": label.name, "description": label.description, "opened_by": label.token}
         row = {"gate": number, "id": gate.id, "opened_at": gate.opened_at, "fingerprint": gate.fingerprint}
         connection.execute(insert(SERVED_GATES), row | named)
@@ -240,16 +236,25 @@ class GateStore:
             raise UnknownGate
         return stored(row, hidden=visible and self.departures.hides(row))
 
-    def gates(self) -> list[GateRow]:
-        """All gates as they may be seen, newest first."""
+    def gates(self, *, closed: bool | None = None, after: str | None = None, limit: int | None = None) -> list[GateRow]:
+        """Gates as they may be seen, newest first: those opened before the gate ``after``, or only the closed or open.
+
+        Whether a gate is through follows from its counters, and is never written: those that are closed by their rows
+        alone, or gave back, are left out by the database.
+        """
+        wanted = _ALL_GATES if after is None else _ALL_GATES.where(GATES.c.entry < self.gate(after).number)
+        if closed is False:
+            wanted = wanted.where(_MAYBE_OPEN, REFUNDS.c.of.is_(None))
         with self.ledger.database.reading() as connection:
-            return [stored(row, hidden=self.departures.hides(row)) for row in connection.execute(_ALL_GATES)]
+            rows = connection.execute(wanted).yield_per(100)
+            found = (stored(row, hidden=self.departures.hides(row)) for row in rows)
+            return list(islice((gate for gate in found if closed in (None, bool(gate.tally.closed))), limit))
 
     def open_gates(self, *, unlike: str = "") -> int:
         """How many gates are open that were opened on other data than ``unlike``."""
+        others = _ALL_GATES.where(GATES.c.closed_because.is_(None), SERVED_GATES.c.fingerprint != unlike)
         with self.ledger.database.reading() as connection:
-            others = (row for row in connection.execute(_ALL_GATES) if row.fingerprint != unlike)
-            return sum(not stored_tally(row).closed for row in others)
+            return sum(not stored_tally(row).closed for row in connection.execute(others))
 
     def close_open_gates(self, because: str, *, agreed: bool, unlike: str = "") -> None:
         """Close those gates for good; without an agreement refuse, and write nothing."""
@@ -285,7 +290,7 @@ class GateStore:
             if (before := _same(connection, gate, request)) is not None:
                 return before
             row = connection.one(_READ_FOR, this=gate.number, whose=request.token)
-            tally = stored_tally(row).after(GateEvent.INTEND)
+            tally = stored_tally(row).intend()
             if row.most_above is not None:
                 admit_ask(connection, request.token, row.most_above, self.departures)
             connection.rows(_COUNT_ASK, this=gate.number, count=tally.asked)
@@ -338,7 +343,7 @@ class GateStore:
             row = connection.one(_READ_FOR_OUTCOME, this=gate.number)
             if row.gave_back is not None or late():
                 raise SparsegateError("an ask that was taken for lost stays lost")
-            tally = stored_tally(row).after(GateEvent.ABOVE if above else GateEvent.BELOW)
+            tally = stored_tally(row).settle(above=above)
             connection.rows(_SETTLE_ASK, this=gate.number, place=number, outcome=int(above), number_said=said)
             connection.rows(_COUNT_OUTCOME, this=gate.number, above_now=tally.above, below_now=tally.below)
             return tally
@@ -367,24 +372,20 @@ class GateStore:
 
     def close(self, because: str, *, id: str | None = None, on: str | None = None, unlike: str | None = None) -> None:
         """Close one gate; or every gate that was opened ``on`` some data, or on other data than ``unlike``."""
-        served = SERVED_GATES.c
-        which = (
-            served.id == id
-            if id is not None
-            else (served.fingerprint == on if on is not None else served.fingerprint != unlike)
-        )
+        data = SERVED_GATES.c.fingerprint
         with self.ledger.database.writing() as connection:
-            if id is not None and connection.execute(select(served.gate).where(which)).one_or_none() is None:
+            if id is None:
+                self._close(connection, data == on if on is not None else data != unlike, because)
+                return
+            if connection.execute(select(SERVED_GATES.c.gate).where(SERVED_GATES.c.id == id)).one_or_none() is None:
                 raise UnknownGate
-            self._close(connection, which, because)
+            self._close(connection, SERVED_GATES.c.id == id, because)
 
     def _close(self, connection: Connection, which: Any, because: str, ask: int | None = None) -> None:
         """The first reason stays, unless nobody may have seen it yet."""
-        open_to_us = or_(GATES.c.closed_because.is_(None), SERVED_GATES.c.closed_with.is_not(None))
-        for row in connection.execute(WITH_LAST.where(which, open_to_us)).all():
+        for row in connection.execute(WITH_LAST.where(which, _MAYBE_OPEN)).all():
             if row.closed_because is None or (row.closed_with == row.asked and self.departures.hides(row)):
-                this = {"this": row.entry}
-                connection.execute(update(GATES).where(_THIS).values(closed_because=because), this)
+                connection.execute(update(GATES).where(_THIS).values(closed_because=because), {"this": row.entry})
                 connection.execute(update(SERVED_GATES).where(SERVED_GATES.c.gate == row.entry).values(closed_with=ask))
         self._give_back(connection)
 
@@ -447,7 +448,6 @@ def _same(connection: DriverConnection, gate: GateRow, request: KeyedRequest) ->
 PAGE: Final = 1000
 """The most on one page."""
 
-_OLDER: Final = WITH_LAST.where(GATES.c.entry < bindparam("before")).order_by(GATES.c.entry.desc())
 _BETWEEN: Final = (
     select(ASKS, TOKENS.c.name.label("asker"))
     .outerjoin(TOKENS, TOKENS.c.number == ASKS.c.token)
@@ -456,18 +456,6 @@ _BETWEEN: Final = (
 )
 _FIRST: Final = _BETWEEN.order_by(ASKS.c.number)
 _LAST: Final = _BETWEEN.order_by(ASKS.c.number.desc())
-
-
-def page_of_gates(
-    store: GateStore, *, closed: bool | None = None, after: str | None = None, limit: int = PAGE
-) -> list[GateRow]:
-    """Gates as they may be seen, newest first: those that were opened before the gate ``after``."""
-    before = 2**31 - 1 if after is None else store.gate(after).number
-    with store.ledger.database.reading() as connection:
-        rows = connection.execute(_OLDER, {"before": before}).yield_per(100)
-        found = (stored(row, hidden=store.departures.hides(row)) for row in rows)
-        # Whether a gate is through follows from its counters, and is never written.
-        return list(islice((gate for gate in found if closed in (None, bool(gate.tally.closed))), limit))
 
 
 def page_of_answers(
@@ -527,29 +515,12 @@ def activity(
         while more:
             older = wanted if after is None else wanted.where(_place_of(after) > _PLACE)
             rows = connection.execute(older.limit(more)).all()
-            found += [_shown(row) for row in rows if not _on_its_way(store, row)]
+            for row in rows:
+                if row.number < row.asked or not store.departures.left(row.gate, row.number, row.lasts):
+                    found.append(Activity(gate=row.id, gate_name=row.name, cursor=_cursor(row), **_public(row)))
             more = limit - len(found) if len(rows) == more else 0
             after = _cursor(rows[-1]) if rows else None
     return found
-
-
-def _on_its_way(store: GateStore, row: Any) -> bool:
-    return bool(row.number == row.asked) and store.departures.left(row.gate, row.number, row.lasts) > 0
-
-
-def _shown(row: Any) -> Activity:
-    ask = asked(row)
-    return Activity(
-        gate=row.id,
-        gate_name=row.name,
-        number=ask.number,
-        by=ask.by,
-        at=ask.at,
-        condition=ask.condition,
-        above=ask.above,
-        estimate=ask.estimate,
-        cursor=_cursor(row),
-    )
 
 
 def _cursor(row: Any) -> str:
@@ -568,7 +539,7 @@ COLUMNS: Final = ("gate", "gate_name", "number", "at", "by", "condition")
 
 
 def compact(store: GateStore, *, until: str, keep: Callable[[Sequence[Mapping[str, Any]]], None]) -> int:
-    """Move the BELOW asks of closed gates that were asked up to a moment (as ``rows.now`` writes it); how many.
+    """Move the BELOW asks of closed gates that were asked up to a moment (as ``now`` writes it); how many.
 
     ``keep`` returns when what it is given is safe; its columns are ``COLUMNS``.
     """

@@ -21,11 +21,9 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
-from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sparsegate.errors import GateClosed, ParameterError, SparsegateError
 from sparsegate.gates.calibration import Calibration
@@ -43,18 +41,6 @@ MOST_PREVIEWED: Final = 1_000
 
 LONGEST_NAME: Final = 100
 LONGEST_DESCRIPTION: Final = 1000
-
-
-class GateEvent(StrEnum):
-    """What can happen to a gate."""
-
-    INTEND = "intend"
-    ABOVE = "above"
-    BELOW = "below"
-
-
-_STEPS: Final = MappingProxyType({GateEvent.INTEND: (1, 0, 0), GateEvent.ABOVE: (0, 1, 0), GateEvent.BELOW: (0, 0, 1)})
-"""What each event adds to (asked, above, below)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,14 +104,21 @@ class Tally(AnswerCounts):
             return f"it was asked {self.spec.most_asks} questions, the most that the service keeps of one gate"
         return ""
 
-    def after(self, event: GateEvent) -> Tally:
-        """Where the gate stands after an event, or raise if the event may not happen here."""
-        if event is GateEvent.INTEND and self.closed:
+    def require_open(self) -> None:
+        """Raise ``GateClosed`` where it is closed."""
+        if self.closed:
             raise GateClosed(f"this gate is closed: {self.closed}; open another, which spends a new budget")
-        if event is not GateEvent.INTEND and not self.unsettled:
+
+    def intend(self) -> Tally:
+        """Where the gate stands with one ask more, if it admits one."""
+        self.require_open()
+        return replace(self, asked=self.asked + 1)
+
+    def settle(self, *, above: bool) -> Tally:
+        """Where the gate stands with the outcome of an ask that was intended."""
+        if not self.unsettled:
             raise SparsegateError("an ask must be intended before it is settled")
-        asked, above, below = _STEPS[event]
-        return replace(self, asked=self.asked + asked, above=self.above + above, below=self.below + below)
+        return replace(self, above=self.above + above, below=self.below + (not above))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,11 +131,11 @@ class GateLabel:
     opened_by: str | None = None
 
     def __post_init__(self) -> None:
-        for field, most, lines in (("name", LONGEST_NAME, 1), ("description", LONGEST_DESCRIPTION, None)):
+        for field, most, lines in (("name", LONGEST_NAME, " in one line"), ("description", LONGEST_DESCRIPTION, "")):
             text = getattr(self, field)
-            fits = isinstance(text, str) and len(text) <= most and all(map(str.isprintable, text.split("\n")))
-            if not fits or (lines == 1 and "\n" in text):
-                rule = f"must be at most {most} printable characters{' in one line' if lines == 1 else ''}"
+            seen = text if lines or not isinstance(text, str) else text.replace("\n", "")
+            if not (isinstance(seen, str) and len(text) <= most and seen.isprintable()):
+                rule = f"must be at most {most} printable characters{lines}"
                 raise ParameterError(field, rule, next_step="leave out what does not show, and what is too long")
 
 
@@ -217,15 +210,8 @@ def gate_view(gate: GateRow) -> dict[str, Any]:
         "name": gate.label.name,
         "description": gate.label.description,
         "opened_by": gate.label.opened_by,
-        "threshold": spec.threshold,
-        "cutoff": spec.cutoff,
-        "epsilon": exact_text(spec.epsilon),
-        "queries": spec.queries,
-        "noise": spec.noise,
-        "closes": spec.closes,
-        "standard_error": accuracy(spec).standard_error,
-        "margin": accuracy(spec).margin,
-        "margin_all": accuracy(spec).margin_all,
+        **{name: value for name, value in spec.terms().items() if name != "most_asks"},
+        **accuracy(spec)._asdict(),
         "confidence": CONFIDENCE,
         "asked": tally.asked,
         "positives": tally.positives,
@@ -243,38 +229,31 @@ def gate_view(gate: GateRow) -> dict[str, Any]:
 def preview_view(spec: GateSpec, remaining: Fraction | None) -> dict[str, Any]:
     """What a gate would be good for that is not opened; ``remaining`` is what the ledger has left, if that is told."""
     check_work(spec, MOST_PREVIEWED)
-    found = _preview(spec)
-    warnings = [found.warning]
+    preview, left = _preview(spec), None if remaining is None else exact_text(remaining)
+    warnings = [preview.warning]
     if remaining is not None and spec.epsilon > remaining:
-        left = exact_text(remaining)
         warnings.append(f"It costs more than the {left} of epsilon that the ledger has left: it would be refused.")
-    return {
-        "confidence": found.confidence,
-        "margin": found.margin,
-        "margin_all": found.margin_all,
-        "standard_error": found.standard_error,
-        "noise": found.noise,
+    same = ("confidence", "margin", "margin_all", "standard_error", "noise")
+    return {name: getattr(preview, name) for name in same} | {
         "cost": exact_text(spec.epsilon),
-        "remaining": None if remaining is None else exact_text(remaining),
+        "remaining": left,
         "warning": " ".join(filter(None, warnings)) or None,
-        "curve": [{"epsilon": epsilon, "margin": margin} for epsilon, margin in found.points("epsilon")],
-        "by_cutoff": [{"cutoff": cutoff, "margin": margin} for cutoff, margin in found.points("cutoff")],
+        "curve": [{"epsilon": epsilon, "margin": margin} for epsilon, margin in preview.points("epsilon")],
+        "by_cutoff": [{"cutoff": cutoff, "margin": margin} for cutoff, margin in preview.points("cutoff")],
     }
 
 
 @lru_cache(maxsize=64)
 def _preview(spec: GateSpec) -> Preview:
-
     def at_cutoff(cutoff: int) -> Calibration:
         other = replace(spec, cutoff=cutoff)
         check_work(other, MOST_PREVIEWED)
-        return gate_calibration(**parameters(other))
+        return law(other)
 
     return gate_preview(law(spec), threshold=spec.threshold, confidence=CONFIDENCE, at_cutoff=at_cutoff)
 
 
-@dataclass(frozen=True, slots=True)
-class Accuracy:
+class Accuracy(NamedTuple):
     """How far the answers of a gate can be trusted, in people: see ``Preview``."""
 
     margin: float
@@ -289,8 +268,8 @@ def accuracy(spec: GateSpec) -> Accuracy:
 
 @lru_cache(maxsize=2**16)
 def _accuracy(spec: GateSpec) -> Accuracy:
-    found = gate_preview(_law(spec), confidence=CONFIDENCE)
-    return Accuracy(found.margin, found.margin_all, found.standard_error)
+    preview = gate_preview(_law(spec), confidence=CONFIDENCE)
+    return Accuracy(preview.margin, preview.margin_all, preview.standard_error)
 
 
 def law(spec: GateSpec) -> Calibration:
@@ -303,14 +282,7 @@ _law: Final = lru_cache(maxsize=2**14)(law)
 
 def _noise_of(spec: GateSpec) -> GateSpec:
     """The spec of all gates with the same noise: where its threshold lies is no part of that."""
-    return GateSpec(
-        threshold=0,
-        cutoff=spec.cutoff,
-        epsilon=spec.epsilon,
-        queries=spec.queries,
-        noise=spec.noise,
-        closes=spec.closes,
-    )
+    return replace(spec, threshold=0, most_asks=None)
 
 
 def check_work(spec: GateSpec, most: int = MOST_PLANNED) -> None:
@@ -344,13 +316,5 @@ def noise_context(dataset: str, unit: str, id: str, spec: GateSpec) -> str:
 
 def parameters(spec: GateSpec) -> dict[str, Any]:
     """A count of people: one person moves it by at most one, and all such counts in one direction."""
-    return {
-        "threshold": spec.threshold,
-        "cutoff": spec.cutoff,
-        "epsilon": spec.epsilon,
-        "queries": spec.queries,
-        "sensitivity": 1,
-        "monotonic": True,
-        "noise": spec.noise,
-        "closes": spec.closes,
-    }
+    public = {name: value for name, value in vars(spec).items() if name != "most_asks"}
+    return public | {"sensitivity": 1, "monotonic": True}

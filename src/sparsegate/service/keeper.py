@@ -29,7 +29,8 @@ import math
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -45,8 +46,7 @@ from sparsegate.ledger.ledger import Ledger
 from sparsegate.noise.own_settings import own_settings
 from sparsegate.service.data.dataset import ServedTable
 from sparsegate.service.deadline import Asking, DelayPlan, Pressure, lost, wait_until
-from sparsegate.service.fair_lines import FairPlaces
-from sparsegate.service.gate_store import PAGE, Activity, GateStore, activity, page_of_answers, page_of_gates
+from sparsegate.service.gate_store import PAGE, Activity, GateStore, activity, page_of_answers
 from sparsegate.service.gates import (
     MOST_ASKS,
     Answered,
@@ -66,7 +66,7 @@ from sparsegate.service.gates import (
 )
 from sparsegate.service.keys import SealingKey
 from sparsegate.service.locks import turns_of
-from sparsegate.service.quotas import Standing
+from sparsegate.service.tokens import Standing
 
 TOP: Final = "/v1/top"
 
@@ -132,7 +132,9 @@ class Keeper:
         # The budget belongs to the people and goes on. First of all: a start that is refused leaves no trace.
         self._store.close_open_gates(CHANGED, agreed=close_gates, unlike=dataset.fingerprint)
         self._turns = turns_of(ledger.database, patience=self.pace.patience)
-        self.places = FairPlaces(self.pace.places)
+        self._places = threading.Semaphore(self.pace.places)
+        self.waiting = 0
+        """How many hold a turn and wait for a place to be counted at."""
         self.pressure = Pressure(self.pace.delay)
         self._live: dict[str, SparseVector] = {}
         self._guard = threading.Lock()
@@ -155,14 +157,14 @@ class Keeper:
         if isinstance(threshold, bool) or not isinstance(threshold, int):
             raise ParameterError("threshold", "must be a whole number of people", threshold, "pass e.g. threshold=1000")
         amount = exact_amount(epsilon, 0)  # type: ignore[arg-type]
-        public = {"threshold": threshold, "cutoff": cutoff, "epsilon": amount.epsilon, "queries": queries}
-        spec = GateSpec(**public, most_asks=self._most_asks, noise=noise, closes=closes)  # type: ignore[arg-type]
+        terms = {"threshold": threshold, "cutoff": cutoff, "queries": queries, "noise": noise, "closes": closes}
+        spec = GateSpec(**terms, epsilon=amount.epsilon, most_asks=self._most_asks)  # type: ignore[arg-type]
         check_work(spec)
         # What cannot be made must not be charged; and a gate keeps its law, whatever a later version would choose.
         spec = replace(spec, noise=law(spec).row.noise.name.lower())
         named = GateLabel(**label, token=request.token, opened_by=request.by)
-        said = {"noise": noise, "closes": closes, "name": named.name, "description": named.description}
-        request = request.bound_to(public | {"epsilon": exact_text(amount.epsilon)} | said)
+        words = {"name": named.name, "description": named.description, "epsilon": exact_text(amount.epsilon)}
+        request = request.bound_to(terms | words)
         # First of all: whatever has changed since, an answer that was given is given again.
         stored = self._store.recall(request, GATES)
         if stored is None:
@@ -196,8 +198,7 @@ class Keeper:
         # First of all: whatever has changed since, an answer that was given is given again.
         if (known := self._store.same_ask(found, request)) is not None:
             return self._again(found, request, known)
-        if found.tally.closed:
-            raise GateClosed(f"this gate is closed: {found.tally.closed}; open another, which spends a new budget")
+        found.tally.require_open()
         condition = (read or self.read)(where)
         self._check_data()
         if found.fingerprint != self.dataset.fingerprint:
@@ -225,7 +226,7 @@ class Keeper:
         """All of an ask, from its turn to its end; what comes of it is delivered, and the turn held until it leaves."""
         with self._turns.at(gate.number):
             # Those who wait for a place learn how long others take, and that is public: see ``data.constant_work``.
-            with self.places.at(request.token):
+            with self._place():
                 live = self._resumed(gate)
                 number = self._store.intend(gate, request, condition.text, arrive=asking.arrive)
                 if isinstance(number, Asked):
@@ -242,6 +243,22 @@ class Keeper:
         if trouble:
             # Logged after the answer has left, for the owner alone: when a question fails may depend on the data.
             LOG.warning("gate %s, question %d: %s; it counts as an ABOVE", gate.id, number, trouble)
+
+    @contextmanager
+    def _place(self) -> Iterator[None]:
+        """One of the places to be counted at: first come, first served, and of each gate at most one waits."""
+        if not self._places.acquire(blocking=False):
+            with self._guard:
+                self.waiting += 1
+            try:
+                self._places.acquire()
+            finally:
+                with self._guard:
+                    self.waiting -= 1
+        try:
+            yield
+        finally:
+            self._places.release()
 
     @own_settings
     def _decided(
@@ -302,13 +319,13 @@ class Keeper:
         return gate_view(self._store.gate(id, visible=True))
 
     def gates(self, **page: Any) -> list[dict[str, Any]]:
-        """Gates, newest first: see ``page_of_gates``."""
+        """Gates, newest first: see ``GateStore.gates``."""
         self._store.give_back()
-        return [gate_view(row) for row in page_of_gates(self._store, **page)]
+        return [gate_view(row) for row in self._store.gates(**{"limit": PAGE} | page)]
 
     def open_gates(self) -> int:
         """How many gates can be asked, as far as it may be seen."""
-        return sum(not row.tally.closed for row in self._store.gates())
+        return len(self._store.gates(closed=False))
 
     def answers(self, id: str, **page: Any) -> list[Asked]:
         """The answers of a gate that have left, oldest first: see ``page_of_answers``."""

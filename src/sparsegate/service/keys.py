@@ -65,7 +65,7 @@ class SealingKey:
     def create_beside(cls, path: Path) -> tuple[SealingKey, Path]:
         """Make a new key in a file beside another, called like that one with the name of the key after it."""
         secret = secrets.token_bytes(_BYTES)
-        place = path.with_name(f"{path.name}.{cls(secret).name}")
+        place = _beside(path, cls(secret).name)
         return cls._written(secret, place), place
 
     @classmethod
@@ -80,9 +80,8 @@ class SealingKey:
         except FileExistsError:
             raise LedgerError(f"the key file {place} is already there; give it with --key, or remove it") from None
         except OSError:
-            raise LedgerError(
-                f"the key file {place} cannot be made; check that its folder exists and is writable"
-            ) from None
+            wrong = f"the key file {place} cannot be made; check that its folder exists and is writable"
+            raise LedgerError(wrong) from None
         return cls(secret)
 
     @classmethod
@@ -116,10 +115,8 @@ class SealingKey:
         """Decrypt; a wrong key, a wrong context or a changed byte is an error."""
         from cryptography.exceptions import InvalidTag
 
-        try:
+        with suppress(InvalidTag, ValueError):
             return self._cipher.decrypt(sealed[:_NONCE], sealed[_NONCE:], context.encode())
-        except (InvalidTag, ValueError):
-            pass
         raise LedgerError(
             "the noise of this gate cannot be read with this key; give the key file that belongs to the ledger"
         )
@@ -129,9 +126,6 @@ class SealingKey:
 
     def __reduce_ex__(self, protocol: object) -> tuple[object, ...]:
         raise LedgerError("a key can be neither copied nor pickled; load it from its file")
-
-
-_UNITS: Final = ("user", "row")
 
 
 def key_of(ledger: Ledger, path: Path) -> SealingKey:
@@ -182,11 +176,11 @@ def rename_key(ledger: Ledger, key: SealingKey) -> None:
 
 
 def _seal_anew(ledger: Ledger, connection: Connection, old: SealingKey, new: SealingKey) -> int:
-    """Seal what the old key opens with the new one, which gives its name; what is open must be opened by it."""
+    """Seal what the old key opens with the new one, which gives its name; every open gate must be among it."""
     count = 0
     for row in connection.execute(WITH_LAST).all():
         gate = stored(row)
-        for unit in _UNITS:
+        for unit in ("user", "row"):
             context = noise_context(ledger.dataset, unit, gate.id, gate.tally.spec)
             with suppress(LedgerError):
                 sealed = new.seal(old.unseal(gate.sealed, context), context)

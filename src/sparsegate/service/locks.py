@@ -11,11 +11,10 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.exc import SQLAlchemyError
@@ -28,37 +27,14 @@ _POLL: Final = 0.005
 _CLASS: Final = 0x7367  # our own corner of PostgreSQL's advisory locks
 
 
-class SharedTurns(ABC):
-    """Hands out turns; whoever waits for one longer than ``patience`` seconds gets ``GateBusy``."""
-
-    def __init__(self, *, patience: float) -> None:
-        self._patience = patience
-
-    @abstractmethod
-    def at(self, gate: int) -> AbstractContextManager[None]:
-        """Wait for the gate's turn, and hold it."""
-
-    @abstractmethod
-    def held(self, gates: Iterable[int]) -> set[int]:
-        """Those of the gates at which somebody holds the turn, here or elsewhere."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Let go of what turns need."""
-
-    def _deadline(self) -> float:
-        return time.monotonic() + self._patience
-
-
-class FileTurns(SharedTurns):
+class FileTurns:
     """Locks on files beside a SQLite ledger, one for each gate.
 
     Such a lock belongs to the open file and not to the process: it excludes threads and keepers of one process, too.
     """
 
     def __init__(self, ledger: Path, *, patience: float) -> None:
-        super().__init__(patience=patience)
-        self._ledger, self._folder = ledger, Path(f"{ledger}.turns")
+        self._ledger, self._folder, self._patience = ledger, Path(f"{ledger}.turns"), patience
         os.close(self._opened("start"))  # says now what would be wrong at the first question
 
     def _opened(self, turn: str) -> int:
@@ -70,16 +46,16 @@ class FileTurns(SharedTurns):
 
     @contextmanager
     def at(self, gate: int) -> Iterator[None]:
-        deadline = self._deadline()
+        """Wait for the gate's turn, and hold it."""
         turn = self._opened(str(gate))
         try:
-            while not _locked(turn, fcntl.LOCK_EX):
-                _again(deadline)
+            _wait(lambda: _locked(turn, fcntl.LOCK_EX), self._patience)
             yield
         finally:
             os.close(turn)  # which gives the lock back
 
     def held(self, gates: Iterable[int]) -> set[int]:
+        """Those of the gates at which somebody holds the turn, here or elsewhere."""
         return {gate for gate in gates if not self._free(gate)}
 
     def _free(self, gate: int) -> bool:
@@ -104,12 +80,11 @@ def _locked(turn: int, kind: int) -> bool:
     return True
 
 
-class PostgresTurns(SharedTurns):
+class PostgresTurns:
     """Advisory locks of sessions: one connection for each turn that is held."""
 
     def __init__(self, database: PostgresDatabase, *, patience: float) -> None:
-        super().__init__(patience=patience)
-        self._database = database
+        self._database, self._patience = database, patience
         # Connections of its own: turns that are held must not use up those that answers are written with.
         self._engine = create_engine(
             database.engine.url,
@@ -121,8 +96,9 @@ class PostgresTurns(SharedTurns):
 
     @contextmanager
     def at(self, gate: int) -> Iterator[None]:
+        """Wait for the gate's turn, and hold it."""
         place = {"class": _CLASS, "gate": gate}
-        connection = self._held(place, self._deadline())
+        connection = self._held(place)
         try:
             yield
         finally:
@@ -132,39 +108,41 @@ class PostgresTurns(SharedTurns):
             with suppress(SQLAlchemyError):
                 connection.close()
 
-    def _held(self, place: dict[str, int], deadline: float) -> Connection:
-        try:
-            connection = self._engine.connect()
-            while not connection.execute(text("SELECT pg_try_advisory_lock(:class, :gate)"), place).scalar():
-                try:
-                    _again(deadline)
-                except GateBusy:
-                    connection.close()
-                    raise
+    def _held(self, place: dict[str, int]) -> Connection:
+        lock = text("SELECT pg_try_advisory_lock(:class, :gate)")
+        with suppress(SQLAlchemyError), ExitStack() as stack:
+            connection = stack.enter_context(closing(self._engine.connect()))
+            _wait(lambda: bool(connection.execute(lock, place).scalar()), self._patience)
+            stack.pop_all()
             return connection
-        except SQLAlchemyError:
-            pass
         raise self._database.trouble("cannot be reached; check the address, and that the server runs and admits you")
 
     def held(self, gates: Iterable[int]) -> set[int]:
+        """Those of the gates at which somebody holds the turn, here or elsewhere."""
         here = "database = (SELECT oid FROM pg_database WHERE datname = current_database())"
         query = f"SELECT objid FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = {_CLASS} AND {here}"
         with self._database.reading() as connection:
             return {int(gate) for gate in connection.execute(text(query)).scalars()} & set(gates)
 
     def close(self) -> None:
+        """Let go of what turns need."""
         self._engine.dispose()
 
 
-def turns_of(database: Database, *, patience: float) -> SharedTurns:
-    """The turns that go with a database."""
+Turns: TypeAlias = FileTurns | PostgresTurns
+
+
+def turns_of(database: Database, *, patience: float) -> Turns:
+    """The turns that go with a database; whoever waits longer than ``patience`` seconds for one gets ``GateBusy``."""
     if isinstance(database, PostgresDatabase):
         return PostgresTurns(database, patience=patience)
     assert isinstance(database, SqliteFile)
     return FileTurns(database.path, patience=patience)
 
 
-def _again(deadline: float) -> None:
-    if time.monotonic() >= deadline:
-        raise GateBusy
-    time.sleep(_POLL)
+def _wait(locked: Callable[[], bool], patience: float) -> None:
+    deadline = time.monotonic() + patience
+    while not locked():
+        if time.monotonic() >= deadline:
+            raise GateBusy
+        time.sleep(_POLL)

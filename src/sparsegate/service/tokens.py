@@ -8,6 +8,20 @@ A name is used once: the record must say for ever whose questions those were. A 
 a few seconds, so one that was just revoked may still work that long. When each was last used is written for all of them
 at once, once a minute and by a thread of its own: no request waits for it, and a crash loses a minute of it. A list of
 the same process has it at once.
+
+**Quotas** of a token are how many ABOVE it may be given, and how much epsilon it may charge, in all and for ever.
+``most_above`` counts as a gate's cutoff does: an ask that was intended counts as an ABOVE until it has left as a BELOW,
+and one whose outcome is lost counts for ever. ``most_epsilon`` counts what the requests of the token charged, gates and
+top-c alike, less what those gates gave back. Both are read in the transaction that would use them, under the one write
+lock of the ledger, so that two requests at once cannot both have the last of a quota; and before data is touched.
+
+**Theorem.** Whether a request is refused for its quota, and what ``Standing`` shows, tells nothing that is not paid
+for. *Proof.* Let one token ask several gates at once. An ask that is under way was intended and has no outcome, or has
+one that was written and has not left; it counts as one in both cases, and as its outcome only when everybody may see
+that. So the first count is a function of the answers that have left, of which asks are lost, which is the same whatever
+they would have been (``keeper``), and of when asks came. The second is a function of charges, which are public, and of
+what went back, which is a function of the answers that have left (``gates``). A function of what was released costs
+nothing more. []
 """
 
 from __future__ import annotations
@@ -27,14 +41,16 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any, Final
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import bindparam, func, insert, select, update
 
-from sparsegate.budget import Number
-from sparsegate.errors import LedgerError, ParameterError
+from sparsegate.budget import Number, check_choice, exact_count
+from sparsegate.errors import LedgerError, ParameterError, QuotaExceeded
 from sparsegate.ledger.account import exact_amount, exact_text, exact_value
-from sparsegate.ledger.database import now
+from sparsegate.ledger.database import DriverConnection, DriverStatement, now
 from sparsegate.ledger.ledger import Ledger
-from sparsegate.service.schema import TOKENS, make_tables
+from sparsegate.ledger.schema import ENTRIES, GATES, REFUNDS
+from sparsegate.service.departures import Departures
+from sparsegate.service.schema import ASKS, REQUESTS, TOKENS, make_tables
 
 LONGEST_NAME: Final = 100
 REMEMBERED: Final = 2.0
@@ -121,17 +137,16 @@ class Tokens:
         wanted = _role(role)
         limits = {
             "expires_at": None if expires is None else _moment(expires).isoformat(),
-            "most_above": _whole(most_above),
+            "most_above": None if most_above is None else exact_count(most_above, "most_above", most=_MOST_WHOLE),
             "most_epsilon": None if most_epsilon is None else _charge(most_epsilon, wanted),
         }
         if not (0 < len(name) <= LONGEST_NAME and name.isprintable() and name == name.strip()):
             raise ParameterError("name", f"must be 1 to {LONGEST_NAME} printable characters", name, "say who it is for")
         text = f"sg_{secrets.token_urlsafe(32)}"
         with self._database.writing() as connection:
-            if connection.execute(select(TOKENS.c.number).where(TOKENS.c.name == name)).first() is not None:
-                raise ParameterError(
-                    "name", "must be a new one: a name stands for one token for ever", name, "choose another"
-                )
+            if connection.execute(_NAMED, {"name": name}).first() is not None:
+                rule = "must be a new one: a name stands for one token for ever"
+                raise ParameterError("name", rule, name, "choose another")
             if maker is not None:
                 _bounded(connection.execute(select(TOKENS).where(TOKENS.c.number == maker)).one(), wanted, limits)
             row = {"name": name, "role": wanted.value, "hash": _digest(text), "added_at": now().isoformat()}
@@ -144,21 +159,16 @@ class Tokens:
             used = {number: {"last_used_at": _second(at)} for number, at in self._used.items()}
         with self._database.reading() as connection:
             rows = connection.execute(select(*_SHOWN).order_by(TOKENS.c.number)).mappings().all()
-        return [
-            TokenRecord(**dict(row) | _read(row["role"], row["most_epsilon"]) | used.get(row["number"], {}))
-            for row in rows
-        ]
+        read = [dict(row) | {"role": _role(row["role"]), "most_epsilon": _quota(row["most_epsilon"])} for row in rows]
+        return [TokenRecord(**row | used.get(row["number"], {})) for row in read]
 
     def revoke(self, name: str) -> None:
         """Stop a token, in every process within ``remembered`` seconds; revoking it twice changes nothing."""
         with self._database.writing() as connection:
-            if connection.execute(select(TOKENS.c.number).where(TOKENS.c.name == name)).first() is None:
+            if connection.execute(_NAMED, {"name": name}).first() is None:
                 raise ParameterError("name", "must be that of a token", name, "see `sparsegate token list`")
-            connection.execute(
-                update(TOKENS)
-                .where(TOKENS.c.name == name, TOKENS.c.revoked_at.is_(None))
-                .values(revoked_at=now().isoformat())
-            )
+            this = update(TOKENS).where(TOKENS.c.name == name, TOKENS.c.revoked_at.is_(None))
+            connection.execute(this.values(revoked_at=now().isoformat()))
         with self._guard:
             self._found.clear()
 
@@ -216,6 +226,7 @@ class Tokens:
 
 
 _SHOWN: Final = tuple(column for column in TOKENS.c if column.name != "hash")
+_NAMED: Final = select(TOKENS.c.number).where(TOKENS.c.name == bindparam("name"))
 _KNOWN: Final = select(TOKENS).where(TOKENS.c.hash == bindparam("digest"), TOKENS.c.revoked_at.is_(None))
 _USED: Final = update(TOKENS).where(TOKENS.c.number == bindparam("whose")).values(last_used_at=bindparam("at"))
 
@@ -248,15 +259,12 @@ def _bounded(maker: Any, role: Role, limits: Mapping[str, Any]) -> None:
 
 
 def _role(text: str) -> Role:
-    try:
-        return Role(text)
-    except ValueError:
-        pass
-    raise ParameterError("role", f"must be {' or '.join(Role)}", text)
+    check_choice(text, "role", Role)
+    return Role(text)
 
 
-def _read(role: str, most_epsilon: str | None) -> dict[str, Role | Fraction | None]:
-    return {"role": _role(role), "most_epsilon": None if most_epsilon is None else exact_value(most_epsilon)}
+def _quota(most_epsilon: str | None) -> Fraction | None:
+    return None if most_epsilon is None else exact_value(most_epsilon)
 
 
 def _moment(expires: str | datetime) -> datetime:
@@ -281,15 +289,104 @@ def _seconds_left(expires_at: str | None) -> float:
     return (datetime.fromisoformat(expires_at) - datetime.now(UTC)).total_seconds()
 
 
-def _whole(most_above: int | None) -> int | None:
-    if most_above is not None and (type(most_above) is not int or not 1 <= most_above <= _MOST_WHOLE):
-        raise ParameterError("most_above", "must be a whole number of at least 1", most_above, "for instance 20")
-    return most_above
-
-
 def _charge(most_epsilon: Number, role: Role) -> str:
     if role is not Role.OWNER:
-        raise ParameterError(
-            "most_epsilon", "is for an owner: an analyst charges nothing", next_step="bound an analyst by most_above"
-        )
+        rule = "is for an owner: an analyst charges nothing"
+        raise ParameterError("most_epsilon", rule, next_step="bound an analyst by most_above")
     return exact_text(exact_amount(most_epsilon, 0, epsilon_name="most_epsilon").epsilon)
+
+
+_BACK: Final = ENTRIES.alias()
+
+_OF: Final = select(func.count()).select_from(ASKS).where(ASKS.c.token == bindparam("whose"))
+# One statement, which sees one moment: between two an outcome could be written, and be counted twice or not at all.
+# The counts are ranges of the index ``asks_of_token``, and the newest ask of each gate is one row; neither grows with
+# the BELOW that have left.
+_GIVEN: Final = DriverStatement(
+    select(
+        GATES.c.entry,
+        GATES.c.asked,
+        select(ASKS.c.lasts)
+        .where(
+            ASKS.c.gate == GATES.c.entry,
+            ASKS.c.number == GATES.c.asked,
+            ASKS.c.token == bindparam("whose"),
+            ASKS.c.above == 0,
+        )
+        .scalar_subquery()
+        .label("lasts"),
+        _OF.where(ASKS.c.above.is_(None)).scalar_subquery().label("unsettled"),
+        _OF.where(ASKS.c.above == 1).scalar_subquery().label("above"),
+    ).where(GATES.c.asked > 0)
+)
+_CHARGED: Final = DriverStatement(
+    select(ENTRIES.c.epsilon, _BACK.c.epsilon.label("back"))
+    .select_from(REQUESTS)
+    .join(ENTRIES, ENTRIES.c.number == REQUESTS.c.entry)
+    .outerjoin(REFUNDS, REFUNDS.c.of == REQUESTS.c.entry)
+    .outerjoin(_BACK, _BACK.c.number == REFUNDS.c.entry)
+    .where(REQUESTS.c.token == bindparam("whose"))
+)
+_QUOTA: Final = DriverStatement(
+    select(TOKENS.c.most_above, TOKENS.c.most_epsilon).where(TOKENS.c.number == bindparam("whose"))
+)
+
+MOST_ABOVE: Final = (
+    select(TOKENS.c.most_above).where(TOKENS.c.number == bindparam("whose")).scalar_subquery().label("most_above")
+)
+"""The quota of the token ``whose``, as a column of another query; None: it has none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """What a token has used of its quotas; None: it has no such quota."""
+
+    most_above: int | None
+    above: int
+    most_epsilon: Fraction | None
+    epsilon: Fraction
+
+
+def standing(connection: DriverConnection, token: int, departures: Departures) -> Standing:
+    """What a token has used."""
+    quota = connection.one(_QUOTA, whose=token)
+    return Standing(
+        most_above=quota.most_above,
+        above=_given(connection, token, departures),
+        most_epsilon=_quota(quota.most_epsilon),
+        epsilon=_charged(connection, token),
+    )
+
+
+def admit_ask(connection: DriverConnection, token: int, most: int, departures: Departures) -> None:
+    """Refuse an ask that could be one ABOVE too many."""
+    if _given(connection, token, departures) >= most:
+        raise QuotaExceeded(
+            f"this token may be given {most} ABOVE in all, and they are given, lost or on their way; nothing was "
+            "spent; wait for answers that are on their way, or ask an owner for another token"
+        )
+
+
+def admit_charge(connection: DriverConnection, token: int, epsilon: Fraction) -> None:
+    """Refuse a charge that would take a token beyond what it may charge in all."""
+    quota = connection.one(_QUOTA, whose=token)
+    if quota is None or quota.most_epsilon is None:
+        return
+    used = _charged(connection, token)
+    if used + epsilon > exact_value(quota.most_epsilon):
+        raise QuotaExceeded(
+            f"epsilon {exact_text(epsilon)} is more than this token may still charge: of {quota.most_epsilon} in all, "
+            f"{exact_text(used)} is used; nothing was spent; ask for less, or close a gate, which gives back what it "
+            "did not use"
+        )
+
+
+def _given(connection: DriverConnection, token: int, departures: Departures) -> int:
+    rows = connection.rows(_GIVEN, whose=token)
+    pending = sum(departures.left(row.entry, row.asked, row.lasts) > 0 for row in rows)
+    return pending + sum(int(row.unsettled + row.above) for row in rows[:1])
+
+
+def _charged(connection: DriverConnection, token: int) -> Fraction:
+    rows = connection.rows(_CHARGED, whose=token)
+    return sum((exact_value(row.epsilon) - exact_value(row.back or "0") for row in rows), start=Fraction(0))

@@ -21,20 +21,9 @@ from tests.support.neighbours import BASE, CHARACTERS, ONE_MORE, PATIENTS, neigh
 from sparsegate.conditions import read_condition
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.noise import Seeded
-from sparsegate.service.data.copying import (
-    CELLS,
-    LEAST,
-    SERVED,
-    WIDTHS,
-    FillLaw,
-    FillTerms,
-    Size,
-    drawn_characters,
-    filling_cells,
-    public_size,
-    width_counts,
-)
+from sparsegate.service.data.copying import CELLS, SERVED, WIDTHS, drawn_characters, filling_cells, width_counts
 from sparsegate.service.data.dataset import ServedTable, TableSource
+from sparsegate.service.data.sizes import LEAST, FillLaw, FillTerms, Size, public_size
 
 # --- The law ---------------------------------------------------------------------------------------------------------
 

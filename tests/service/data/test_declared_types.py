@@ -17,8 +17,8 @@ from tests.support.rows import ask
 from sparsegate.conditions import Kind, read_condition
 from sparsegate.conditions.reading import converted
 from sparsegate.errors import ConditionError, ParameterError, TableError
+from sparsegate.service.data.copying import TYPES, read_declarations
 from sparsegate.service.data.dataset import ServedTable
-from sparsegate.service.data.declared_types import TYPES, read_declarations
 
 DAY = datetime.date(2024, 2, 29)
 NOON = datetime.datetime(2024, 2, 29, 12, 30)

@@ -9,35 +9,6 @@ It takes two steps, because the sizes that the copy is filled up to are drawn, a
 or ``copy_rows`` reads all that is needed, and ``fill`` makes of it what is counted: what one person has takes the place
 of filling instead of adding work.
 
-**Sizes.** What a count takes, and so D and what is refused as too dear, follows from the *shown sizes*: the rows, and
-the different values of each column. One person of up to ``FillTerms.person_rows`` rows adds at most that many, s, to
-each of them. A shown size is the size and a draw Z from ``FillLaw``, and never less than the size. It is drawn once for
-each dataset, after its charge (``service.shown_sizes``). Sizes that an owner gives (--capacity) take its place, and
-cost nothing.
-
-**Theorem.** Let Z be in 0..2h with P[Z = z] = C exp(-|z - h| / b), b = s / eps. Then n + Z is (eps, delta)-DP for
-sizes n that one person moves by at most s, with delta = C (q^(h-s+1) - q^(h+1)) / (1 - q), q = exp(-1/b): the mass of
-the s least values. *Proof.* Let the sizes be n and n + t, 0 <= t <= s. A shown size from n + t to n + 2h can come from
-both: its probabilities have the ratio exp((|x - h| - |x - t - h|) / b), at most exp(t / b) <= exp(eps), either way.
-What else can be shown comes from one of them alone: n..n + t - 1 from the first, and n + 2h + 1..n + 2h + t from the
-second. These are the t least and the t greatest values of Z, of the same mass, which grows with t. [] (Where the sizes
-are s apart no delta does with less: no event there has a ratio at all.)
-
-With C = (1 - q) / (1 + q - 2 q^(h+1)), delta = q^(h+1) (e^eps - 1) / (1 + q - 2 q^(h+1)), so it is kept just where
-
-    h + 1 >= b log((e^eps - 1 + 2 delta) / (delta (1 + q))).
-
-**All sizes at once.** One person moves all of them, each by at most s, and the draws are independent: epsilons and
-deltas add, and ``FillTerms.epsilon`` and ``delta`` are the sums. So that a wide table does not take a draw for each
-column, columns share them, as the schema and the order of the columns say: those of text and the others each fall into
-at most ``GROUPS`` groups, and what is shown of a column is the largest size of its group (which one person moves by at
-most s) and the group's draw. A group of text columns has ``TEXT`` shares of epsilon and delta, another one, because a
-count takes longest over text. A person of j times as many rows has a loss of at most j epsilon, and as a delta the mass
-of as many values; nobody's rows are cut off.
-
-**Steps.** A shown size is then rounded up to one of eight steps to a doubling, so that columns can share a table. What
-is rounded is what was drawn: nobody stands at the edge of such a step.
-
 **Characters, and not only cells.** What the engine does with a text takes a time for each cell, and for each character
 one that depends on its bytes: ``lower`` takes ten times as long for é as for e. Were a column filled up with nulls, one
 person with fifty long notes would make a question slower; with long cells, one with fifty short notes would make it
@@ -50,27 +21,31 @@ on ranges that are shifted by x).
 
 Filling is in the tables that the engine works through, and nowhere else: no code points to a filled value, and no end
 of a person to a filled row.
+
+**Declared types**, such as ``note=timestamptz``. What an engine does with a text that is no number, date or time zone,
+and how long that takes, is its own affair: where strangers ask, no text is cast (``conditions.operations``). It is read
+here, once, before anything is asked. A cell that is written as a value of its type, in the forms of a condition
+(``conditions.reading``), is that value, and every other cell is null: a function of the cell alone. The form is checked
+by a pattern first, so the engine never looks for the name of a time zone, and 1.7 is no whole number. A zone is Z, UTC
+or an offset; without one a ``timestamptz`` is in UTC, which is what it is brought to.
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
-from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
 
 from sparsegate.conditions import Column, Kind, Schema
 from sparsegate.conditions.condition import known_moment
 from sparsegate.errors import ParameterError, TableError
-from sparsegate.noise import Source, discrete_laplace, uniform_below
+from sparsegate.noise import Source, uniform_below
 from sparsegate.service.data.constant_work import Coded, Copy, last_rows
-from sparsegate.service.data.declared_types import declared_types
 from sparsegate.service.data.postgres_rows import FetchedRows, fetch_rows
+from sparsegate.service.data.sizes import ROWS, TEXT, Size, public_size, values_of
 from sparsegate.tables.columns import check_columns, identifier, unlike
-from sparsegate.tables.files import TextForm
 from sparsegate.tables.workspace import NO_BAR, Workspace
 
 if TYPE_CHECKING:
@@ -78,129 +53,13 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
+    from sparsegate.service.data.dataset import TableSource
 
-LEAST: Final = 4_096
-STEPS: Final = 8
 CELLS: Final = 256
 """A public number: so many cells, as long as they may be, are added at most for the characters of one width."""
 WIDTHS: Final = ("a", "é", "ก", "😀")
 """A character of one byte, of two, of three, of four."""
-FILLING_CELLS: Final = CELLS * len(WIDTHS)
-"""How many cells fill the characters of a text column up, at most."""
-ROWS: Final = "rows"
-"""The name of the size that is the number of rows."""
-TEXT: Final = 8
-"""The shares that the sizes of text columns have of epsilon and delta."""
-GROUPS: Final = 3
-"""How many draws there are at most for the sizes of text columns, and for those of all others."""
-MOST_ROWS: Final = 10**6
 _FROM: Final = (0x80, 0x800, 0x10000, 0x110000)
-
-
-class Size(NamedTuple):
-    """What was counted, which is private, and the shares that a draw for it has of epsilon and delta."""
-
-    counted: int
-    shares: int = 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class FillLaw:
-    """The law of a draw: the discrete Laplace law of this ``scale`` around ``half``, from 0 to twice that."""
-
-    scale: Fraction
-    half: int
-
-    @classmethod
-    def of(cls, *, person: int, epsilon: Fraction, delta: Fraction) -> FillLaw:
-        """The narrowest that is (epsilon, delta)-DP for sizes that one person moves by at most ``person``.
-
-        >>> FillLaw.of(person=8, epsilon=Fraction(1, 50), delta=Fraction(1, 10**9))
-        FillLaw(scale=Fraction(400, 1), half=6452)
-        """
-        scale = person / epsilon
-        odds = (math.expm1(epsilon) + 2 * float(delta)) / float(delta) / (1 + math.exp(-1 / scale))
-        # One more than is needed: floats are nowhere near as far off.
-        return cls(scale=scale, half=math.ceil(float(scale) * math.log(odds)))
-
-    def draw(self, source: Source) -> int:
-        """How much is added: what lies outside is drawn again, which leaves the law within as it is."""
-        while abs(drawn := discrete_laplace(source, self.scale)) > self.half:
-            pass
-        return self.half + drawn
-
-
-@dataclass(frozen=True, kw_only=True)
-class FillTerms:
-    """What the shown sizes of a dataset cost together, and for whom: public numbers."""
-
-    epsilon: Fraction = Fraction(1, 20)
-    delta: Fraction = Fraction(1, 10**9)
-    person_rows: int = 8
-
-    def __post_init__(self) -> None:
-        if not 0 < self.epsilon <= 10:
-            raise ParameterError("size_epsilon", "must be above 0 and at most 10", float(self.epsilon))
-        if not Fraction(1, 10**30) <= self.delta < 1:
-            rule = "must be from 1e-30 to below 1: a size that is never shown too small has a delta"
-            raise ParameterError("size_delta", rule, float(self.delta), "for none, give public sizes with --capacity")
-        if not 1 <= self.person_rows <= MOST_ROWS:
-            raise ParameterError("person_rows", f"must be from 1 to {MOST_ROWS:,}", self.person_rows)
-
-    def of_unit(self, unit: str) -> FillTerms:
-        """Where every row is another person, nobody has more than one."""
-        return replace(self, person_rows=1) if unit == "row" else self
-
-    def laws(self, shares: Mapping[str, int]) -> dict[tuple[str, ...], FillLaw]:
-        """The law of each group of sizes; their epsilons and deltas come to no more than those of all.
-
-        >>> FillTerms().laws({"rows": 1, "values of a": 8, "values of b": 1, "values of c": 8}).keys()
-        dict_keys([('rows',), ('values of a',), ('values of c',), ('values of b',)])
-        """
-        rows, *columns = sorted(shares, key=lambda name: (name != ROWS, -shares[name]))
-        groups: list[tuple[str, ...]] = [(rows,)]
-        for _, alike in groupby(columns, shares.__getitem__):
-            names = tuple(alike)
-            some = -(-len(names) // GROUPS)
-            groups += (names[start : start + some] for start in range(0, len(names), some))
-        whole = sum(shares[group[0]] for group in groups)
-        return {
-            group: FillLaw.of(
-                person=self.person_rows,
-                epsilon=self.epsilon * shares[group[0]] / whole,
-                delta=self.delta * shares[group[0]] / whole,
-            )
-            for group in groups
-        }
-
-    def drawn(self, sizes: Mapping[str, Size], source: Source) -> dict[str, int]:
-        """The shown sizes, drawn here and now: only after the charge, and only once for each dataset."""
-        laws = self.laws({name: size.shares for name, size in sizes.items()})
-        shown = {group: max(sizes[name].counted for name in group) + law.draw(source) for group, law in laws.items()}
-        return {name: size for group, size in shown.items() for name in group}
-
-
-def checked(shown: Mapping[str, int], sizes: Mapping[str, Size]) -> Mapping[str, int]:
-    """The shown sizes, where there is one for each size, and none is too small. No error has a number that was counted.
-
-    >>> checked({"rows": 9}, {"rows": Size(8)})
-    {'rows': 9}
-    """
-    for name, size in sizes.items():
-        if shown.get(name, -1) < size.counted:
-            rule = f"must be at least the {name} that there are"
-            raise ParameterError("capacity", rule, shown.get(name), "give more, with room to grow")
-    return shown
-
-
-def public_size(shown: int) -> int:
-    """A shown size rounded up to a step.
-
-    >>> public_size(1), public_size(4_097), public_size(1_000_000)
-    (4096, 4608, 1048576)
-    """
-    step = max(LEAST, 1 << shown.bit_length() - 1 if shown else 1) // STEPS
-    return max(LEAST, -(-shown // step) * step)
 
 
 def width_counts(cell: str) -> list[str]:
@@ -263,6 +122,72 @@ are those of conditions elsewhere (``conditions.condition``)."""
 _PEOPLE: Final = {*_CASTS, "blob"} - {"float", "double"}
 
 
+_DAY: Final = r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
+_TIME: Final = r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?"
+_MOMENT: Final = f"{_DAY}(?:[ T]{_TIME})?"
+_NUMBER: Final = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_TRUTH: Final = "(?i:true|false|t|f|yes|no|y|n|1|0)"
+_OFFSET: Final = r"(?: ?(?:Z|UTC|([+-])([01][0-9]):?([0-5][0-9])?))?"
+
+
+def _written(form: str, group: int = 1, rest: str = "") -> str:
+    """What the cell has of the form, or null; white space around it is no part of it."""
+    pattern = rf"^\s*({form}){rest}\s*$".replace("{", "{{").replace("}", "}}")
+    return f"nullif(regexp_extract(CAST({{0}} AS VARCHAR), '{pattern}', {group}), '')"
+
+
+def _zoned() -> str:
+    """In UTC; without a cast to a type with a zone, which would look for one by its name."""
+    sign, hours, minutes = (_written(_MOMENT, group, _OFFSET) for group in (2, 3, 4))
+    away = f"60 * coalesce(CAST({hours} AS INTEGER), 0) + coalesce(CAST({minutes} AS INTEGER), 0)"
+    signed = f"CASE WHEN {sign} = '-' THEN -1 ELSE 1 END * ({away})"
+    return f"TRY(TRY_CAST({_written(_MOMENT, rest=_OFFSET)} AS TIMESTAMP) - to_minutes({signed}))"
+
+
+_REAL: Final = (Kind.REAL, f"TRY_CAST({_written(_NUMBER + '|[+-]?(?i:inf|infinity|nan)')} AS DOUBLE) + 0")
+_WHOLE: Final = (Kind.INTEGER, f"TRY_CAST({_written('[+-]?[0-9]+')} AS BIGINT)")
+TYPES: Final[dict[str, tuple[Kind, str]]] = {
+    "integer": _WHOLE,
+    "bigint": _WHOLE,
+    "double": _REAL,
+    # A decimal is compared as a real, so it is read as the nearest one.
+    "decimal": (Kind.REAL, f"TRY_CAST({_written(_NUMBER)} AS DOUBLE) + 0"),
+    "boolean": (Kind.BOOLEAN, f"TRY_CAST({_written(_TRUTH)} AS BOOLEAN)"),
+    "date": (Kind.DATE, f"TRY_CAST({_written(_DAY)} AS DATE)"),
+    "time": (Kind.TIME, f"TRY_CAST({_written(_TIME)} AS TIME)"),
+    "timestamp": (Kind.TIMESTAMP, f"TRY_CAST({_written(_MOMENT)} AS TIMESTAMP)"),
+    "timestamptz": (Kind.TIMESTAMP, _zoned()),
+}
+"""By its name: the kind, and how a cell is read. Nothing here fails on a cell."""
+
+
+def read_declarations(texts: Sequence[str] | None) -> dict[str, str]:
+    """``COLUMN=TYPE``, each, as a mapping.
+
+    >>> read_declarations(["note=timestamptz", "age=integer"])
+    {'note': 'timestamptz', 'age': 'integer'}
+    """
+    declared: dict[str, str] = {}
+    for text in texts or ():
+        name, _, kind = text.rpartition("=")
+        if not name or name in declared:
+            rule = "must give each column one type, as COLUMN=TYPE" if name else "must be COLUMN=TYPE"
+            raise ParameterError("read", rule, text, "for instance --read age=integer")
+        declared[name] = kind.strip()
+    return declared
+
+
+def declared_types(types: Mapping[str, str], read: Mapping[str, str]) -> dict[str, tuple[Kind, str]]:
+    """The kind of each column that a type was declared for, and how its cells are read; ``types`` are the engine's."""
+    for name, kind in read.items():
+        if kind.lower() not in TYPES:
+            raise ParameterError("read", f"must give {name!r} one of {', '.join(TYPES)}", kind)
+        if types[name] not in ("varchar", "enum"):
+            step = "leave it out: the column has a type" if types[name] in _CASTS else "cast it, with --sql"
+            raise ParameterError("read", f"must name columns of text, and {name!r} is {types[name]}", next_step=step)
+    return {name: TYPES[kind.lower()] for name, kind in read.items()}
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Distinct:
     """The different values of a column, in a table of their own."""
@@ -283,18 +208,16 @@ class _Distinct:
     @property
     def filling_cells(self) -> int:
         """How many cells fill the characters up, at most: a public number."""
-        return FILLING_CELLS if self.kind is Kind.TEXT else 0
+        return CELLS * len(WIDTHS) if self.kind is Kind.TEXT else 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Unfilled:
-    """What was read, before it is filled up."""
+    """What was read, before it is filled up: by ``people`` or by rows, which ``place`` numbers."""
 
     schema: Schema
     people: bool
-    """Whether rows belong to people; else every row is another person."""
     place: str
-    """The column of the places."""
     owners: npt.NDArray[np.int64] = field(repr=False)
     values: Sequence[_Distinct] = field(repr=False)
 
@@ -305,36 +228,22 @@ class Unfilled:
         return {ROWS: Size(len(self.owners)), **values}
 
 
-def values_of(column: str) -> str:
-    """The name of the size of a column."""
-    return f"values of {column}"
-
-
 class CopyEngine(Workspace):
     """The engine of a dataset: the copy is made in it, and then it is closed to all files and settings."""
 
-    def copy_files(
-        self,
-        files: Sequence[str],
-        *,
-        user: str | None,
-        table: str | None,
-        sql: str | None,
-        columns: Sequence[str] | None,
-        max_cell: int,
-        form: TextForm,
-        read: Mapping[str, str],
-    ) -> Unfilled:
+    def copy_files(self, files: Sequence[str], source: TableSource) -> Unfilled:
         """Read the files once, and copy the declared columns of every row that has a person."""
+        user, columns, read = source.user, source.columns, source.read or {}
+        people = [] if user is None else [user]
         # Of JSON the columns are those named: keys that were read off the records would depend on who is in them.
-        asked = None if columns is None else [*columns, *([] if user is None else [user])]
-        opened = self.open(files, form=form, table=table, sql=sql, columns=asked, user=user)
+        asked = None if columns is None else [*columns, *people]
+        opened = self.open(files, form=source.form, table=source.table, sql=source.sql, columns=asked, user=user)
         types = _types(opened)
         if self.people != user:
             types.pop(self.people or "")  # keys beside the users are nothing to ask about
-        check_columns(list(types), [*([] if user is None else [user]), *(columns or ()), *read])
+        check_columns(list(types), [*people, *(columns or ()), *read])
         casts = {name: _CASTS[kind] for name, kind in types.items() if kind in _CASTS} | declared_types(types, read)
-        schema = _declared(types, casts, user, columns, max_cell)
+        schema = _declared(types, casts, source)
         for name in read:
             if schema.find(name) is None:
                 raise ParameterError("read", "must name columns that may be asked about", name, "add it to --columns")
@@ -365,7 +274,7 @@ class CopyEngine(Workspace):
         self._connection.execute("SET preserve_insertion_order = true")
         names = [column.name for column in schema.columns]
         person, place = (identifier(unlike(name, names)) for name in ("person", "place"))
-        self._stage(opened, [(name, casts[name]) for name in names], (person, place), schema.max_cell)
+        self._stage(opened, schema, casts, person, place)
         owners = self._places(place) if self.people is None else self._owners(person, place)
         values = [self._distinct(column, place, len(owners)) for column in schema.columns]
         if self.kind == "DuckDB":
@@ -423,19 +332,15 @@ class CopyEngine(Workspace):
         return self._connection.cursor()
 
     def _stage(
-        self,
-        opened: DuckDBPyRelation,
-        chosen: Sequence[tuple[str, str]],
-        own: tuple[str, str],
-        max_cell: int,
+        self, opened: DuckDBPyRelation, schema: Schema, casts: Mapping[str, str], person: str, place: str
     ) -> None:
         """``SERVED``: the declared columns, the person, and the place of the row, by which the engine gives them."""
         import numpy as np
 
-        cells = [f"{cast.format(identifier(name), max_cell=max_cell)} AS {identifier(name)}" for name, cast in chosen]
-        label, place = own
+        names = {column.name: identifier(column.name) for column in schema.columns}
+        cells = [f"{casts[name].format(cell, max_cell=schema.max_cell)} AS {cell}" for name, cell in names.items()]
         people = "0" if self.people is None else identifier(self.people)
-        columns = ", ".join([*cells, f"{people} AS {label}", f"row_number() OVER () - 1 AS {place}"])
+        columns = ", ".join([*cells, f"{people} AS {person}", f"row_number() OVER () - 1 AS {place}"])
         there = f"SELECT {columns} FROM opened WHERE {people} IS NOT NULL"
         opened.query("opened", f"CREATE TABLE {SERVED} AS {there}")
         places = self._places(place)
@@ -560,14 +465,9 @@ def _types(opened: DuckDBPyRelation) -> dict[str, str]:
     return {name: str(kind.id) for name, kind in zip(opened.columns, opened.types, strict=True)}
 
 
-def _declared(
-    types: Mapping[str, str],
-    casts: Mapping[str, tuple[Kind, str]],
-    user: str | None,
-    columns: Sequence[str] | None,
-    max_cell: int,
-) -> Schema:
+def _declared(types: Mapping[str, str], casts: Mapping[str, tuple[Kind, str]], source: TableSource) -> Schema:
     """The columns that may be asked about, told from the schema of the table, and what was declared, alone."""
+    user, columns = source.user, source.columns
     if user is not None and types[user] not in _PEOPLE:
         raise TableError(
             f"the users in column {user!r} must be of a type that tells people apart exactly, such as whole numbers or "
@@ -582,4 +482,5 @@ def _declared(
             "the table has no column to ask about: text, integers, decimals, floats, booleans, dates, timestamps, times"
         )
     left_out = () if columns is not None else tuple(name for name in types if name not in casts and name != user)
-    return Schema(tuple(Column(name, casts[name][0]) for name in chosen), max_cell=max_cell, unreadable=left_out)
+    declared = tuple(Column(name, casts[name][0]) for name in chosen)
+    return Schema(declared, max_cell=source.max_cell, unreadable=left_out)

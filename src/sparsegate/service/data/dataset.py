@@ -8,7 +8,7 @@ PostgreSQL is read at one moment (``postgres_rows``); what is written to it late
 
 **Declared columns.** Those named by ``columns``, or all that are text, numbers, booleans, dates, timestamps or times,
 except the one that names the person: a question about one person is answered privately, and tells nothing. Decimals
-are reals. Text is read as numbers, dates and times where ``read`` declares it (``declared_types``): questions cast no
+are reals. Text is read as numbers, dates and times where ``read`` declares it (``copying``): questions cast no
 text. Other types (blobs, lists, ...) are left out, and ``schema.unreadable`` names them; ``sql`` can cast them.
 Timestamps with a time zone are taken as UTC; one outside of the engine's range of microseconds becomes null.
 
@@ -25,8 +25,8 @@ from __future__ import annotations
 
 import hashlib
 import queue
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -37,16 +37,8 @@ from sparsegate.conditions.tree import check_max_cell
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.noise import Secure
 from sparsegate.service.data.constant_work import Copy, Speed, count_people, measured_speed
-from sparsegate.service.data.copying import (
-    SERVED,
-    CopyEngine,
-    FillTerms,
-    Size,
-    Unfilled,
-    checked,
-    drawn_characters,
-    people_of,
-)
+from sparsegate.service.data.copying import SERVED, CopyEngine, Unfilled, drawn_characters, people_of
+from sparsegate.service.data.sizes import FillTerms, Size, checked
 from sparsegate.tables.engine_errors import quiet
 from sparsegate.tables.files import PLAIN, TextForm, expand
 
@@ -54,7 +46,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 
-CHUNK: Final = 1 << 20
 JOURNALS: Final = ("-wal", ".wal")
 """What SQLite and DuckDB write beside a database before they write into it."""
 
@@ -86,10 +77,11 @@ class Files:
         """A BLAKE2b digest of all that the files hold, in order, and of the notes."""
         digest = hashlib.blake2b(digest_size=32, person=b"sparsegate data")
         for path, *_ in self.stamps:
-            content = _digest(path)
-            if content is None:
-                raise TableError(f"{path} cannot be read; check that it is there, and its permissions")
-            digest.update(content)
+            try:
+                with Path(path).open("rb") as stream:
+                    digest.update(hashlib.file_digest(stream, hashlib.blake2b).digest())
+            except OSError:
+                raise TableError(f"{path} cannot be read; check that it is there, and its permissions") from None
         for note in notes:
             # A digest has one length, so that no note can pass for another, or for the end of a file.
             digest.update(hashlib.blake2b(b"" if note is None else b"=" + note.encode()).digest())
@@ -115,17 +107,6 @@ def _stamp(file: str) -> Stamp | None:
     return file, status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev
 
 
-def _digest(file: str) -> bytes | None:
-    content = hashlib.blake2b()
-    try:
-        with Path(file).open("rb") as stream:
-            while chunk := stream.read(CHUNK):
-                content.update(chunk)
-    except OSError:
-        return None
-    return content.digest()
-
-
 POSTGRESQL: Final = ("postgresql://", "postgres://", "postgresql+psycopg://")
 """How the URL of a database begins."""
 COUNT_FAILED: Final = "the table could not be counted; the engine's own message may hold data and is not repeated here"
@@ -147,7 +128,7 @@ class TableSource:
     max_cell: a PUBLIC number of characters; what a text cell has beyond them is cut off, and nobody can ask for it.
     form: how text files are written.
     read: for columns of text, the type that their cells are read as, by name: {"note": "timestamptz"}. A cell that
-        is not written as a value of that type is null. See ``declared_types``.
+        is not written as a value of that type is null. See ``copying``.
     """
 
     files: Sequence[str]
@@ -222,7 +203,7 @@ class ServedTable:
         read: Unfilled,
         engine: CopyEngine,
     ) -> None:
-        """Made by ``read`` and ``open``; ``files`` is None where what was read stays as it was."""
+        """``files`` is None where what was read stays as it was."""
         self.source, self.name, self.fingerprint = source, name, fingerprint
         self.schema, self.sizes = read.schema, read.sizes
         self.unit = "row" if source.user is None else "user"
@@ -263,18 +244,7 @@ class ServedTable:
         fingerprint = files.fingerprint(*source.notes)
         with quiet("the files cannot be read"):
             received = engine.inbox.receive(source.files, source.form)
-            unfilled = engine.run(
-                lambda: engine.copy_files(
-                    received,
-                    user=source.user,
-                    table=source.table,
-                    sql=source.sql,
-                    columns=source.columns,
-                    max_cell=source.max_cell,
-                    form=source.form,
-                    read=source.read or {},
-                )
-            )
+            unfilled = engine.run(lambda: engine.copy_files(received, source))
         if files.now() != files:
             raise TableError("a file changed while it was read; open the dataset when the file is complete")
         name = " ".join([*(Path(file).name for file in source.files), *([source.table] if source.table else [])])
@@ -282,13 +252,8 @@ class ServedTable:
 
     @classmethod
     def _read_postgres(cls, source: TableSource, engine: CopyEngine) -> ServedTable:
-        rows = engine.fetch(
-            source.files[0],
-            table=source.table or "",
-            user=source.user,
-            columns=source.columns,
-            max_cell=source.max_cell,
-        )
+        public = {"user": source.user, "columns": source.columns, "max_cell": source.max_cell}
+        rows = engine.fetch(source.files[0], table=source.table or "", **public)  # type: ignore[arg-type]
         with quiet("the rows of the database cannot be copied"):
             unfilled = engine.run(lambda: engine.copy_rows(rows))
         name = f"{rows.database} {source.table}"
@@ -325,23 +290,19 @@ class ServedTable:
     def changed(self) -> bool:
         """Whether the files are no longer those that were opened: written, replaced, removed, or joined by another.
 
-        A cheap look at sizes, times and inodes; where they differ, at what is in the files: a touched file is the same
-        data. Counts go on, over what was opened. A copy of a database is of one moment, and never changes.
+        A look at sizes, times and inodes; where they differ, at what is in the files: a touched file is the same data.
         """
         if self._files is None or self._altered:
             return self._altered
         now = self._files.now()
         if now == self._files:
             return False
-        try:
-            same = now is not None and now.fingerprint(*self.source.notes) == self.fingerprint
-        except TableError:
-            same = False
-        if same and now is not None:
-            self._files = now
-        else:
-            self._altered = True
-        return self._altered
+        with suppress(TableError):
+            if now is not None and now.fingerprint(*self.source.notes) == self.fingerprint:
+                self._files = now
+                return False
+        self._altered = True
+        return True
 
     def check(self, condition: Condition) -> None:
         """Raise ConditionError where the cost has no public bound."""
@@ -349,15 +310,8 @@ class ServedTable:
 
     def count(self, condition: Condition) -> int:
         """How many people (or rows) have a row that matches. The private answer: for a gate, and for nobody."""
-        self._require_open()
-        copy = self._copy
-        connection = self._idle.get()
-        try:
-            return count_people(condition, copy, connection, SERVED)
-        except Exception:  # of whatever type: which one it was may depend on a cell
-            pass
-        finally:
-            self._idle.put(connection)
+        with self._connection() as connection, suppress(Exception):  # which one it was may depend on a cell
+            return count_people(condition, self._copy, connection, SERVED)
         # Raised out here, and not where it was caught, the error has no link back to the engine's words.
         raise TableError(COUNT_FAILED)
 
@@ -371,14 +325,8 @@ class ServedTable:
 
     @cached_property
     def _speed(self) -> Speed:
-        self._require_open()
-        copy = self._copy
-        connection = self._idle.get()
-        try:
-            with quiet("the speed of the engine cannot be measured"):
-                return measured_speed(connection, copy)
-        finally:
-            self._idle.put(connection)
+        with self._connection() as connection, quiet("the speed of the engine cannot be measured"):
+            return measured_speed(connection, self._copy)
 
     @property
     def unit_options(self) -> dict[str, Any]:
@@ -390,6 +338,16 @@ class ServedTable:
         self._require_open()
         with quiet("the table cannot be read"):
             return self._engine.cursor().sql(f"SELECT {self._copy.shown}")
+
+    @contextmanager
+    def _connection(self) -> Iterator[DuckDBPyConnection]:
+        self._require_open()
+        _ = self._copy  # or nobody would ever put one there
+        connection = self._idle.get()
+        try:
+            yield connection
+        finally:
+            self._idle.put(connection)
 
     @property
     def _copy(self) -> Copy:

@@ -103,7 +103,7 @@ class Metrics:
         yield "asks_total", "counter", "Questions, by what the client was told.", asks
         waiting = {
             'at="gates"': service.queues.waiting,
-            'at="places"': keeper.places.waiting,
+            'at="places"': keeper.waiting,
             'at="reading"': len(service.reading.turn.waiting),
         }
         yield "waiting", "gauge", "Questions that wait: at a gate, to be counted, to be read.", waiting

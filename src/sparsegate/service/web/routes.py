@@ -26,8 +26,7 @@ from sparsegate.ledger.account import exact_text
 from sparsegate.service.gate_store import PAGE
 from sparsegate.service.gates import GateSpec, preview_view
 from sparsegate.service.practice import practice_condition
-from sparsegate.service.quotas import Standing
-from sparsegate.service.tokens import LONGEST_NAME, Role, TokenRecord, Tokens
+from sparsegate.service.tokens import LONGEST_NAME, Role, Standing, TokenRecord, Tokens
 from sparsegate.service.web import models, problems
 from sparsegate.service.web import readiness as numbers
 from sparsegate.service.web.admission import (

@@ -1,0 +1,289 @@
+"""The sizes that a service shows of its data: paid for, then drawn, then kept, once for each dataset.
+
+What is shown of the sizes of a table is drawn, and has an epsilon and a delta. They are charged before the draw, and
+what was drawn is stored with its entry before anything is filled up to it (``copying``). Whoever opens the same
+data on the same ledger again, after a restart or on another server, finds it there: the same sizes, at no cost. Other
+data, other columns or other terms are another release, with a charge of its own: a second draw on the same sizes tells
+more than the first, and the same draw on other sizes would tell how far apart they are.
+
+Of two servers that start at once the store decides: one entry, and the first to keep its draw; the other's is thrown
+away unseen. One that was charged and died before it kept anything has shown nothing: the next start draws for its
+entry.
+
+**Sizes.** What a count takes, and so D and what is refused as too dear, follows from the *shown sizes*: the rows, and
+the different values of each column. One person of up to ``FillTerms.person_rows`` rows adds at most that many, s, to
+each of them. A shown size is the size and a draw Z from ``FillLaw``, and never less than the size. Sizes that an owner
+gives (--capacity) take its place, and cost nothing.
+
+**Theorem.** Let Z be in 0..2h with P[Z = z] = C exp(-|z - h| / b), b = s / eps. Then n + Z is (eps, delta)-DP for
+sizes n that one person moves by at most s, with delta = C (q^(h-s+1) - q^(h+1)) / (1 - q), q = exp(-1/b): the mass of
+the s least values. *Proof.* Let the sizes be n and n + t, 0 <= t <= s. A shown size from n + t to n + 2h can come from
+both: its probabilities have the ratio exp((|x - h| - |x - t - h|) / b), at most exp(t / b) <= exp(eps), either way.
+What else can be shown comes from one of them alone: n..n + t - 1 from the first, and n + 2h + 1..n + 2h + t from the
+second. These are the t least and the t greatest values of Z, of the same mass, which grows with t. [] (Where the sizes
+are s apart no delta does with less: no event there has a ratio at all.)
+
+With C = (1 - q) / (1 + q - 2 q^(h+1)), delta = q^(h+1) (e^eps - 1) / (1 + q - 2 q^(h+1)), so it is kept just where
+
+    h + 1 >= b log((e^eps - 1 + 2 delta) / (delta (1 + q))).
+
+**All sizes at once.** One person moves all of them, each by at most s, and the draws are independent: epsilons and
+deltas add, and ``FillTerms.epsilon`` and ``delta`` are the sums. So that a wide table does not take a draw for each
+column, columns share them, as the schema and the order of the columns say: those of text and the others each fall into
+at most ``GROUPS`` groups, and what is shown of a column is the largest size of its group (which one person moves by at
+most s) and the group's draw. A group of text columns has ``TEXT`` shares of epsilon and delta, another one, because a
+count takes longest over text. A person of j times as many rows has a loss of at most j epsilon, and as a delta the mass
+of as many values; nobody's rows are cut off.
+
+**Steps.** A shown size is then rounded up to one of eight steps to a doubling, so that columns can share a table. What
+is rounded is what was drawn: nobody stands at the edge of such a step.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import groupby
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from sqlalchemy import select
+
+from sparsegate.budget import Number
+from sparsegate.errors import BudgetExceeded, LedgerError, ParameterError
+from sparsegate.ledger.account import Amount, exact_amount, exact_text
+from sparsegate.ledger.ledger import USED, Ledger, add_part, last_part, read_statement
+from sparsegate.ledger.schema import RELEASES
+from sparsegate.noise import Secure, Source, discrete_laplace
+
+if TYPE_CHECKING:
+    from sparsegate.service.data.dataset import ServedTable
+
+LEAST: Final = 4_096
+STEPS: Final = 8
+ROWS: Final = "rows"
+"""The name of the size that is the number of rows."""
+TEXT: Final = 8
+"""The shares that the sizes of text columns have of epsilon and delta."""
+GROUPS: Final = 3
+"""How many draws there are at most for the sizes of text columns, and for those of all others."""
+MOST_ROWS: Final = 10**6
+
+
+class Size(NamedTuple):
+    """What was counted, which is private, and the shares that a draw for it has of epsilon and delta."""
+
+    counted: int
+    shares: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class FillLaw:
+    """The law of a draw: the discrete Laplace law of this ``scale`` around ``half``, from 0 to twice that."""
+
+    scale: Fraction
+    half: int
+
+    @classmethod
+    def of(cls, *, person: int, epsilon: Fraction, delta: Fraction) -> FillLaw:
+        """The narrowest that is (epsilon, delta)-DP for sizes that one person moves by at most ``person``.
+
+        >>> FillLaw.of(person=8, epsilon=Fraction(1, 50), delta=Fraction(1, 10**9))
+        FillLaw(scale=Fraction(400, 1), half=6452)
+        """
+        scale = person / epsilon
+        odds = (math.expm1(epsilon) + 2 * float(delta)) / float(delta) / (1 + math.exp(-1 / scale))
+        # One more than is needed: floats are nowhere near as far off.
+        return cls(scale=scale, half=math.ceil(float(scale) * math.log(odds)))
+
+    def draw(self, source: Source) -> int:
+        """How much is added: what lies outside is drawn again, which leaves the law within as it is."""
+        while abs(drawn := discrete_laplace(source, self.scale)) > self.half:
+            pass
+        return self.half + drawn
+
+
+@dataclass(frozen=True, kw_only=True)
+class FillTerms:
+    """What the shown sizes of a dataset cost together, and for whom: public numbers."""
+
+    epsilon: Fraction = Fraction(1, 20)
+    delta: Fraction = Fraction(1, 10**9)
+    person_rows: int = 8
+
+    def __post_init__(self) -> None:
+        if not 0 < self.epsilon <= 10:
+            raise ParameterError("size_epsilon", "must be above 0 and at most 10", float(self.epsilon))
+        if not Fraction(1, 10**30) <= self.delta < 1:
+            rule = "must be from 1e-30 to below 1: a size that is never shown too small has a delta"
+            raise ParameterError("size_delta", rule, float(self.delta), "for none, give public sizes with --capacity")
+        if not 1 <= self.person_rows <= MOST_ROWS:
+            raise ParameterError("person_rows", f"must be from 1 to {MOST_ROWS:,}", self.person_rows)
+
+    def of_unit(self, unit: str) -> FillTerms:
+        """Where every row is another person, nobody has more than one."""
+        return replace(self, person_rows=1) if unit == "row" else self
+
+    def laws(self, shares: Mapping[str, int]) -> dict[tuple[str, ...], FillLaw]:
+        """The law of each group of sizes; their epsilons and deltas come to no more than those of all.
+
+        >>> FillTerms().laws({"rows": 1, "values of a": 8, "values of b": 1, "values of c": 8}).keys()
+        dict_keys([('rows',), ('values of a',), ('values of c',), ('values of b',)])
+        """
+        rows, *columns = sorted(shares, key=lambda name: (name != ROWS, -shares[name]))
+        groups: list[tuple[str, ...]] = [(rows,)]
+        for _, alike in groupby(columns, shares.__getitem__):
+            names = tuple(alike)
+            some = -(-len(names) // GROUPS)
+            groups += (names[start : start + some] for start in range(0, len(names), some))
+        whole = sum(shares[group[0]] for group in groups)
+        return {
+            group: FillLaw.of(
+                person=self.person_rows,
+                epsilon=self.epsilon * shares[group[0]] / whole,
+                delta=self.delta * shares[group[0]] / whole,
+            )
+            for group in groups
+        }
+
+    def drawn(self, sizes: Mapping[str, Size], source: Source) -> dict[str, int]:
+        """The shown sizes, drawn here and now: only after the charge, and only once for each dataset."""
+        laws = self.laws({name: size.shares for name, size in sizes.items()})
+        shown = {group: max(sizes[name].counted for name in group) + law.draw(source) for group, law in laws.items()}
+        return {name: size for group, size in shown.items() for name in group}
+
+
+def checked(shown: Mapping[str, int], sizes: Mapping[str, Size]) -> Mapping[str, int]:
+    """The shown sizes, where there is one for each size, and none is too small. No error has a number that was counted.
+
+    >>> checked({"rows": 9}, {"rows": Size(8)})
+    {'rows': 9}
+    """
+    for name, size in sizes.items():
+        if shown.get(name, -1) < size.counted:
+            rule = f"must be at least the {name} that there are"
+            raise ParameterError("capacity", rule, shown.get(name), "give more, with room to grow")
+    return shown
+
+
+def public_size(shown: int) -> int:
+    """A shown size rounded up to a step.
+
+    >>> public_size(1), public_size(4_097), public_size(1_000_000)
+    (4096, 4608, 1048576)
+    """
+    step = max(LEAST, 1 << shown.bit_length() - 1 if shown else 1) // STEPS
+    return max(LEAST, -(-shown // step) * step)
+
+
+def values_of(column: str) -> str:
+    """The name of the size of a column."""
+    return f"values of {column}"
+
+
+WHAT: Final = "sizes"
+
+
+def shown_sizes(
+    ledger: Ledger,
+    data: ServedTable,
+    terms: FillTerms,
+    *,
+    public: Mapping[str, int] | None = None,
+    source: Source | None = None,
+) -> dict[str, int]:
+    """The sizes that are shown of the data: those that were drawn for it before, or new ones, charged and kept.
+
+    Those that are ``public`` are not drawn; where all are, nothing is charged.
+    """
+    known = dict(public or {})
+    sizes = {name: size for name, size in data.sizes.items() if name not in known}
+    if not sizes:
+        return known
+    terms = terms.of_unit(data.unit)
+    entry = _charged(ledger, data, terms, sizes)
+    if kept := _kept(ledger, entry):
+        return known | kept
+    shown = terms.drawn(sizes, source or Secure())
+    try:
+        ledger.keep(entry, {"release": WHAT, "sizes": shown}, after=0)
+    except LedgerError:
+        if not (kept := _kept(ledger, entry)):
+            raise
+        return known | kept
+    return known | shown
+
+
+def public_sizes(text: str, names: Sequence[str]) -> dict[str, int]:
+    """Sizes that an owner gives: a number for all, or numbers for columns, or both.
+
+    >>> public_sizes("9000, ward=50", ["rows", "values of ward", "values of note"])
+    {'rows': 9000, 'values of ward': 50, 'values of note': 9000}
+    >>> public_sizes("ward=50", ["rows", "values of ward", "values of note"])
+    {'values of ward': 50}
+    """
+    numbers = {name.strip(): _whole(size) for name, _, size in (each.rpartition("=") for each in text.split(","))}
+    everything = numbers.pop("", None)
+    columns = {name: name.partition(" of ")[2] for name in names}
+    if unknown := sorted(set(numbers) - set(columns.values())):
+        rule = "must name columns that are copied and may be asked about"
+        raise ParameterError("capacity", rule, ", ".join(unknown), "for instance 100000,country=300")
+    sizes = {name: numbers.get(column, everything) for name, column in columns.items()}
+    return {name: size for name, size in sizes.items() if size is not None}
+
+
+def check_new_budget(
+    data: ServedTable, terms: FillTerms, public: Mapping[str, int], *, epsilon: Number, delta: Number
+) -> None:
+    """Refuse a budget that the sizes alone would pass, before a ledger is made for it."""
+    allowed = exact_amount(epsilon, delta, epsilon_name="budget", delta_name="budget_delta")
+    if data.sizes.keys() - public.keys() and not _cost(terms).within(allowed):
+        rule = f"must be enough for the sizes of the data, {_cost(terms)}"
+        raise ParameterError("budget", rule, str(allowed), "give more, or public sizes with --capacity")
+
+
+def _cost(terms: FillTerms) -> Amount:
+    return Amount(epsilon=terms.epsilon, delta=terms.delta)
+
+
+def _charged(ledger: Ledger, data: ServedTable, terms: FillTerms, sizes: Mapping[str, Size]) -> int:
+    """The number of the entry that paid for the sizes of this data: an earlier one, or a new one."""
+    public = [exact_text(terms.epsilon), exact_text(terms.delta), terms.person_rows]
+    shares = [(name, size.shares) for name, size in sizes.items()]
+    digest = hashlib.blake2b(json.dumps([data.fingerprint, shares, public]).encode(), digest_size=32)
+    # Part 0 is no part of what was released: a digest of the data is the owner's.
+    mark = {"what": WHAT, "data": digest.hexdigest()}
+    whose = "single rows" if data.unit == "row" else f"people of up to {terms.person_rows} rows"
+    try:
+        with ledger.database.writing() as connection:
+            same = select(RELEASES.c.entry).where(RELEASES.c.part == USED, RELEASES.c.gave == json.dumps(mark))
+            before = read_statement(ledger.database, connection, ledger.dataset)
+            for number in connection.execute(same.order_by(RELEASES.c.entry)).scalars():
+                # After a restore nobody knows whether a draw that is not here was shown.
+                if last_part(connection, number) or not before.restored_after(number):
+                    return int(number)
+            entry = ledger.charge(connection, _cost(terms), f"{WHAT}, for {whose}")
+            add_part(connection, entry.number, mark, part=USED)
+            return entry.number
+    except BudgetExceeded as refused:
+        step = "or give public sizes, which cost nothing, with --capacity"
+        raise BudgetExceeded(f"the sizes of the data are not paid for: {refused}, {step}") from None
+
+
+def _kept(ledger: Ledger, entry: int) -> dict[str, int]:
+    sizes: Mapping[str, int] = next(iter(ledger.release(entry).gave), {}).get("sizes", {})
+    return {name: int(size) for name, size in sizes.items()}
+
+
+def _whole(text: str) -> int:
+    try:
+        size = int(text)
+    except ValueError:
+        size = 0
+    if size < 1:
+        rule = "must be a number of rows, and perhaps others for columns"
+        raise ParameterError("capacity", rule, text, "for instance 100000,country=300")
+    return size
