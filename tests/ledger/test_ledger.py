@@ -1,34 +1,59 @@
-"""The ledger: exact sums, refusals that change nothing; many who spend at once, forks and crashes, on both stores."""
+"""The ledger: exact sums and refusals, charges reserved together, what is kept and what goes back; many at once."""
 
 from __future__ import annotations
 
 import contextlib
 import copy
 import math
+import os
 import pickle
+import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from tests.support.processes import in_forked_child
 from tests.support.threads import at_once
+from tests.support.untouchable import Untouchable
 
+import sparsegate as sg
+from sparsegate.budget import Prepaid, charge
 from sparsegate.errors import BudgetExceeded, LedgerError, ParameterError
 from sparsegate.ledger.account import Amount, EntryKind
 from sparsegate.ledger.database import open_database
-from sparsegate.ledger.ledger import Ledger
+from sparsegate.ledger.gate import rounded_down
+from sparsegate.ledger.ledger import Ledger, append
 
 
 @pytest.fixture
-def shared(place: str) -> Ledger:
+def shared(place: str) -> Iterator[Ledger]:
     """For what must hold on both stores."""
-    return Ledger.create(place, dataset="visits", budget=1)
+    with Ledger.create(place, dataset="visits", budget=1, budget_delta=1e-6) as made:
+        yield made
+
+
+NO_EPSILON = [math.nan, math.inf, -1, 0, True, "0.5", None, Decimal("NaN"), Fraction(1, 10**500)]
+WRONG = [*(("epsilon", bad) for bad in NO_EPSILON), *(("delta", bad) for bad in (math.nan, -1e-9, 1))]
+
+
+@pytest.mark.parametrize(("parameter", "bad"), [*WRONG, *(("what", bad) for bad in ("", "two\nlines", "x" * 501))])
+def test_a_charge_that_is_none_is_refused_by_name_and_not_recorded(ledger: Ledger, parameter: str, bad: object) -> None:
+    asked: dict[str, Any] = {"epsilon": 0.5, "what": "nonsense"} | {parameter: bad}
+    with pytest.raises(ParameterError) as refused:
+        ledger.spend(**asked)
+    assert refused.value.parameter == parameter
+    with pytest.raises(ParameterError, match=f"^{parameter}"), ledger.together() as report:
+        report.reserve(**asked)
+    assert len(ledger.entries()) == 1
 
 
 def test_ten_tenths_are_one_and_not_a_bit_more(ledger: Ledger) -> None:
@@ -69,35 +94,11 @@ def test_delta_has_a_budget_of_its_own_and_it_is_zero_unless_given(path: Path, l
         other.spend(epsilon=0.1, delta=1e-12, what="unknown domain")
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -1, 0, True, "0.5", None, Decimal("NaN"), Fraction(1, 10**500)])
-def test_an_epsilon_that_is_no_positive_number_is_refused_and_not_recorded(ledger: Ledger, bad: object) -> None:
-    with pytest.raises(ParameterError, match="epsilon"):
-        ledger.spend(epsilon=bad, what="nonsense")  # type: ignore[arg-type]
-    assert len(ledger.entries()) == 1
-
-
-@pytest.mark.parametrize("bad", [math.nan, -1e-9, 1])
-def test_a_delta_outside_zero_to_one_is_refused(ledger: Ledger, bad: float) -> None:
-    with pytest.raises(ParameterError, match="delta"):
-        ledger.spend(epsilon=0.1, delta=bad, what="nonsense")
-
-
-@pytest.mark.parametrize("bad", ["", "two\nlines", "x" * 501])
-def test_what_is_one_line(ledger: Ledger, bad: str) -> None:
-    with pytest.raises(ParameterError, match="what"):
-        ledger.spend(epsilon=0.1, what=bad)
-
-
 @pytest.mark.parametrize(("epsilon", "delta"), [(1, None), (0.5, None), (1, 0), (2, -1), (math.nan, None), (0.9, 0.1)])
 def test_a_budget_is_never_lowered(ledger: Ledger, epsilon: float, delta: float | None) -> None:
     with pytest.raises(ParameterError):
         ledger.raise_budget(budget=epsilon, budget_delta=delta, why="a slip")
     assert len(ledger.entries()) == 1
-
-
-def test_a_second_dataset_is_refused(path: Path, ledger: Ledger) -> None:
-    with pytest.raises(LedgerError, match="belongs to the dataset 'visits', not 'sales'"):
-        Ledger(path, dataset="sales")
 
 
 def test_creating_over_a_ledger_is_refused_and_keeps_it(path: Path, ledger: Ledger) -> None:
@@ -214,3 +215,400 @@ def test_a_pickle_of_a_ledger_holds_no_password() -> None:
     database = open_database(secret)
     assert database.address == "postgresql://ann@db.example/visits?sslmode=require"
     assert database.shown == "postgresql://ann:***@db.example/visits?sslmode=require"
+
+
+def number(charge: Any, **options: Any) -> Any:
+    return sg.laplace(1234, **{"epsilon": 0.5, "sensitivity": 1, "ledger": charge} | options)
+
+
+def test_charges_are_committed_together_and_each_serves_its_release(shared: Ledger) -> None:
+    with shared.together() as report:
+        people = report.reserve(epsilon=0.5, what="June: people")
+        visits = report.reserve(epsilon=0.5, what="June: visits")
+        assert shared.total_spent().epsilon == 0
+    assert [(entry.kind, entry.what) for entry in shared.entries()[1:]] == [
+        (EntryKind.RESERVE, "June: people"),
+        (EntryKind.RESERVE, "June: visits"),
+    ]
+    assert shared.total_spent().epsilon == 1
+    values = number(visits), number(people)
+    assert [shared.release(charge.number).gave[0]["value"] for charge in (visits, people)] == list(values)
+    assert len(shared.entries()) == 3
+
+
+@pytest.mark.parametrize("delta", [0, 1e-6])
+def test_charges_that_do_not_fit_together_spend_nothing(shared: Ledger, delta: float) -> None:
+    before = shared.statement()
+    reserved = []
+
+    def reserve() -> None:
+        with shared.together() as report:
+            reserved.append(report.reserve(epsilon=0.5, delta=delta, what="the first"))
+            report.reserve(epsilon=0.25 if delta else 0.6, delta=delta, what="the second")
+
+    with pytest.raises(sg.BudgetExceeded):
+        reserve()
+    assert shared.statement() == before
+    with pytest.raises(sg.LedgerError, match="not committed"):
+        number(reserved[0], source=Untouchable(1), not_private=True)
+
+
+def test_a_block_that_fails_spends_nothing(shared: Ledger) -> None:
+    def fail(charge: Any) -> None:
+        raise KeyError
+
+    with pytest.raises(KeyError), shared.together() as report:
+        fail(report.reserve(epsilon=0.5, what="the first"))
+    assert shared.total_spent().epsilon == 0
+
+
+def test_a_charge_serves_one_release(shared: Ledger) -> None:
+    with shared.together() as report:
+        charge = report.reserve(epsilon=0.5, what="once")
+    value = number(charge)
+    with pytest.raises(sg.LedgerError, match=r"used entry 2 already.*release\(2\)"):
+        number(charge, source=Untouchable(1), not_private=True)
+    assert shared.release(2).gave == ({"release": "laplace", "value": value},)
+    shared.give_back(2, epsilon=0.25)
+    with pytest.raises(sg.LedgerError, match=r"used entry 2 already"):
+        number(charge, source=Untouchable(1), not_private=True)
+
+
+def test_a_charge_that_was_given_back_pays_for_nothing(shared: Ledger) -> None:
+    with shared.together() as report:
+        charge = report.reserve(epsilon=0.5, what="not needed")
+    shared.give_back(charge.number, epsilon=0.25)
+    for again in (charge, shared.reserved(charge.number)):
+        with pytest.raises(sg.LedgerError, match="got entry 2 back"):
+            number(again, source=Untouchable(1), not_private=True)
+    assert shared.total_spent().epsilon * 4 == 1
+
+
+def test_a_forked_copy_of_a_charge_cannot_be_used_a_second_time(shared: Ledger) -> None:
+    with shared.together() as report:
+        charge = report.reserve(epsilon=0.5, what="once")
+    assert isinstance(in_forked_child(lambda: number(charge)), int)
+    with pytest.raises(sg.LedgerError, match="already"):
+        number(charge, source=Untouchable(1), not_private=True)
+
+
+def test_a_release_may_cost_less_than_was_reserved_and_never_more(shared: Ledger) -> None:
+    with shared.together() as report:
+        charge = report.reserve(epsilon=0.5, what="half")
+    with pytest.raises(sg.BudgetExceeded, match=r"0\.51 is more than was reserved for 'half', epsilon 0\.5"):
+        number(charge, epsilon=0.51, source=Untouchable(1), not_private=True)
+    with pytest.raises(sg.BudgetExceeded):
+        charge.spend(epsilon=0.1, delta=1e-9, what="a delta that nobody reserved")
+    with pytest.raises(sg.ParameterError):
+        number(charge, sensitivity=0)
+    number(charge, epsilon=0.25)
+    assert shared.total_spent().epsilon * 2 == 1
+
+
+def test_a_charge_is_found_again_by_its_number(shared: Ledger, place: str) -> None:
+    with shared.together() as report:
+        report.reserve(epsilon=0.5, what="for later")
+    spent = shared.spend(epsilon=0.25, what="at once")
+    with Ledger(place) as again:
+        assert isinstance(number(again.reserved(2)), int)
+        with pytest.raises(sg.LedgerError, match="already"):
+            number(again.reserved(2))
+        for wrong in (1, spent.number, 4, 0, -1):
+            with pytest.raises(sg.ParameterError, match="^number"):
+                again.reserved(wrong)
+    assert "entry 2" in repr(shared.reserved(2))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.dictionaries(st.text(), JSON, max_size=3), max_size=3))
+def test_what_is_kept_comes_back_as_it_was(shared: Ledger, parts: list[dict[str, Any]]) -> None:
+    """Also a NUL and a lone surrogate, which neither PostgreSQL nor UTF-8 takes as they are."""
+    number = shared.spend(epsilon=0.01, what="one of many").number
+    for part in [*parts, {"odd \x00 \ud800": "\x00\ud800"}]:
+        shared.keep(number, part)
+    assert shared.release(number).gave == (*parts, {"odd \x00 \ud800": "\x00\ud800"})
+
+
+def test_what_json_does_not_know_is_kept_as_numbers_or_text(shared: Ledger, place: str) -> None:
+    entry = shared.spend(epsilon=0.25, what="a mean, by another library")
+    shared.keep(entry, {"mean": np.float64(0.5), "indices": np.array([3, 1]), "label": b"x", "set": (1, 2)})
+    with Ledger(place) as again:
+        assert again.release(entry.number).gave == ({"mean": 0.5, "indices": [3, 1], "label": "b'x'", "set": [1, 2]},)
+        assert again.release(entry.number).entry == entry
+
+
+@pytest.mark.parametrize("number", [0, 1, 3, -1, 10**30, True, "2", None, 2.0])
+def test_only_an_entry_that_spent_has_a_release(shared: Ledger, number: Any) -> None:
+    shared.spend(epsilon=0.25, what="the second entry")
+    for use in (shared.release, shared.reserved, lambda wrong: shared.keep(wrong, {})):
+        with pytest.raises(sg.ParameterError, match=r"^number must be that of an entry that spent"):
+            use(number)
+
+
+@pytest.mark.parametrize("text", ["{", "3", "null", ""])
+def test_a_release_that_does_not_read_is_a_damaged_ledger(shared: Ledger, text: str) -> None:
+    entry = shared.spend(epsilon=0.25, what="x")
+    with shared.database.writing() as connection:
+        connection.exec_driver_sql(f"INSERT INTO releases VALUES ({entry.number}, 1, '{text}')")
+    with pytest.raises(sg.LedgerError, match="damaged: what entry 2 gave does not read"):
+        shared.release(2)
+
+
+@pytest.mark.parametrize("table", ["entries", "releases", "refunds"])
+@pytest.mark.parametrize("change", ["DELETE FROM {}", "UPDATE {} SET {}=1"])
+def test_what_is_written_is_never_changed_or_removed(shared: Ledger, table: str, change: str) -> None:
+    entry = shared.spend(epsilon=0.25, what="x")
+    shared.keep(entry, {"value": 1})
+    shared.give_back(entry, epsilon=0.125)
+    column = {"entries": "number", "releases": "part", "refunds": "of"}[table]
+    with pytest.raises(LedgerError), shared.database.writing() as connection:
+        connection.exec_driver_sql(change.format(table, column))
+    assert shared.release(2).gave == ({"value": 1},)
+
+
+@pytest.mark.parametrize("trouble", [LedgerError("the disk is full"), OSError("the disk is full"), None], ids=repr)
+def test_a_result_that_cannot_be_stored_still_goes_to_its_owner(
+    shared: Ledger, monkeypatch: pytest.MonkeyPatch, trouble: Exception | None
+) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        assert trouble is not None
+        raise trouble
+
+    if trouble is not None:
+        monkeypatch.setattr(shared, "keep", full)
+    item = "tea" if trouble else 10**5000  # which no JSON holds
+    words = {LedgerError: "disk is full$", OSError: "OSError in the ledger$"}.get(type(trouble), "gave must be")
+    with pytest.warns(RuntimeWarning, match=f"paid for, and is not stored: .*{words}") as caught:
+        found = sg.select_top({item: 5}, count=1, epsilon=0.5, sensitivity=1, ledger=shared)
+    assert caught[0].filename.endswith("test_ledger.py")
+    assert found.items is not None
+    assert found.items[0] is item
+    assert shared.total_spent().epsilon * 2 == 1
+
+
+def test_what_a_release_gave_is_not_kept_on_another_ledger(shared: Ledger, tmp_path: Any) -> None:
+    shared.spend(epsilon=0.25, what="something else")
+    with Ledger.create(tmp_path / "other.ledger", dataset="others", budget=1) as other:
+        entry = other.spend(epsilon=0.5, what="a mean")
+    with pytest.raises(sg.ParameterError, match=r"^entry must be an entry of this shared, got 2"):
+        shared.keep(entry, {"mean": 5})
+    assert shared.release(2).gave == ()
+
+
+class Unspeakable:
+    def __repr__(self) -> str:
+        raise RuntimeError("private words")
+
+
+@pytest.mark.parametrize("gave", [{"x": 10**5000}, {(1, 2): 3}, 5, [1]])
+def test_what_json_cannot_hold_is_refused_by_name(shared: Ledger, gave: Any) -> None:
+    entry = shared.spend(epsilon=0.25, what="x")
+    with pytest.raises(sg.ParameterError, match=r"^gave must be what JSON can hold; keep it as"):
+        shared.keep(entry, gave)
+
+
+def test_an_item_that_cannot_be_written_down_is_stored_by_its_kind(shared: Ledger) -> None:
+    sg.select_top({Unspeakable(): 5}, count=1, epsilon=0.5, sensitivity=1, ledger=shared)
+    (stored,) = shared.release(2).gave[0]["items"]
+    assert "Unspeakable" in stored["item"]
+    assert "private words" not in stored["item"]
+
+
+FAR = 10**6
+HALF = Fraction(1, 2)
+PLACE = Fraction(1, 10**12)
+
+
+def gate(ledger: Any, **options: Any) -> sg.SparseVector:
+    public = {"threshold": 0, "cutoff": 5, "epsilon": HALF, "sensitivity": 1, "monotonic": True}
+    return sg.SparseVector(**public | options, ledger=ledger)
+
+
+def test_closing_gives_back_what_the_answers_did_not_cost(shared: Ledger) -> None:
+    with gate(shared) as asked:
+        asked.ask(-FAR)
+        asked.ask(FAR)
+        assert shared.total_spent().epsilon == HALF
+    cost = asked.spent
+    statement = shared.statement()
+    assert cost == asked.cost(below=1, above=1)
+    assert 0 < cost <= statement.spent.epsilon < cost + PLACE < HALF
+    assert statement.given_back.epsilon == HALF - statement.spent.epsilon
+    *_, paid, back = statement.entries
+    assert (back.kind, back.of, back.amount.epsilon) == (EntryKind.REFUND, paid.number, rounded_down(HALF - cost))
+    assert back.what == f"not used by entry {paid.number}, {paid.what}"
+
+
+def test_a_gate_that_closed_by_itself_gives_back_too(ledger: Ledger) -> None:
+    asked = gate(ledger, cutoff=1)
+    asked.ask(FAR)
+    assert asked.closed
+    assert ledger.total_spent().epsilon == HALF
+    asked.close()
+    assert ledger.total_spent().epsilon == HALF - rounded_down(HALF - asked.spent) < HALF
+
+
+def test_closing_twice_gives_back_once(shared: Ledger) -> None:
+    asked = gate(shared)
+    at_once(lambda _: asked.close(), range(4))
+    asked.close()
+    assert [entry.kind for entry in shared.entries()] == ["budget", "spend", "refund"]
+    assert shared.total_spent().epsilon == 0
+
+
+def test_the_store_decides_which_of_two_comes_first(shared: Ledger) -> None:
+    entry = shared.spend(epsilon=HALF, what="a gate")
+    found = at_once(lambda part: shared.give_back(entry, epsilon=Fraction(part, 16)), (1, 2, 3, 4))
+    assert len({one.number for one in found}) == 1
+    assert shared.total_spent().epsilon == HALF - found[0].amount.epsilon
+    with pytest.raises(LedgerError), shared.database.writing() as connection:
+        append(connection, 4, EntryKind.REFUND, found[0].amount, "a second time", of=entry.number)
+    assert len(shared.entries()) == 3
+
+
+def test_what_was_given_back_can_be_spent_and_no_more(ledger: Ledger) -> None:
+    entry = ledger.spend(epsilon=1, what="all of it")
+    ledger.give_back(entry, epsilon=0.25)
+    with pytest.raises(sg.BudgetExceeded, match="epsilon 0.75 is spent and epsilon 0.25 remains"):
+        ledger.spend(epsilon=0.26, what="too much")
+    ledger.spend(epsilon=0.25, what="the rest")
+    assert ledger.statement().remaining.epsilon == 0
+
+
+def test_what_cannot_go_back_is_refused_and_changes_nothing(path: Path) -> None:
+    ledger = Ledger.create(path, dataset="visits", budget=2, budget_delta=1e-6)
+    pure = ledger.spend(epsilon=HALF, what="a gate")
+    both = ledger.spend(epsilon=HALF, delta=1e-6, what="an (epsilon, delta) gate")
+    back = ledger.give_back(pure, epsilon=0.25)
+    other = Ledger.create(path.with_name("other.ledger"), dataset="other", budget=2)
+    strange = other.spend(epsilon=HALF, what="elsewhere")
+    before = ledger.statement()
+    for entry, epsilon in ((both, 0.1), (1, 0.1), (99, 0.1), (back, 0.1), (back.number, 0.1), (strange, 0.1)):
+        with pytest.raises(ParameterError):
+            ledger.give_back(entry, epsilon=epsilon)
+    more = ledger.spend(epsilon=HALF, what="another")
+    for wrong in (0, -1, 0.51, float("nan")):
+        with pytest.raises(ParameterError):
+            ledger.give_back(more, epsilon=wrong)
+    assert ledger.entries()[:-1] == before.entries
+    with pytest.raises(ParameterError):
+        ledger.release(back.number)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"refund": False}, {"source": sg.Seeded(1), "not_private": True}],
+    ids=["the old rule", "waived privacy"],
+)
+def test_a_gate_that_may_not_give_back_does_not(ledger: Ledger, options: dict[str, Any]) -> None:
+    with gate(ledger, **options) as asked:
+        asked.ask(-FAR)
+    assert 0 < asked.spent < HALF
+    assert ledger.total_spent().epsilon == HALF
+
+
+def test_nothing_goes_back_where_there_is_a_delta(path: Path) -> None:
+    ledger = Ledger.create(path, dataset="visits", budget=1, budget_delta=1e-6)
+    assert charge(ledger, epsilon=HALF, delta=1e-6, what="approximate").give_back(HALF)
+    assert charge(ledger, epsilon=HALF, what="pure").give_back(HALF)
+    assert ledger.total_spent().epsilon == HALF
+
+
+def test_a_reserved_charge_gets_back_what_its_gate_did_not_use(ledger: Ledger) -> None:
+    with ledger.together() as report:
+        reserved = report.reserve(epsilon=0.75, what="June")
+    with gate(reserved) as asked:
+        asked.ask(-FAR)
+    assert ledger.total_spent().epsilon == Fraction(3, 4) - rounded_down(HALF - asked.spent)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_gate_in_another_process_gives_nothing_back_even_if_it_was_locked(ledger: Ledger) -> None:
+    asked = gate(ledger)
+    asked.ask(-FAR)
+    with asked._lock:
+        assert in_forked_child(lambda: (asked.close(), asked.spent)) == (None, asked.cost(below=1, above=0))
+    assert ledger.total_spent().epsilon == HALF
+    asked.ask(-FAR)
+    asked.close()
+    assert ledger.total_spent().epsilon == HALF - rounded_down(HALF - asked.cost(below=2, above=0))
+
+
+def test_a_ledger_that_cannot_be_written_is_a_warning_and_closing_again_gives_back(ledger: Ledger, path: Path) -> None:
+    asked = gate(ledger)
+    moved = path.rename(path.with_name("away"))
+    with pytest.warns(RuntimeWarning, match="what this did not cost stays spent"):
+        asked.close()
+    moved.rename(path)
+    assert ledger.total_spent().epsilon == HALF
+    with pytest.raises(sg.GateClosed):
+        asked.ask(0)
+    asked.close()
+    assert ledger.total_spent().epsilon == 0
+
+
+def test_online_answers_give_back_what_they_did_not_cost(ledger: Ledger) -> None:
+    import pandas
+
+    people = pandas.DataFrame({"page": ["/home"] * 40 + ["/docs"] * 30})
+    with sg.uses.OnlineAnswers(
+        people, {"page": ["/home", "/docs"]}, unit="row", epsilon=HALF, tolerance=FAR, cutoff=3, ledger=ledger
+    ) as online:
+        online.ask({"page": "/home"})
+        assert ledger.total_spent().epsilon == HALF
+    counted = HALF / 20
+    assert counted < online.spent < HALF
+    assert ledger.total_spent().epsilon == HALF - rounded_down(HALF - online.spent)
+    with pytest.raises(ParameterError, match="^refund must be True or False"):
+        sg.uses.OnlineAnswers(people, {}, unit="row", tolerance=FAR, refund="no", ledger=ledger)
+
+
+def test_what_goes_back_is_rounded_down_so_that_sums_stay_short(ledger: Ledger) -> None:
+    entry = ledger.spend(epsilon=HALF, what="a gate")
+    assert ledger.give_back(entry, epsilon=PLACE / 2) is None
+    ledger.give_back(entry, epsilon=Fraction(2, 7) - Fraction(1, 7**600))
+    assert str(ledger.statement().given_back) == "epsilon 0.285714285714"
+
+
+@pytest.mark.parametrize(("amount", "of"), [("0.6", 2), ("0.25", 1), ("0.25", 3), ("0.25", None)])
+def test_a_refund_that_does_not_fit_is_damage(ledger: Ledger, amount: str, of: int | None) -> None:
+    entry = ledger.spend(epsilon=HALF, what="a gate")
+    with ledger.database.writing() as connection:
+        append(connection, 3, EntryKind.REFUND, type(entry.amount)(epsilon=Fraction(amount)), "forged", of=of)
+    with pytest.raises(LedgerError, match="damaged"):
+        ledger.statement()
+
+
+@pytest.mark.parametrize(("of", "delta"), [(3, 0), (3, 1e-3), (-2, 0), (-99, 0)])
+def test_a_refund_that_a_hand_wrote_is_damage(tmp_path: Path, of: int, delta: float) -> None:
+    """Of an entry with a delta, or of one that a list counts from its end: SQLite does not look unless it is told."""
+    path = tmp_path / "visits.ledger"
+    with Ledger.create(path, dataset="visits", budget=1, budget_delta=0.1) as ledger:
+        ledger.spend(epsilon=HALF, what="a gate")
+        ledger.spend(epsilon=HALF, delta=1e-3, what="a gate with a delta")
+        at = ledger.entries()[-1].at.isoformat()
+    with sqlite3.connect(path) as connection:
+        forged = (4, at, "refund", "0.5", str(delta), "forged")
+        connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", forged)
+        connection.execute("INSERT INTO refunds VALUES (?, 4)", (of,))
+    with pytest.raises(LedgerError, match="entry 4 gives back what was not spent"):
+        Ledger(path)
+
+
+def test_what_was_paid_for_before_is_given_back_when_the_ledger_can_be_written_again(ledger: Ledger) -> None:
+    asked = gate(Prepaid(charge(ledger, epsilon=HALF, what="a watch")))
+    with sqlite3.connect(ledger.database.path) as other:
+        other.execute("DROP TABLE refunds")
+    with pytest.warns(RuntimeWarning, match="what this did not cost stays spent"):
+        asked.close()
+    with sqlite3.connect(ledger.database.path) as other:
+        other.execute("CREATE TABLE refunds (of INTEGER NOT NULL PRIMARY KEY, entry INTEGER NOT NULL UNIQUE)")
+    asked.close()
+    assert ledger.total_spent().epsilon == 0

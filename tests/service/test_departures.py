@@ -94,8 +94,9 @@ def test_a_clock_that_is_set_shows_nothing_before_it_leaves(
     assert keeper.gate(gate)["because"] == (FAILED if trouble else "all 1 of its positive answers are given or lost")
 
 
-def test_a_server_that_starts_shows_what_nobody_is_at_work_on(shop: Shop) -> None:
+def test_a_server_that_starts_shows_what_nobody_is_at_work_on(shop_on_both: Shop) -> None:
     """With a D so long that nothing but the turns can tell it that the answers have left."""
+    shop = shop_on_both
     first = shop.keeper()
     gate, other = shop.open(first), shop.open(first)
     first.ask(shop.caller(), gate, LOW)

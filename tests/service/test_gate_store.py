@@ -1,4 +1,4 @@
-"""One charge, one gate, one answer for each idempotency key, though every lock beside the store is broken."""
+"""The store of gates, on both databases: one charge and one answer for a key, refunds, lists, and what is under way."""
 
 from __future__ import annotations
 
@@ -6,22 +6,42 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import func, select
-from tests.support.pretend_service import HIGH, LOW, Shop
+from tests.support.pretend_service import HIGH, LOW, Pretend, Shop, broken, copy_gate, swallow, until
+from tests.support.threads import at_once
 
-from sparsegate.errors import GateClosed, LedgerError, OutcomeLost, RequestLost
+import sparsegate as sg
+from sparsegate.errors import BudgetExceeded, GateClosed, LedgerError, OutcomeLost, ParameterError, RequestLost
+from sparsegate.gates.preview import gate_preview
+from sparsegate.gates.variants import Noise
+from sparsegate.ledger.account import EntryKind, exact_text
+from sparsegate.ledger.database import DriverConnection
+from sparsegate.ledger.gate import rounded_down
+from sparsegate.ledger.ledger import Ledger
 from sparsegate.ledger.schema import ENTRIES
-from sparsegate.service import gate_store
+from sparsegate.service import gate_store, gates
+from sparsegate.service import gate_store as compaction
+from sparsegate.service.gate_store import COLUMNS, GateStore, activity, compact
+from sparsegate.service.gates import GateSpec, Tally, accuracy, cost, law, unused
 from sparsegate.service.keeper import Keeper
 from sparsegate.service.schema import ASKS, REQUESTS, SERVED_GATES
+from sparsegate.service.tokens import Tokens
 
-KEYS, SENDERS = 20, 6
+KEYS, SENDERS = 8, 4
 EPSILON = 0.01
+
+
+@pytest.fixture
+def shop(shop_on_both: Shop) -> Shop:
+    return shop_on_both
 
 
 @contextmanager
@@ -164,3 +184,477 @@ def test_where_a_look_misses_an_earlier_ask_the_constraint_decides(
     monkeypatch.setattr(gate_store, "_same", lambda *where: next(looks, same(*where)))
     assert keeper.ask(shop.caller("k"), gate, HIGH) == first
     assert keeper.gate(gate)["asked"] == 1
+
+
+ONE = Fraction(1)
+
+
+def counted(below: int = 0, above: int = 0, lost: int = 0, cutoff: int = 3) -> Fraction:
+    """What a gate of epsilon 1 counts for on the ledger, by the bounds of the library's own gate."""
+    like = sg.SparseVector(threshold=0, cutoff=cutoff, epsilon=1, sensitivity=1, monotonic=True)
+    ways = [like.cost(below=below + i, above=above + lost - i) for i in range(lost + 1)]
+    return ONE - rounded_down(ONE - max(ways))
+
+
+def tally_of(keeper: Keeper, gate: str) -> Tally:
+    """With what nobody may see yet."""
+    return GateStore(keeper.ledger).gate(gate).tally
+
+
+def refunds(keeper: Keeper) -> list[Fraction]:
+    return [entry.amount.epsilon for entry in keeper.ledger.entries() if entry.kind is EntryKind.REFUND]
+
+
+def test_an_ask_without_an_outcome_costs_what_the_dearer_one_would() -> None:
+    spec = GateSpec(threshold=0, cutoff=3, epsilon=ONE)
+    for below, above, lost in ((0, 0, 1), (1, 0, 1), (0, 1, 1), (2, 1, 1), (1, 0, 2)):
+        tally = Tally(spec=spec, asked=below + above + lost, below=below, above=above)
+        assert ONE - unused(tally) == counted(below, above, lost)
+    assert counted(2, 0) < counted(1, 1) == counted(1, 0, lost=1)
+
+
+def test_of_many_that_close_a_gate_at_once_one_gives_back(shop: Shop) -> None:
+    keepers = [shop.keeper() for _ in range(3)]
+    gate = shop.open(keepers[0])
+    keepers[0].ask(shop.caller(), gate, LOW)
+    views = at_once(lambda keeper: keeper.close_gate(gate), keepers)
+    assert {view["given_back"] for view in views} == {views[0]["given_back"]}
+    assert refunds(keepers[0]) == [ONE - counted(below=1)] == [Fraction(views[0]["given_back"])]
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_gate_that_gave_its_last_answer_gives_back_to_whoever_comes_next(shop: Shop, restarted: bool) -> None:
+    keeper = shop.keeper()
+    gate = shop.open(keeper, cutoff=1)
+    assert keeper.ask(shop.caller(), gate, HIGH).closed
+    assert refunds(keeper) == []
+    if restarted:
+        assert len(refunds(shop.keeper())) == 1
+    view = keeper.gate(gate)
+    assert Fraction(view["spent"]) == counted(above=1, cutoff=1) < 1
+    assert Fraction(view["given_back"]) == ONE - Fraction(view["spent"])
+    assert keeper.budget().spent.epsilon == Fraction(view["spent"])
+
+
+def test_an_opening_may_use_what_closed_gates_left(shop: Shop) -> None:
+    """Without a look in between: the transaction that charges gives back first."""
+    keeper = shop.keeper()
+    gate = shop.open(keeper, epsilon=10, cutoff=1)
+    keeper.ask(shop.caller(), gate, HIGH)
+    left = unused(tally_of(keeper, gate))
+    assert refunds(keeper) == []
+    with pytest.raises(BudgetExceeded):
+        shop.open(keeper, epsilon=10)
+    assert refunds(keeper) == []
+    shop.open(keeper, epsilon=left)
+    assert refunds(keeper) == [left]
+    assert keeper.budget().remaining.epsilon == 0
+
+
+@pytest.mark.parametrize("where", [HIGH, LOW])
+def test_nothing_goes_back_while_an_answer_is_on_its_way(shop: Shop, where: str) -> None:
+    keeper = shop.keeper(delay=0.8)
+    gate = shop.open(keeper)
+    asking = threading.Thread(target=lambda: swallow(keeper, shop, gate, where))
+    asking.start()
+    until(lambda: tally_of(keeper, gate).asked == 1 and not tally_of(keeper, gate).unsettled)
+    view = keeper.close_gate(gate)
+    assert (view["closed"], view["given_back"], view["spent"], refunds(keeper)) == (True, "0", "0", [])
+    asking.join()
+    view = keeper.gate(gate)
+    assert view["asked"] == 1
+    assert Fraction(view["spent"]) == counted(below=where == LOW, above=where == HIGH)
+    assert refunds(keeper) == [ONE - Fraction(view["spent"])] == [Fraction(view["given_back"])]
+
+
+def test_a_closing_that_nobody_may_see_yet_gives_nothing_back_yet(shop: Shop) -> None:
+    keeper = shop.keeper(Pretend(counted=broken), delay=0.8)
+    gate = shop.open(keeper)
+    asking = threading.Thread(target=lambda: swallow(keeper, shop, gate, LOW))
+    asking.start()
+    until(lambda: bool(tally_of(keeper, gate).because))
+    assert [[view["id"] for view in keeper.gates(closed=closed)] for closed in (False, True)] == [[gate], []]
+    other = shop.open(keeper)
+    keeper.close_gate(other)
+    assert keeper.budget().spent.epsilon == 1
+    asking.join()
+    assert keeper.budget().spent.epsilon == counted(lost=1)
+    assert keeper.gate(gate)["lost"] == 1
+    assert [[view["id"] for view in keeper.gates(closed=closed)] for closed in (False, True)] == [[], [other, gate]]
+
+
+def test_closing_and_giving_back_are_one_transaction(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    keeper = shop.keeper()
+    gate = shop.open(keeper)
+
+    def fail(*_: Any) -> None:
+        raise LedgerError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "refund", fail)
+        with pytest.raises(LedgerError):
+            keeper.close_gate(gate)
+    assert not keeper.gate(gate)["closed"]
+    keeper.ask(shop.caller(), gate, LOW)
+    keeper.close_gate(gate)
+    assert refunds(keeper) == [ONE - counted(below=1)]
+
+
+@pytest.mark.parametrize("queries", [None, 2])
+def test_a_gate_is_counted_by_the_law_of_its_own_noise(shop: Shop, queries: int | None) -> None:
+    keeper = shop.keeper()
+    gate = shop.open(keeper, queries=queries, cutoff=3)
+    live = keeper._live[gate]._calibration
+    assert law(tally_of(keeper, gate).spec) == live
+    other = law(replace(tally_of(keeper, gate).spec, noise="laplace"))
+    assert other.row.noise is Noise.LAPLACE
+    assert (other == live) == (live.row.noise is Noise.LAPLACE) == (queries is not None)
+
+
+def test_the_old_rule_is_that_of_the_gates_opened_under_it(shop: Shop) -> None:
+    old, new = shop.keeper(refund=False), shop.keeper()
+    kept, other = shop.open(old), shop.open(new)
+    assert new.close_gate(kept)["reserved"] == "1"
+    assert old.close_gate(other)["given_back"] == "1"
+    assert new.budget().spent.epsilon == 1
+
+
+@contextmanager
+def asking(shop: Shop, *keys: str) -> Iterator[tuple[Keeper, str]]:
+    """Without a D: a gate that has one ABOVE left, and a count under way that comes to a BELOW, as those before did."""
+    at_work, go_on = threading.Event(), threading.Event()
+    data = Pretend()
+    keeper = shop.keeper(data)
+    opened = shop.open(keeper, cutoff=1)
+    for key in keys:
+        keeper.ask(shop.caller(key), opened, LOW)
+
+    def count() -> None:
+        at_work.set()
+        go_on.wait(10)
+
+    data.counted = count
+
+    def ask() -> None:
+        with suppress(OutcomeLost):
+            keeper.ask(shop.caller("mine"), opened, LOW)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    try:
+        assert at_work.wait(10)
+        yield keeper, opened
+    finally:
+        go_on.set()
+        thread.join()
+
+
+def covered(keeper: Keeper, gate: str) -> bool:
+    """Whether the ledger counts what the gate's answers have cost."""
+    return keeper.budget().spent.epsilon >= cost(GateStore(keeper.ledger).gate(gate).tally)
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_without_a_d_whoever_looks_at_the_last_ask_gets_nothing_back(shop: Shop, elsewhere: bool) -> None:
+    other = shop.keeper()
+    with asking(shop) as (keeper, gate):
+        looks = other if elsewhere else keeper
+        view = looks.gate(gate)
+        assert (view["asked"], view["closed"], view["given_back"]) == (0, False, "0")
+        looks.gates()
+        shop.open(looks)
+    assert not keeper.ask(shop.caller("mine"), gate, LOW).above, "the answer is not lost for it"
+    for where in [LOW] * 20 + [HIGH]:
+        keeper.ask(shop.caller(), gate, where)
+    assert covered(keeper, gate)
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_without_a_d_a_retry_waits_for_what_is_under_way(shop: Shop, elsewhere: bool) -> None:
+    other = shop.keeper()
+    with ThreadPoolExecutor() as pool:
+        with asking(shop) as (keeper, gate):
+            again = pool.submit((other if elsewhere else keeper).ask, shop.caller("mine"), gate, LOW)
+            wait([again], timeout=0.2)
+            assert not again.done(), "it is not lost, it is under way"
+        assert not again.result().above
+
+
+def test_a_gate_that_gave_back_takes_no_outcome_any_more(shop: Shop) -> None:
+    """Whoever knows nothing of turns can be wrong about what is under way: the store decides."""
+    with asking(shop) as (keeper, gate):
+        GateStore(keeper.ledger).give_back()
+        assert keeper.gate(gate)["given_back"] != "0"
+    with pytest.raises(OutcomeLost):
+        keeper.ask(shop.caller("mine"), gate, LOW)
+    with pytest.raises(GateClosed):
+        keeper.ask(shop.caller(), gate, HIGH)
+    assert covered(keeper, gate)
+
+
+def test_what_waited_to_be_written_until_d_was_over_stays_lost(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not only when it is taken back: until then it would be seen, and for good where the server is killed."""
+    held, free = threading.Event(), threading.Event()
+
+    def write() -> None:
+        with Ledger(shop.place) as ledger, ledger.database.writing():
+            held.set()
+            free.wait(10)
+
+    writer = threading.Thread(target=write)
+    data = Pretend(counted=lambda: writer.start() or (held.wait(10) and None))
+    keeper = shop.keeper(data, delay=0.5)
+    gate = shop.open(keeper)
+    monkeypatch.setattr(GateStore, "void", lambda *_: None)
+    with pytest.raises(OutcomeLost):
+        keeper.ask(shop.caller("mine"), gate, HIGH)
+    free.set()
+    writer.join()
+    until(lambda: not keeper._turns.held([2]))
+    with pytest.raises(OutcomeLost):
+        keeper.ask(shop.caller("mine"), gate, HIGH)
+
+
+def test_compaction_leaves_the_keys_of_a_gate_that_only_looks_closed(shop: Shop) -> None:
+    with asking(shop, "first") as (keeper, gate):
+        moved: list[Any] = []
+        assert compact(GateStore(keeper.ledger), until="9999", keep=moved.extend) == 0
+    keeper.ask(shop.caller("first"), gate, LOW)
+    with keeper.ledger.database.reading() as connection:
+        assert len(connection.execute(select(ASKS.c.number)).all()) == 2, "a key is never asked anew"
+
+
+@pytest.mark.parametrize("after", [1, 2, 3])
+def test_what_a_token_has_used_is_read_at_one_moment(shop: Shop, monkeypatch: pytest.MonkeyPatch, after: int) -> None:
+    """Else an outcome that is written between two looks is counted twice or not at all, before it has left."""
+    keeper, other = shop.keeper(), shop.keeper()
+    Tokens(keeper.ledger).add("alice", "analyst", most_above=5)
+    row = keeper._store.gate(shop.open(keeper))
+    number = keeper._store.intend(row, shop.caller(), LOW, arrive=lambda: time.monotonic() + 60)
+    rows, looks = DriverConnection.rows, []
+
+    def meanwhile(*args: Any, **values: Any) -> list[Any]:
+        found = rows(*args, **values)
+        looks.append(args)
+        if len(looks) == after:
+            other._store.settle(row, int(number), above=False)  # type: ignore[arg-type]
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DriverConnection, "rows", meanwhile)
+        assert keeper.standing(1).above == 1
+    assert keeper.standing(1).above == 1
+
+
+@pytest.fixture
+def asked_gates(shop: Shop, keeper: Keeper) -> list[str]:
+    for name in ("olga", "anna"):
+        Tokens(keeper.ledger).add(name, "owner")
+    return [shop.open(keeper, cutoff=9, noise="exponential") for _ in range(2)]
+
+
+def test_everybodys_questions_are_listed_newest_first(shop: Shop, keeper: Keeper, asked_gates: list[str]) -> None:
+    keeper.ask(shop.caller(), asked_gates[0], LOW)
+    keeper.ask(shop.caller(token=2), asked_gates[0], HIGH)
+    keeper.ask(shop.caller(token=7), asked_gates[1], LOW)
+    shown = [(ask.gate, ask.number, ask.by, ask.condition, ask.above) for ask in activity(keeper._store)]
+    # The three may come in one second, and then the asked_gates give the order.
+    assert shown == [
+        (asked_gates[1], 1, None, LOW, False),
+        (asked_gates[0], 2, "anna", HIGH, True),
+        (asked_gates[0], 1, "olga", LOW, False),
+    ]
+    assert activity(keeper._store)[1].estimate is not None
+    assert [ask.number for ask in activity(keeper._store, gate=asked_gates[1])] == [1]
+    assert [ask.condition for ask in activity(keeper._store, by="anna")] == [HIGH]
+    assert activity(keeper._store, by="nobody") == []
+
+
+def test_pages_have_every_ask_once(shop: Shop, keeper: Keeper, asked_gates: list[str]) -> None:
+    for place in range(7):
+        keeper.ask(shop.caller(), asked_gates[place % 2], LOW)
+    pages, after = [], None
+    while page := activity(keeper._store, after=after, limit=2):
+        pages += page
+        after = page[-1].cursor
+    assert pages == activity(keeper._store)
+    assert len({(ask.gate, ask.number) for ask in pages}) == 7
+
+
+def test_an_answer_that_has_not_left_is_not_there_and_a_lost_one_has_no_outcome(shop: Shop) -> None:
+    keeper = shop.keeper(Pretend(counted=broken), delay=0.5)
+    gate = shop.open(keeper)
+    asking = threading.Thread(target=swallow, args=(keeper, shop, gate, LOW))
+    asking.start()
+    until(lambda: keeper._store.gate(gate).tally.asked == 1)
+    assert activity(keeper._store) == []
+    assert activity(keeper._store, limit=1) == []
+    asking.join()
+    assert [ask.above for ask in activity(keeper._store)] == [None]
+
+
+def test_what_has_left_is_found_behind_a_page_of_what_has_not(shop: Shop) -> None:
+    keeper = shop.keeper(delay=1.0)
+    asked_gates = [shop.open(keeper, cutoff=9) for _ in range(2)]
+    keeper.ask(shop.caller(), asked_gates[0], LOW)
+    asking = [threading.Thread(target=keeper.ask, args=(shop.caller(), gate, HIGH)) for gate in asked_gates]
+    for thread in asking:
+        thread.start()
+    until(lambda: [keeper._store.gate(gate).tally.asked for gate in asked_gates] == [2, 1])
+    assert [(ask.gate, ask.number) for ask in activity(keeper._store, limit=1)] == [(asked_gates[0], 1)]
+    for thread in asking:
+        thread.join()
+    assert len(activity(keeper._store)) == 3
+
+
+@pytest.mark.parametrize("cursor", ["", "x", "1_2", "a_b_c", "2030_1_9999999999", "2030_1_\u0661"])
+def test_a_cursor_is_one_that_was_given(shop: Shop, keeper: Keeper, cursor: str) -> None:
+    with pytest.raises(ParameterError, match="after must be the cursor"):
+        activity(keeper._store, after=cursor)
+
+
+LATER, EARLIER = "9999", "0000"
+"""Moments, as they are written."""
+
+
+def kept(keeper: Keeper) -> list[tuple[int, int, int | None]]:
+    with keeper.ledger.database.reading() as connection:
+        rows = connection.execute(select(ASKS.c.gate, ASKS.c.number, ASKS.c.above).order_by(ASKS.c.gate, ASKS.c.number))
+        return [(row.gate, row.number, row.above) for row in rows]
+
+
+def moved(keeper: Keeper, until: str = LATER, keep: Callable[[Any], None] | None = None) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    count = compact(GateStore(keeper.ledger), until=until, keep=keep or found.extend)
+    assert count == len(found)
+    return found
+
+
+@pytest.fixture
+def two_gates(shop: Shop, keeper: Keeper) -> tuple[str, str]:
+    """Both were asked below, above, below, below; the first is closed."""
+    gates = shop.open(keeper, name="the first"), shop.open(keeper)
+    for gate in gates:
+        for number, where in enumerate((LOW, HIGH, LOW, LOW), start=1):
+            keeper.ask(shop.caller(f"{gate} {number}"), gate, where)
+    keeper.close_gate(gates[0])
+    return gates
+
+
+def test_below_answers_of_closed_gates_move_out_and_all_else_stays(
+    shop: Shop, keeper: Keeper, two_gates: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compaction, "SLICE", 1)
+    closed, still_open = two_gates
+    views, budget = [keeper.gate(gate) for gate in two_gates], keeper.budget()
+    assert moved(keeper, EARLIER) == []
+    found = moved(keeper)
+    assert [(row["gate"], row["gate_name"], row["number"], row["condition"]) for row in found] == [
+        (closed, "the first", 1, LOW),
+        (closed, "the first", 3, LOW),
+    ]
+    assert all(tuple(row) == COLUMNS for row in found)
+    assert kept(keeper) == [(2, 2, 1), (2, 4, 0), (3, 1, 0), (3, 2, 1), (3, 3, 0), (3, 4, 0)]
+    assert [keeper.gate(gate) for gate in two_gates] == views
+    assert keeper.budget() == budget
+    assert [answer.number for answer in keeper.answers(closed)] == [2, 4]
+    assert moved(keeper) == []
+    # A retry is answered as before where its row is there, and never anew.
+    assert keeper.ask(shop.caller(f"{closed} 2"), closed, HIGH).above
+    assert not keeper.ask(shop.caller(f"{still_open} 1"), still_open, LOW).above
+    with pytest.raises(GateClosed):
+        keeper.ask(shop.caller(f"{closed} 1"), closed, LOW)
+    assert [keeper.gate(gate) for gate in two_gates] == views
+
+
+def test_what_is_not_safe_elsewhere_stays(keeper: Keeper, two_gates: tuple[str, str]) -> None:
+    def full(_: Any) -> None:
+        raise OSError("the disk is full")
+
+    before = kept(keeper)
+    with pytest.raises(OSError, match="full"):
+        moved(keeper, keep=full)
+    assert kept(keeper) == before
+
+
+def test_lost_answers_and_what_a_token_has_used_stay(shop: Shop, keeper: Keeper) -> None:
+    failing = shop.keeper(Pretend(counted=broken))
+    Tokens(keeper.ledger).add("anna", "owner")
+    gate = shop.open(keeper)
+    keeper.ask(shop.caller(), gate, LOW)
+    keeper.ask(shop.caller(), gate, HIGH)
+    swallow(failing, shop, gate, LOW)
+    assert keeper.gate(gate)["closed"]
+    used = keeper.standing(1)
+    assert [row["number"] for row in moved(keeper)] == [1]
+    assert kept(keeper) == [(2, 2, 1), (2, 3, None)]
+    assert keeper.standing(1) == used
+
+
+def test_a_gate_admits_as_many_asks_as_it_was_opened_with(shop: Shop) -> None:
+    keeper = shop.keeper(most_asks=3)
+    gate = shop.open(keeper)
+    for _ in range(3):
+        assert not keeper.ask(shop.caller(), gate, LOW).above
+    # A server that allows more later does not change the gate.
+    with pytest.raises(GateClosed, match="it was asked 3 questions, the most that the service keeps of one gate"):
+        shop.keeper().ask(shop.caller(), gate, LOW)
+    assert keeper.gate(gate)["given_back"] != "0"
+    later = shop.open(shop.keeper())
+    assert [keeper._store.gate(each).tally.spec.most_asks for each in (gate, later)] == [3, 1_000_000]
+
+
+MANY = 1100
+
+
+@pytest.fixture
+def calibrated(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The gates whose noise was worked out anew."""
+    real: Callable[..., Any] = gates.gate_calibration
+    worked: list[Any] = []
+
+    def counting(**parameters: Any) -> Any:
+        worked.append(parameters)
+        return real(**parameters)
+
+    monkeypatch.setattr(gates, "gate_calibration", counting)
+    return worked
+
+
+def test_a_list_of_many_gates_with_a_noise_each_is_computed_once(
+    tmp_path: Path, calibrated: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = Shop(tmp_path)
+    keeper = shop.keeper()
+    gate = shop.open(keeper)
+    # One stands for all: what is counted here is how often somebody sits down to it.
+    seen = gate_preview(law(GateSpec(threshold=0, cutoff=1, epsilon=Fraction(1))))
+    monkeypatch.setattr(gates, "gate_preview", lambda *_, **options: calibrated.append(options) or seen)
+    each = [{"epsilon": exact_text(Fraction(number, 10**6))} for number in range(2, MANY + 1)]
+    copy_gate(keeper.ledger.database, gate, len(each), terms=each)
+
+    def listed() -> int:
+        first = keeper.gates()
+        return len(first) + len(keeper.gates(after=first[-1]["id"]))
+
+    assert listed() == MANY
+    assert len(calibrated) >= 2 * MANY
+    calibrated.clear()
+    assert listed() == MANY
+    assert calibrated == []
+    shop.shut()
+
+
+@pytest.mark.parametrize("options", [{}, {"queries": 50}, {"closes": "rarer"}, {"noise": "laplace"}])
+def test_the_accuracy_is_that_of_the_gate_wherever_its_threshold_lies(
+    options: dict[str, Any], calibrated: list[Any]
+) -> None:
+    accuracy(GateSpec(threshold=7, cutoff=3, epsilon=Fraction(2, 3), **options))
+    calibrated.clear()
+    for threshold in (-5, 0, 1, 10**6, 10**12 + 1):
+        spec = GateSpec(threshold=threshold, cutoff=3, epsilon=Fraction(2, 3), most_asks=9, **options)
+        told = accuracy(spec)
+        assert calibrated == [], "all of them have one noise"
+        own = gate_preview(law(spec), threshold=threshold, confidence=gates.CONFIDENCE)
+        assert (told.margin, told.margin_all, told.standard_error) == (own.margin, own.margin_all, own.standard_error)
+        calibrated.clear()

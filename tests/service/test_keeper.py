@@ -1,15 +1,47 @@
-"""The keeper: gates are charged in full, answer, and close; whatever is refused spends nothing."""
+"""The keeper: gates are charged in full, answer and close; whatever fails after the intent counts as an ABOVE."""
 
 from __future__ import annotations
 
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
-from tests.support.pretend_service import HIGH, LOW, Shop
+from sqlalchemy import select
+from tests.support.pretend_service import HIGH, LOW, Pretend, Shop, broken, swallow, until
+from tests.support.serving import serving, visits
 
-from sparsegate.errors import BudgetExceeded, GateClosed, KeyReused, ParameterError, UnknownGate
-from sparsegate.service.keeper import Keeper
+import sparsegate
+from sparsegate.conditions import Column, Kind, Schema
+from sparsegate.errors import (
+    BudgetExceeded,
+    GateClosed,
+    KeyReused,
+    LedgerError,
+    OutcomeLost,
+    ParameterError,
+    RequestLost,
+    TableError,
+    UnknownGate,
+)
+from sparsegate.gates.gate import Gate, threshold_noise
+from sparsegate.ledger import schema
+from sparsegate.noise import Reservoir
+from sparsegate.service import gate_store
+from sparsegate.service import schema as service_schema
+from sparsegate.service.deadline import Asking
+from sparsegate.service.gate_store import GateStore
+from sparsegate.service.keeper import CHANGED, ELSEWHERE, FAILED, Keeper
+from sparsegate.service.keys import SealingKey
 
 
 def test_a_gate_answers_and_closes_after_its_positives(shop: Shop, keeper: Keeper) -> None:
@@ -122,3 +154,396 @@ def test_a_request_from_before_the_noise_could_be_chosen_stays_the_same(shop: Sh
     assert keeper.open_gate(shop.caller("again"), **public, noise="auto", closes="above") == first
     with pytest.raises(KeyReused):
         keeper.open_gate(shop.caller("again"), **public, closes="rarer")
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
+    def fail(*args: object, **options: object) -> None:
+        raise LedgerError("the disk is full")
+
+    monkeypatch.setattr(GateStore, method, fail)
+
+
+@pytest.mark.parametrize("where", [HIGH, LOW])
+def test_an_outcome_that_cannot_be_committed_looks_the_same_above_and_below(
+    shop: Shop, keeper: Keeper, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    gate = shop.open(keeper, cutoff=2)
+    with monkeypatch.context() as patch:
+        failing(patch, "settle")
+        with pytest.raises(OutcomeLost) as lost:
+            keeper.ask(shop.caller("mine"), gate, where)
+    assert str(lost.value) == str(OutcomeLost())
+    assert lost.value.__cause__ is lost.value.__context__ is None
+    view = keeper.gate(gate)
+    assert (view["asked"], view["positives"], view["lost"], view["remaining"]) == (1, 1, 1, 1)
+    with pytest.raises(OutcomeLost):
+        keeper.ask(shop.caller("mine"), gate, where)
+    assert keeper.gate(gate)["asked"] == 1
+
+
+def test_an_intent_that_cannot_be_committed_touches_neither_data_nor_noise(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[int] = []
+    keeper = shop.keeper(Pretend(counted=lambda: counted.append(1)))
+    gate = shop.open(keeper)
+    with monkeypatch.context() as patch:
+        failing(patch, "intend")
+        with pytest.raises(LedgerError):
+            keeper.ask(shop.caller(), gate, HIGH)
+    assert counted == []
+    assert keeper.gate(gate)["asked"] == 0
+
+
+def test_an_engine_that_fails_gives_one_constant_answer_and_closes_the_gate(
+    shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The owner is told, without a cell."""
+    keeper = shop.keeper(Pretend(counted=broken))
+    gate = shop.open(keeper)
+    with caplog.at_level("WARNING", logger="sparsegate.service"), pytest.raises(OutcomeLost) as lost:
+        keeper.ask(shop.caller(), gate, LOW)
+    assert str(lost.value) == str(OutcomeLost())
+    assert f"gate {gate}, question 1: it could not be counted (RuntimeError)" in caplog.text
+    assert "SECRET" not in caplog.text + "".join(traceback.format_exception(lost.value))
+    with pytest.raises(GateClosed, match="could not be answered in time"):
+        keeper.ask(shop.caller(), gate, LOW)
+
+
+def test_an_outcome_that_is_written_too_late_is_taken_back(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    keeper = shop.keeper(delay=0.2)
+    gate, settle, threads = shop.open(keeper), GateStore.settle, threading.active_count()
+
+    def slowly(*arguments: Any, **options: Any) -> Any:
+        done = settle(*arguments, **options)
+        time.sleep(0.4)
+        return done
+
+    monkeypatch.setattr(GateStore, "settle", slowly)
+    with pytest.raises(OutcomeLost):
+        keeper.ask(shop.caller("mine"), gate, HIGH)
+    until(lambda: keeper.gate(gate)["lost"] == 1)
+    until(lambda: threading.active_count() <= threads)
+    view = keeper.gate(gate)
+    assert not view["closed"]
+    assert (view["asked"], view["positives"], view["lost"]) == (1, 1, 1)
+    assert [(answer.above, answer.estimate) for answer in keeper.answers(gate)] == [(None, None)]
+    with pytest.raises(OutcomeLost):
+        keeper.ask(shop.caller("mine"), gate, HIGH)
+    until(lambda: threading.active_count() <= threads)
+
+
+def test_closing_by_hand_shows_at_once_also_over_a_failure_that_is_not_seen_yet(shop: Shop) -> None:
+    keeper = shop.keeper(Pretend(counted=broken), delay=1.0)
+    gate = shop.open(keeper)
+    asking = threading.Thread(target=lambda: swallow(keeper, shop, gate, LOW))
+    asking.start()
+    until(lambda: GateStore(keeper.ledger).gate(gate).tally.because == FAILED)  # type: ignore[arg-type]
+    assert keeper.close_gate(gate)["because"] == "it was closed by hand"
+    asking.join()
+
+
+def test_a_top_that_fails_leaves_at_a_multiple_of_the_delay(shop: Shop) -> None:
+    keeper, begun = shop.keeper(delay=0.3), time.monotonic()
+    with pytest.raises(TableError):
+        keeper.top(shop.caller(), {"item": "no such column", "count": 1, "epsilon": 1, "domain": ["a"]})
+    assert time.monotonic() - begun >= 0.3
+    assert keeper.budget().spent.epsilon == 0
+
+
+def test_an_opening_that_was_cut_short_spends_nothing_and_gives_no_gate(
+    shop: Shop, keeper: Keeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise LedgerError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(gate_store, "insert", fail)  # after the charge, in the same transaction
+        with pytest.raises(LedgerError):
+            keeper.open_gate(shop.caller("k"), threshold=5, cutoff=1, epsilon=4)
+    assert keeper.budget().spent.epsilon == 0
+    assert keeper.gates() == []
+    view = keeper.open_gate(shop.caller("k"), threshold=5, cutoff=1, epsilon=4)
+    assert [gate["id"] for gate in keeper.gates()] == [view["id"]]
+    assert keeper.budget().spent.epsilon == 4
+
+
+def test_a_release_that_was_cut_short_after_its_charge_stays_spent(
+    shop: Shop, keeper: Keeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    question = {"item": "page", "count": 1, "epsilon": 4, "domain": ["a", "b"]}
+    with monkeypatch.context() as patch:
+        failing(patch, "finish")
+        with pytest.raises(LedgerError):
+            keeper.top(shop.caller("k"), question)
+    with pytest.raises(RequestLost):
+        keeper.top(shop.caller("k"), question)
+    assert keeper.budget().spent.epsilon == 4
+
+
+CUTOFF = 3
+WHERE: dict[str, tuple[Any, str]] = {
+    "in the count": (Pretend, "count"),
+    "in the draw": (Reservoir, "_ahead"),
+    "in the comparison": (Gate, "_decide"),
+    "in the commit": (GateStore, "settle"),
+    "in the answer": (Asking, "deliver"),
+}
+
+
+def after(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method, and then the interrupt."""
+
+    def interrupted(*args: Any, **options: Any) -> None:
+        method(*args, **options)
+        raise KeyboardInterrupt
+
+    return interrupted
+
+
+def before(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The interrupt in place of the method."""
+
+    def interrupted(*args: Any, **options: Any) -> None:
+        raise KeyboardInterrupt
+
+    return interrupted
+
+
+@pytest.mark.parametrize("when", [before, after])
+@pytest.mark.parametrize("where", WHERE)
+@pytest.mark.parametrize("asked", [HIGH, LOW])
+def test_an_ask_that_is_interrupted_counts_and_the_gate_goes_on_with_one_above_less(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: str, where: str, when: Callable[..., Any]
+) -> None:
+    shop = Shop(tmp_path)
+    keeper = shop.keeper()
+    gate, mine = shop.open(keeper, cutoff=CUTOFF), shop.caller("mine")
+    place, method = WHERE[where]
+    with monkeypatch.context() as patch:
+        patch.setattr(place, method, when(getattr(place, method)))
+        with pytest.raises(KeyboardInterrupt):
+            keeper.ask(mine, gate, asked)
+    written = keeper.gate(gate)
+    assert written["asked"] == 1
+    # What was written is told again; what was not is lost, and may have been an ABOVE.
+    try:
+        assert keeper.ask(mine, gate, asked).above == (asked == HIGH)
+        assert written["positives"] == (asked == HIGH)
+    except OutcomeLost:
+        assert written["positives"] == written["lost"] == 1
+    given = 0
+    while not keeper.gate(gate)["closed"]:
+        given += keeper.ask(shop.caller(), gate, HIGH).above
+    assert given == CUTOFF - written["positives"]
+    assert keeper.gate(gate)["because"] == f"all {CUTOFF} of its positive answers are given or lost"
+    shop.shut()
+
+
+def test_a_gate_that_is_made_anew_counts_what_was_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ledger would refuse what is too much; the live gate counts it by itself as well."""
+    shop = Shop(tmp_path)
+    keeper = shop.keeper()
+    gate = shop.open(keeper, cutoff=CUTOFF)
+    for lost in range(1, CUTOFF):
+        with monkeypatch.context() as patch:
+            patch.setattr(Gate, "_decide", before(Gate._decide))
+            with pytest.raises(KeyboardInterrupt):
+                keeper.ask(shop.caller(), gate, LOW)
+        live = keeper._resumed(keeper._store.gate(gate))
+        assert (live.positives, live.remaining, live.closed) == (lost, CUTOFF - lost, False)
+    shop.shut()
+
+
+def test_a_retry_that_overtakes_its_answer_waits_for_it(shop: Shop) -> None:
+    # Two keepers with turns that do not exclude one another, as when a connection to PostgreSQL breaks.
+    first, second = (shop.keeper(delay=0.6) for _ in range(2))
+    second._turns = ManyTurns()  # type: ignore[assignment]
+    gate, begun = shop.open(first), time.monotonic()
+    asking = threading.Thread(target=lambda: first.ask(shop.caller("mine"), gate, HIGH))
+    asking.start()
+    until(lambda: GateStore(first.ledger).gate(gate).tally.above == 1)  # type: ignore[arg-type]
+    assert second.ask(shop.caller("mine"), gate, HIGH).above
+    assert time.monotonic() - begun >= 0.6
+    asking.join()
+
+
+class ManyTurns:
+    """Turns that everybody has at once."""
+
+    def at(self, gate: int) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_retry_gets_its_answer_whatever_has_changed_since(shop: Shop, tmp_path: Path) -> None:
+    keeper = shop.keeper()
+    gate = shop.open(keeper)
+    first = keeper.ask(shop.caller("mine"), gate, HIGH)
+    keeper.dataset.altered = True  # type: ignore[attr-defined]
+    keeper.dataset.schema = Schema((Column("other", Kind.TEXT),))
+    assert keeper.ask(shop.caller("mine"), gate, HIGH) == first
+    SealingKey.create(tmp_path / "new.key")
+    shop.key = tmp_path / "new.key"
+    assert shop.keeper(Pretend("second"), close_gates=True).ask(shop.caller("mine"), gate, HIGH).above is first.above
+
+
+def test_a_server_on_other_data_neither_answers_a_gate_nor_closes_the_gates_of_others(shop: Shop) -> None:
+    old, new = shop.keeper(Pretend("first")), shop.keeper(Pretend("second"))
+    gate = shop.open(old)
+    with pytest.raises(GateClosed, match=ELSEWHERE):
+        new.ask(shop.caller(), gate, LOW)
+    assert not old.ask(shop.caller(), gate, LOW).above
+    fresh = shop.open(new)
+    old.dataset.altered = True  # type: ignore[attr-defined]
+    with pytest.raises(TableError):
+        shop.open(old)
+    assert not new.ask(shop.caller(), fresh, LOW).above
+
+
+def test_no_more_questions_are_counted_at_once_than_there_are_places(shop: Shop) -> None:
+    leave, inside = threading.Semaphore(0), list[int]()
+
+    def count() -> None:
+        inside.append(1)
+        assert leave.acquire(timeout=10)
+        assert len(inside) <= 2
+        inside.pop()
+
+    keeper = shop.keeper(Pretend(counted=count), places=2)
+    gates = [shop.open(keeper) for _ in range(5)]
+    with ThreadPoolExecutor(5) as pool:
+        asked = [pool.submit(keeper.ask, shop.caller(), gate, LOW) for gate in gates]
+        until(lambda: keeper.waiting == 3)
+        leave.release(5)
+        assert [each.result().above for each in asked] == [False] * 5
+    assert keeper.waiting == 0
+
+
+def test_a_key_with_another_body_is_refused_and_spends_nothing(shop: Shop, keeper: Keeper) -> None:
+    gate = shop.open(keeper)
+    keeper.ask(shop.caller("k"), gate, HIGH)
+    with pytest.raises(KeyReused):
+        keeper.ask(shop.caller("k"), gate, LOW)
+    assert keeper.gate(gate)["asked"] == 1
+    assert not keeper.ask(shop.caller("k", token=2), gate, LOW).above
+
+
+def test_a_restart_goes_on_with_the_same_threshold_noise_at_no_cost(shop: Shop) -> None:
+    keeper = shop.keeper()
+    gate = shop.open(keeper, cutoff=5)
+    keeper.ask(shop.caller(), gate, HIGH)
+    noise = keeper._live[gate]._rho
+    keeper.close()
+    other = shop.keeper()
+    other.ask(shop.caller(), gate, HIGH)
+    assert other._live[gate]._rho == noise
+    assert other._live[gate].positives == 2
+    assert other.budget().spent.epsilon == 1
+
+
+@pytest.mark.parametrize(("common", "rare"), [(HIGH, LOW), (LOW, HIGH)])
+def test_a_two_sided_gate_goes_on_after_a_restart_with_many_of_one_answer(shop: Shop, common: str, rare: str) -> None:
+    keeper = shop.keeper()
+    gate = shop.open(keeper, cutoff=2, closes="rarer")
+    for _ in range(5):
+        keeper.ask(shop.caller(), gate, common)
+    keeper.close()
+    other = shop.keeper()
+    assert [other.ask(shop.caller(), gate, where).closed for where in (common, rare, rare)] == [False, False, True]
+
+
+def test_the_threshold_noise_is_in_the_ledger_encrypted_only(shop: Shop, keeper: Keeper) -> None:
+    gates = [shop.open(keeper, epsilon=1) for _ in range(8)]
+    for gate in gates:
+        keeper.ask(shop.caller(), gate, LOW)
+    secrets = [threshold_noise(live) for live in keeper._live.values()]
+    assert len(set(secrets)) > 1
+    with keeper.ledger.database.reading() as connection:  # type: ignore[attr-defined]
+        stored = connection.execute(select(schema.GATES)).all()
+    sealed = [bytes(row.sealed) for row in stored]
+    assert len({len(value) for value in sealed}) == 1
+    assert all(secret not in value for value in sealed for secret in secrets)
+
+
+def test_gates_close_when_the_data_changes_and_the_budget_goes_on(shop: Shop) -> None:
+    keeper = shop.keeper(Pretend("first"))
+    gate = shop.open(keeper, epsilon=4)
+    keeper.ask(shop.caller(), gate, LOW)
+    other = shop.keeper(Pretend("second"), close_gates=True)
+    assert other.gate(gate)["because"] == CHANGED
+    assert other.budget().spent.epsilon == Fraction(other.gate(gate)["spent"]) > 0
+    fresh = shop.open(other, epsilon=4)
+    other.dataset.altered = True  # type: ignore[attr-defined]
+    with pytest.raises(TableError, match="the data has changed"):
+        other.ask(shop.caller(), fresh, LOW)
+    assert other.gate(fresh)["closed"]
+    with pytest.raises(TableError):
+        shop.open(other)
+    assert other.budget().spent.epsilon == Fraction(other.gate(gate)["spent"])
+
+
+def test_a_start_on_other_data_is_refused_while_gates_are_open_and_writes_nothing(shop: Shop) -> None:
+    keeper = shop.keeper(Pretend("first"))
+    gates = [shop.open(keeper) for _ in range(3)]
+    keeper.close_gate(gates[0])
+    before = everything(keeper)
+    with pytest.raises(LedgerError, match=f"has 2 open gates that this would close for good, because {CHANGED}; .*"):
+        shop.keeper(Pretend("second"))
+    assert everything(keeper) == before
+    assert not keeper.ask(shop.caller(), gates[1], LOW).above
+    for gate in gates[1:]:
+        keeper.close_gate(gate)
+    shop.keeper(Pretend("second"))
+
+
+def everything(keeper: Keeper) -> list[Any]:
+    with keeper.ledger.database.reading() as connection:
+        return [
+            list(connection.execute(select(table)))
+            for table in (*schema.METADATA.sorted_tables, *service_schema.METADATA.sorted_tables)
+        ]
+
+
+ROOT = Path(sparsegate.__file__).parent
+MOST, MOST_FIRST = 42, 47
+
+
+class Trace:
+    """The files of the package in which a function was called while it was on, in any thread made after it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.files: set[str] = set()
+        self.on = False
+        threading.setprofile(self._called)
+        monkeypatch.setattr(threading, "_profile_hook", self._called)
+
+    def _called(self, frame: FrameType, event: str, _: Any) -> None:
+        if self.on and event == "call" and frame.f_code.co_filename.startswith(str(ROOT)):
+            self.files.add(str(Path(frame.f_code.co_filename).relative_to(ROOT)))
+
+    def __enter__(self) -> Trace:
+        self.files, self.on = set(), True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.on = False
+
+
+def test_a_question_passes_through_few_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = Trace(monkeypatch)
+    before = sys.getprofile()
+    with visits(tmp_path) as data, serving(tmp_path, data, delay=2) as service:
+        gate = service.open_gate()
+        for most in (MOST_FIRST, MOST):  # noise is drawn ahead, for many questions, at the first one
+            with trace:
+                assert service.ask(gate, "country = 'DE' AND seconds LIKE '7%'").status_code == 200
+            files = sorted(trace.files)
+            assert "service/keeper.py" in files
+            assert "gates/gate.py" in files
+            assert "ledger/database.py" in files
+            assert len(files) <= most, files
+    sys.setprofile(before)
+    threading.setprofile(None)  # type: ignore[arg-type]

@@ -1,31 +1,44 @@
-"""Tokens: what is stored of them, who they let in, and for how long."""
+"""Tokens: what is stored of them, who they let in and for how long; and quotas, exact, and telling no outcome early."""
 
 from __future__ import annotations
 
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from typing import Any
 
 import pytest
-from tests.support.pretend_service import until
+from sqlalchemy import select
+from tests.support.pretend_service import HIGH, LOW, Pretend, Shop, broken, until
 
-from sparsegate.errors import ParameterError
+from sparsegate.errors import OutcomeLost, ParameterError, QuotaExceeded
 from sparsegate.ledger.ledger import Ledger
-from sparsegate.service.tokens import Role, Token, Tokens
+from sparsegate.service.keeper import Keeper
+from sparsegate.service.schema import ASKS, REQUESTS
+from sparsegate.service.tokens import Role, Standing, Token, Tokens
 
 
 @pytest.fixture
-def ledger(place):
-    ledger = Ledger.create(place, dataset="visits", budget=1)
-    yield ledger
-    ledger.close()
+def shop(shop_on_both: Shop) -> Shop:
+    return shop_on_both
 
 
-def test_a_token_lets_in_whoever_it_was_made_for(ledger):
-    tokens = Tokens(ledger)
+@pytest.fixture
+def ledger(tmp_path):
+    with Ledger.create(tmp_path / "visits.ledger", dataset="visits", budget=1) as ledger:
+        yield ledger
+
+
+def test_a_token_lets_in_whoever_it_was_made_for(keeper):
+    tokens = Tokens(keeper.ledger)
     owner, analyst = tokens.add("olga", Role.OWNER), tokens.add("anna", "analyst")
     assert tokens.authenticate(owner) == Token(number=1, name="olga", role=Role.OWNER)
     assert tokens.authenticate(analyst) == Token(number=2, name="anna", role=Role.ANALYST)
+    tokens.close()
+    assert [record.last_used_at is None for record in tokens.list()] == [False, False]
 
 
 def test_a_token_has_256_random_bits_and_the_ledger_holds_none_of_them(tmp_path):
@@ -80,22 +93,6 @@ def test_a_name_is_used_once_even_when_its_token_is_revoked(ledger):
     assert [record.name for record in tokens.list()] == ["olga"]
 
 
-@pytest.mark.parametrize("name", ["", " olga", "o\nlga", "o" * 101])
-def test_a_name_is_one_printable_line(ledger, name):
-    with pytest.raises(ParameterError, match="name must be 1 to 100 printable characters"):
-        Tokens(ledger).add(name, Role.OWNER)
-
-
-def test_a_role_is_one_of_two(ledger):
-    with pytest.raises(ParameterError, match="role must be one of owner, analyst, got .admin."):
-        Tokens(ledger).add("olga", "admin")
-
-
-def test_revoking_nobody_is_refused(ledger):
-    with pytest.raises(ParameterError, match="name must be that of a token"):
-        Tokens(ledger).revoke("olga")
-
-
 def test_a_token_lets_nobody_in_from_the_moment_it_expires(ledger, monkeypatch):
     tokens = Tokens(ledger)
     text = tokens.add("anna", "analyst", expires=datetime.now(UTC) + timedelta(seconds=2))
@@ -127,20 +124,23 @@ def test_an_expiry_may_be_a_time_from_now(ledger, expires, hours):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("parameter", "values"),
     [
-        ({"expires": "soon"}, "expires must be a moment to come"),
-        ({"expires": "2020-01-31"}, "expires must be a moment to come"),
-        ({"expires": "0d"}, "expires must be a moment to come"),
-        ({"most_above": 0}, "most_above must be a whole number of at least 1"),
-        ({"most_above": True}, "most_above must be a whole number of at least 1"),
-        ({"most_epsilon": 1}, "most_epsilon is for an owner: an analyst charges nothing"),
-        ({"role": "owner", "most_epsilon": 0}, "most_epsilon must be"),
+        ("name", ["", " olga", "o\nlga", "o" * 101]),
+        ("role", ["admin"]),
+        ("expires", ["soon", "2020-01-31", "0d"]),
+        ("most_above", [0, True, 2**31]),
+        ("most_epsilon", [1, 0]),
     ],
 )
-def test_a_limit_that_makes_no_sense_is_refused_and_no_token_is_made(ledger, options, message):
-    with pytest.raises(ParameterError, match=message):
-        Tokens(ledger).add("anna", **({"role": "analyst"} | options))
+def test_what_makes_no_sense_is_refused_by_name_and_no_token_is_made(ledger, parameter, values):
+    for value in values:
+        role = "owner" if value == 0 else "analyst"
+        with pytest.raises(ParameterError) as refused:
+            Tokens(ledger).add(**({"name": "anna", "role": role} | {parameter: value}))
+        assert refused.value.parameter == parameter
+    with pytest.raises(ParameterError, match="name must be that of a token"):
+        Tokens(ledger).revoke("olga")
     assert Tokens(ledger).list() == []
 
 
@@ -178,3 +178,128 @@ def test_a_use_that_cannot_be_written_is_forgotten(tmp_path):
     assert tokens.authenticate(tokens.add("olga", Role.OWNER))
     (tmp_path / "visits.ledger").unlink()
     tokens.close()
+
+
+def token_of(keeper: Keeper, **quotas: Any) -> Token:
+    Tokens(keeper.ledger).add("olga", "owner", **quotas)
+    return Token(number=1, name="olga", role=Role.OWNER)
+
+
+def standing(keeper: Keeper, token: Token) -> Standing:
+    return keeper._store.standing(token.number)
+
+
+def ask(keeper: Keeper, shop: Shop, gate: str, where: str = HIGH) -> bool:
+    return keeper.ask(shop.caller(), gate, where).above
+
+
+def test_a_token_is_given_as_many_above_as_it_may_and_below_are_free(shop: Shop, keeper: Keeper) -> None:
+    token = token_of(keeper, most_above=2)
+    gates = [shop.open(keeper, cutoff=9) for _ in range(2)]
+    assert [ask(keeper, shop, gates[0], where) for where in (LOW, HIGH, LOW)] == [False, True, False]
+    assert ask(keeper, shop, gates[1])
+    assert standing(keeper, token) == Standing(most_above=2, above=2, most_epsilon=None, epsilon=Fraction(2))
+    counted: list[int] = []
+    keeper.dataset.counted = lambda: counted.append(1)  # type: ignore[attr-defined]
+    with pytest.raises(QuotaExceeded, match="may be given 2 ABOVE in all, .* nothing was spent"):
+        ask(keeper, shop, gates[0], LOW)
+    assert not counted, "it must be refused before data is touched"
+    assert keeper.gate(gates[0])["asked"] == 3
+    other = Tokens(keeper.ledger)
+    other.add("anna", "analyst")
+    assert keeper.ask(shop.caller(token=2), gates[0], HIGH).above, "the quota of one is not that of another"
+
+
+def test_an_answer_that_was_given_is_given_again_though_the_quota_is_used(shop: Shop, keeper: Keeper) -> None:
+    token_of(keeper, most_above=1)
+    gate, request = shop.open(keeper), shop.caller()
+    first = keeper.ask(request, gate, HIGH)
+    assert keeper.ask(request, gate, HIGH).number == first.number
+
+
+def test_an_outcome_that_is_lost_counts(shop: Shop) -> None:
+    keeper = shop.keeper(Pretend(counted=broken))
+    token = token_of(keeper, most_above=1)
+    gates = [shop.open(keeper) for _ in range(2)]
+    with pytest.raises(OutcomeLost):
+        ask(keeper, shop, gates[0], LOW)
+    with pytest.raises(QuotaExceeded):
+        ask(keeper, shop, gates[1], LOW)
+    assert standing(keeper, token).above == 1
+
+
+@pytest.mark.parametrize("where", [HIGH, LOW])
+def test_an_outcome_that_is_written_and_has_not_left_counts_as_an_above_whatever_it_is(shop: Shop, where: str) -> None:
+    keeper = shop.keeper(delay=1.5)
+    token = token_of(keeper, most_above=1)
+    gates = [shop.open(keeper) for _ in range(2)]
+    asking = threading.Thread(target=ask, args=(keeper, shop, gates[0], where))
+    asking.start()
+
+    def outcome() -> list[Any]:
+        with keeper.ledger.database.reading() as connection:
+            return list(connection.execute(select(ASKS.c.above)).scalars())
+
+    until(lambda: outcome() == [int(where == HIGH)])
+    with pytest.raises(QuotaExceeded):
+        ask(keeper, shop, gates[1])
+    assert standing(keeper, token).above == 1
+    assert asking.is_alive(), "the answer must still be on its way"
+    asking.join()
+    assert standing(keeper, token).above == (where == HIGH)
+
+
+def test_many_gates_at_once_give_no_more_than_the_quota(shop: Shop) -> None:
+    keepers = [shop.keeper(), shop.keeper()]
+    token = token_of(keepers[0], most_above=3)
+    gates = [shop.open(keepers[0], cutoff=9) for _ in range(4)]
+
+    def hammer(place: int) -> int:
+        given = 0
+        for _ in range(4):
+            with suppress(QuotaExceeded):
+                given += ask(keepers[place % 2], shop, gates[place % 4])
+        return given
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(hammer, range(8))) == 3
+    assert standing(keepers[0], token).above == 3
+
+
+def test_the_count_of_a_quota_reads_the_index_alone(shop: Shop, keeper: Keeper) -> None:
+    from sparsegate.service.tokens import _GIVEN
+
+    if keeper.ledger.database.engine.dialect.name != "sqlite":
+        return
+    with keeper.ledger.database.reading() as connection:
+        query, values = _GIVEN.on(connection.dialect, {"whose": 1})
+        plan = [row.detail for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {query}", tuple(values))]
+    assert sum("INDEX asks_of_token (token=? AND above=?" in line for line in plan) == 2, plan
+
+
+def test_a_token_charges_as_much_as_it_may_and_what_goes_back_counts_down(shop: Shop, keeper: Keeper) -> None:
+    token = token_of(keeper, most_epsilon=1.5)
+    gate = shop.open(keeper, epsilon=1)
+    with pytest.raises(QuotaExceeded, match="epsilon 0.75 .* of 1.5 in all, 1 is used; nothing was spent"):
+        shop.open(keeper, epsilon=0.75)
+    question = {"item": "page", "count": 1, "epsilon": 0.75, "domain": ["a", "b"]}
+    with pytest.raises(QuotaExceeded):
+        keeper.top(shop.caller(), question)
+    assert keeper.budget().spent.epsilon == 1
+    with keeper.ledger.database.reading() as connection:
+        assert len(connection.execute(select(REQUESTS.c.entry)).all()) == 1
+    keeper.close_gate(gate)  # it was never asked: all of it goes back
+    assert standing(keeper, token).epsilon == 0
+    keeper.top(shop.caller(), question)
+    shop.open(keeper, epsilon=0.75)
+    assert standing(keeper, token) == Standing(
+        most_above=None, above=0, most_epsilon=Fraction(3, 2), epsilon=Fraction(3, 2)
+    )
+
+
+def test_the_ledger_has_the_last_word_though_a_quota_would_allow_more(shop: Shop, keeper: Keeper) -> None:
+    from sparsegate.errors import BudgetExceeded
+
+    token_of(keeper, most_epsilon=100)
+    with pytest.raises(BudgetExceeded):
+        shop.open(keeper, epsilon=11)

@@ -68,11 +68,14 @@ class Shop:
         self._keys, self._threads = 0, threading.active_count()
         self._open: list[Any] = []
 
-    def keeper(self, dataset: Pretend | None = None, *, delay: float = 0.0, **options: Any) -> Keeper:
+    def keeper(
+        self, dataset: Pretend | None = None, *, delay: float = 0.0, places: int = DelayPlan.places, **options: Any
+    ) -> Keeper:
         ledger = Ledger(self.place, pooled=True)
         self._open.append(ledger)
         stands_in: Any = dataset or Pretend()
-        made = Keeper(ledger, stands_in, SealingKey.load(self.key), pace=DelayPlan(delay=delay), **options)
+        pace = DelayPlan(delay=delay, places=places)
+        made = Keeper(ledger, stands_in, SealingKey.load(self.key), pace=pace, **options)
         self._open.append(made)
         return made
 

@@ -1,23 +1,27 @@
-"""An ask does the same work whatever the data: the same queries, the same steps, arrays of the same sizes."""
+"""An ask does the same work whatever the data: the same queries, steps and sizes; and it counts people."""
 
 from __future__ import annotations
 
 import ast
 import inspect
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pytest
-from tests.support.neighbours import ATTACK, BASE, CONDITIONS, ONE_MORE, neighbours, opened
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.support.neighbours import ATTACK, BASE, CHARACTERS, CONDITIONS, ONE_MORE, neighbours, opened
 from tests.support.pretend_service import Shop
 
 import sparsegate.service.data.constant_work as constant_work
 from sparsegate.conditions import Condition, read_condition
 from sparsegate.errors import ConditionError
-from sparsegate.service.data.constant_work import count_people
-from sparsegate.service.data.copying import SERVED
+from sparsegate.service.data.constant_work import WORD, count_owners, count_people, last_rows
+from sparsegate.service.data.copying import SERVED, width_counts
 from sparsegate.service.data.dataset import ServedTable
 from sparsegate.service.deadline import DelayPlan
 from sparsegate.service.keeper import Keeper
@@ -74,6 +78,22 @@ def test_a_person_more_changes_no_query_no_step_and_no_size(
     with neighbours(tmp_path, more) as (without, with_one):
         for text in CONDITIONS:
             assert steps(without, text, monkeypatch) == steps(with_one, text, monkeypatch)
+        # What one person more has takes the place of filling, and the bound of a condition follows from public numbers.
+        assert in_tables(without) == in_tables(with_one)
+        assert all(sums == [CHARACTERS] * 4 for _, *sums in in_tables(without))
+        for text in (*CONDITIONS, ATTACK):
+            condition = read_condition(text, without.schema)
+            bounds = [without._speed.seconds(condition, dataset._copy, SERVED) for dataset in (without, with_one)]
+            assert bounds[0] == bounds[1]
+
+
+def in_tables(dataset: ServedTable) -> list[Any]:
+    """What the engine works through: cells, and characters of each width, of the notes."""
+    engine, found = dataset._engine.cursor(), []
+    for table in (dataset._copy.coded["note"].table, SERVED):
+        sums = ", ".join(f"sum({each})" for each in width_counts("note"))
+        found += engine.execute(f"SELECT count(*), {sums} FROM {table}").fetchall()
+    return found
 
 
 def test_no_query_filters_and_every_leaf_is_worked_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,18 +119,9 @@ def test_the_connections_work_without_an_optimizer_that_knows_the_values(tmp_pat
 
 def test_nothing_that_counts_has_a_loop_over_rows_or_a_branch_on_a_result() -> None:
     """Read off the source: what is branched on is the condition, the unit and the schema."""
-    trees = [ast.parse(inspect.getsource(file)) for file in (constant_work,)]
-    nodes = [node for tree in trees for node in ast.walk(tree)]
+    nodes = ast.walk(ast.parse(inspect.getsource(constant_work)))
     tests = [ast.unparse(node.test) for node in nodes if isinstance(node, ast.If | ast.IfExp | ast.While)]
-    assert set(tests) <= {
-        "TYPE_CHECKING",
-        "len(names) == 1",
-        "len(columns) == 1",
-        "columns",
-    }
-
-
-# --- Cells -----------------------------------------------------------------------------------------------------------
+    assert set(tests) <= {"TYPE_CHECKING", "len(names) == 1", "len(columns) == 1", "columns"}
 
 
 def test_cells_are_cut_to_the_public_length_in_characters(tmp_path: Path) -> None:
@@ -128,22 +139,11 @@ def test_cells_are_cut_to_the_public_length_in_characters(tmp_path: Path) -> Non
         assert dataset.count(read_condition("ward = 'sho' AND note = 'ééé'", dataset.schema)) == 1
 
 
-def test_data_that_are_cut_otherwise_are_other_data(tmp_path: Path) -> None:
-    prints = []
-    for length in (1000, 999):
-        with opened(tmp_path, "SELECT 1 AS patient, 'a' AS note", max_cell=length) as dataset:
-            prints.append(dataset.fingerprint)
-    assert prints[0] != prints[1]
-
-
 def test_two_zeros_stand_for_one_value_whoever_has_them(tmp_path: Path) -> None:
     query = "SELECT 1 AS patient, '-0'::DOUBLE AS x UNION ALL SELECT 2, 0"
     with opened(tmp_path, query) as dataset:
         assert dataset.count(read_condition("CAST(x AS VARCHAR) = '0.0'", dataset.schema)) == 2
         assert dataset.count(read_condition("CAST(x AS VARCHAR) = '-0.0'", dataset.schema)) == 0
-
-
-# --- What may be asked -----------------------------------------------------------------------------------------------
 
 
 def outcome(folder: Path, dataset: ServedTable, where: str) -> tuple[str, int]:
@@ -172,19 +172,6 @@ def test_the_one_with_the_long_note_changes_nothing_of_what_the_analyst_is_told(
     assert told[0] == told[1] == ("must take less work: this could take longer than an answer may", 0)
 
 
-def test_the_bound_of_a_condition_follows_from_public_numbers(tmp_path: Path) -> None:
-    with neighbours(tmp_path, "a note of 30 KB") as (without, with_one):
-        speed = without._speed
-        for text in (*CONDITIONS, ATTACK):
-            condition = read_condition(text, without.schema)
-            bounds = [speed.seconds(condition, dataset._copy, SERVED) for dataset in (without, with_one)]
-            assert bounds[0] == bounds[1]
-        dear, cheap = (
-            speed.seconds(read_condition(text, without.schema), without._copy, SERVED) for text in (ATTACK, "TRUE")
-        )
-        assert dear > 100 * cheap
-
-
 def test_a_count_over_the_worst_cells_keeps_its_bound(tmp_path: Path) -> None:
     """All notes as long as may be, and all different, so that each is worked out."""
     query = "SELECT i AS patient, repeat('0', 990) || i AS note, i AS age FROM range(5000) AS t(i)"
@@ -204,3 +191,93 @@ def seconds(dataset: ServedTable, condition: Condition) -> float:
     begun = time.perf_counter()
     dataset.count(condition)
     return time.perf_counter() - begun
+
+
+ATOMS = (
+    *("TRUE", "NULL", "1 = 1", "paid", "page IS NULL"),
+    *("page = '/pay'", "page LIKE '/%'", "lower(page) > 'b'", "length(page) BETWEEN 1 AND 4", "page IN ('', '/')"),
+    *("seconds < 50", "seconds >= 20", "seconds = 7", "score > 1", "score IS NULL", "day >= DATE '2024-02-01'"),
+    *("seconds < score", "CAST(seconds AS VARCHAR) = page", "CAST(score AS TINYINT) IS NULL", "score + seconds > 40"),
+    *("coalesce(seconds, 3) = 3", "coalesce(seconds, score) < 2", "CASE WHEN paid THEN seconds ELSE score END > 1"),
+    "CASE WHEN seconds > 9 THEN seconds < 30 WHEN seconds > 2 THEN NULL ELSE page = '/' END",
+)
+WHOLE = st.recursive(
+    st.sampled_from(ATOMS),
+    lambda terms: st.one_of(
+        terms.map(lambda term: f"NOT ({term})"),
+        st.lists(terms, min_size=2, max_size=5).map(lambda found: "(" + ") AND (".join(found) + ")"),
+        st.lists(terms, min_size=2, max_size=5).map(lambda found: "(" + ") OR (".join(found) + ")"),
+    ),
+    max_leaves=10,
+)
+
+
+@pytest.fixture(scope="module")
+def served(visits: str) -> Iterator[tuple[ServedTable, ServedTable]]:
+    """By person, and by row."""
+    with ServedTable.open([visits], user="visitor") as people, ServedTable.open([visits], unit="row") as rows:
+        yield people, rows
+
+
+@settings(max_examples=150)
+@given(text=WHOLE)
+def test_a_count_is_the_count_of_the_whole_condition(
+    text: str, served: tuple[ServedTable, ServedTable], visits: str
+) -> None:
+    people, rows = served
+    condition = read_condition(text, people.schema)
+    sql = f"SELECT count(DISTINCT visitor), count(*) FROM '{visits}' WHERE {condition.sql()}"
+    expected = duckdb.connect().execute(sql).fetchall()
+    assert [(people.count(condition), rows.count(read_condition(text, rows.schema)))] == expected
+
+
+def test_what_concerns_one_column_is_brought_to_the_rows_once(
+    served: tuple[ServedTable, ServedTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Terms on one column are combined on its values, wherever they stand: that is what makes a count cheap."""
+    people, _ = served
+    taken = []
+    monkeypatch.setattr(
+        np,
+        "take",
+        lambda values, *given, take=np.take, **more: (taken.append(len(values)), take(values, *given, **more))[1],
+    )
+    people.count(read_condition("seconds > 3 AND page = '/' AND seconds < 9 AND NOT seconds = 5", people.schema))
+    assert len(taken) == 2
+
+
+LENGTHS = st.integers(1, 5) | st.sampled_from([63, 64, 65, 127, 128, 129, 200])
+"""Rows of a person: few, and as many as fill a word, or pass through several."""
+
+
+def counted(people: list[list[bool]], filling: list[bool]) -> int:
+    """By the bits; the filling may match, and is nobody's."""
+    rows = [match for person in people for match in person] + filling
+    rows += [True] * (-len(rows) % WORD)
+    owners = np.repeat(np.arange(len(people)), [len(person) for person in people])
+    return count_owners(np.array(rows), last_rows(owners, len(rows)))
+
+
+@given(st.lists(LENGTHS.flatmap(lambda length: st.lists(st.booleans(), min_size=length, max_size=length)), max_size=30))
+def test_owners_are_those_with_a_match(people: list[list[bool]]) -> None:
+    assert counted(people, [True] * WORD) == sum(map(any, people))
+
+
+@given(st.lists(st.tuples(LENGTHS, st.none() | st.integers(0, 199)), min_size=1, max_size=12))
+def test_one_match_is_found_wherever_it_is(people: list[tuple[int, int | None]]) -> None:
+    """At most one each, so that a carry goes through all the words in between."""
+    rows = [[place == at for place in range(length)] for length, at in people]
+    assert counted(rows, [True] * WORD) == sum(map(any, rows))
+
+
+@pytest.mark.parametrize("match", [0, 1, 62, 63, 64, 500, 998, 999])
+def test_a_carry_goes_through_as_many_words_as_a_person_has(match: int) -> None:
+    rows = [place == match for place in range(1000)]
+    assert counted([[False] * 70, rows, [False] * 70], [False] * WORD) == 1
+
+
+def test_many_people_are_counted_as_by_a_set() -> None:
+    rng = np.random.default_rng(1)
+    owners = np.sort(rng.integers(0, 20_000, 100_032))
+    matches = rng.random(len(owners)) < 0.1
+    assert count_owners(matches, last_rows(owners, len(owners))) == len(set(owners[matches].tolist()))

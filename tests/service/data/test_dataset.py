@@ -1,8 +1,9 @@
-"""The served table: what it counts, what may be asked of it, and what no error of it tells."""
+"""The served table: what it counts, what may be asked of it, whether its files changed; nothing tells a cell."""
 
 from __future__ import annotations
 
 import datetime
+import os
 import random
 import sqlite3
 import threading
@@ -13,14 +14,14 @@ from typing import Any
 
 import duckdb
 import pytest
-from tests.support.rows import ROWS, ask, write
+from tests.support.rows import ROWS, SECRET, ask, write
 
-from sparsegate.conditions import Column, Kind, Schema, read_condition
+from sparsegate.conditions import Column, Kind, Leaf, Schema, read_condition
 from sparsegate.conditions import condition as sql
-from sparsegate.errors import ConditionError, ParameterError, TableError
+from sparsegate.errors import ConditionError, ParameterError, SparsegateError, TableError
 from sparsegate.noise import Seeded
 from sparsegate.service.data import copying
-from sparsegate.service.data.dataset import ServedTable
+from sparsegate.service.data.dataset import COUNT_FAILED, Files, ServedTable
 from sparsegate.tables.files import TextForm
 from sparsegate.tables.top import top_items
 
@@ -41,19 +42,12 @@ QUESTIONS: dict[str, Any] = {
 }
 
 
-def test_people_with_a_matching_row_are_counted(visits: str) -> None:
-    with ServedTable.open([visits], user="visitor") as dataset:
-        assert dataset.unit == "user"
+def test_people_with_a_matching_row_are_counted_or_rows_where_each_is_a_person(visits: str) -> None:
+    with ServedTable.open([visits], user="visitor") as people, ServedTable.open([visits], unit="row") as rows:
+        assert (people.unit, rows.unit) == ("user", "row")
         for text, matches in QUESTIONS.items():
-            expected = len({row[0] for row in ROWS if row[0] is not None and matches(row)})
-            assert ask(dataset, text) == expected, text
-
-
-def test_rows_are_counted_where_each_is_a_person(visits: str) -> None:
-    with ServedTable.open([visits], unit="row") as dataset:
-        assert dataset.unit == "row"
-        for text, matches in QUESTIONS.items():
-            assert ask(dataset, text) == sum(bool(matches(row)) for row in ROWS), text
+            assert ask(people, text) == len({row[0] for row in ROWS if matches(row)} - {None}), text
+            assert ask(rows, text) == sum(bool(matches(row)) for row in ROWS), text
 
 
 @pytest.mark.parametrize("given", [{}, {"user": "visitor", "unit": "row"}, {"unit": "user"}, {"unit": "people"}])
@@ -72,20 +66,10 @@ def test_a_person_is_counted_once_however_their_id_is_written(tmp_path: Path) ->
         assert [column.name for column in dataset.schema.columns] == ["page"]
 
 
-# --- What may be asked -----------------------------------------------------------------------------------------------
-
-
 def test_all_columns_but_that_of_the_people_are_declared(visits: str) -> None:
     with ServedTable.open([visits], user="visitor") as dataset:
-        assert dataset.schema == Schema(
-            (
-                Column("page", Kind.TEXT),
-                Column("seconds", Kind.INTEGER),
-                Column("score", Kind.REAL),
-                Column("paid", Kind.BOOLEAN),
-                Column("day", Kind.DATE),
-            )
-        )
+        kinds = {"page": Kind.TEXT, "seconds": Kind.INTEGER, "score": Kind.REAL, "paid": Kind.BOOLEAN}
+        assert dataset.schema == Schema(tuple(Column(*each) for each in (kinds | {"day": Kind.DATE}).items()))
 
 
 def test_columns_may_be_chosen_and_the_people_only_by_name(visits: str) -> None:
@@ -123,33 +107,19 @@ def test_every_type_becomes_the_kind_it_is(tmp_path: Path) -> None:
     with ServedTable.open([file], user="visitor") as dataset:
         kinds = {column.name: column.kind for column in dataset.schema.columns}
         assert kinds == {
-            "text": Kind.TEXT,
-            "i8": Kind.INTEGER,
-            "u8": Kind.INTEGER,
-            "i64": Kind.INTEGER,
-            "u64": Kind.INTEGER,
-            "f32": Kind.REAL,
-            "f64": Kind.REAL,
+            **dict.fromkeys(("text", "id"), Kind.TEXT),
+            **dict.fromkeys(("i8", "u8", "i64", "u64"), Kind.INTEGER),
+            **dict.fromkeys(("f32", "f64", "money"), Kind.REAL),
+            **dict.fromkeys(("us", "ns", "tz"), Kind.TIMESTAMP),
             "flag": Kind.BOOLEAN,
             "day": Kind.DATE,
-            "us": Kind.TIMESTAMP,
-            "ns": Kind.TIMESTAMP,
-            "tz": Kind.TIMESTAMP,
-            "money": Kind.REAL,
-            "id": Kind.TEXT,
         }
         assert dataset.schema.unreadable == ("list", "pair", "blob", "span")
         with pytest.raises(ConditionError, match=r"a column whose type can be asked about .*got 'Blob'.*--sql"):
             read_condition("Blob IS NULL", dataset.schema)
         for text in (
-            *(
-                "i8 = 127",
-                "u8 < 1000",
-                "i64 = 9223372036854775807",
-                "u64 = 18446744073709551615",
-                "i64 < u64",
-                "f32 = 0.5",
-            ),
+            *("i8 = 127", "u8 < 1000", "i64 = 9223372036854775807", "u64 = 18446744073709551615", "i64 < u64"),
+            "f32 = 0.5",
             *("f64 > 1e308", "day = DATE '2024-02-29'", "us = TIMESTAMP '2024-02-29 12:00:00'", "us < ns", "tz < us"),
             *("ns = TIMESTAMP '2024-02-29 12:00:00.5'", "tz = TIMESTAMP '2024-02-29 10:00:00'"),
             *("money = 1.5", "money IN (1, 1.50)", "money < 1.51", "money = f32 + 1", "length(id) = 36"),
@@ -214,9 +184,6 @@ def test_a_collation_of_the_source_does_not_hold(tmp_path: Path) -> None:
         assert (ask(dataset, "page = 'Pay'"), ask(dataset, "page = 'pay'")) == (1, 0)
 
 
-# --- Where the data comes from ---------------------------------------------------------------------------------------
-
-
 def test_text_is_read_as_its_owner_says_it_is_written(tmp_path: Path, monkeypatch) -> None:
     """What was written anew for that is gone when the dataset is open; and the form is part of what the data is."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -252,9 +219,6 @@ def test_databases_are_read_and_let_go(tmp_path: Path, engine: str, source: dict
             writer.execute("DELETE FROM visits")
         assert dataset.changed()
         assert ask(dataset, "page = '/pay'") == 2
-
-
-# --- Files that change -----------------------------------------------------------------------------------------------
 
 
 def test_many_threads_count_at_once(visits: str) -> None:
@@ -299,3 +263,195 @@ def test_a_moment_before_all_dates_is_null_and_ends_no_engine(tmp_path: Path) ->
     with ServedTable.open([file], user="visitor") as dataset:
         assert ask(dataset, "CAST(at AS VARCHAR) IS NULL") == ask(dataset, "at IS NULL") == 1
         assert ask(dataset, "CAST(at AS VARCHAR) LIKE '290309%'") == 2
+
+
+def test_the_fingerprint_is_of_the_content_and_of_the_query(tmp_path: Path) -> None:
+    first, again, other = (tmp_path / name for name in ("first.csv", "again.csv", "other.csv"))
+    first.write_text("visitor,n\nv1,1\n", encoding="utf-8")
+    again.write_text("visitor,n\nv1,1\n", encoding="utf-8")
+    other.write_text("visitor,n\nv1,2\n", encoding="utf-8")
+
+    def fingerprint(file: Path, sql: str | None = None) -> str:
+        with ServedTable.open([str(file)], user="visitor", sql=sql) as dataset:
+            return dataset.fingerprint
+
+    assert fingerprint(first) == fingerprint(again)
+    query = "SELECT * FROM data"
+    assert (
+        len({fingerprint(first), fingerprint(other), fingerprint(first, query), fingerprint(first, query + " ")}) == 4
+    )
+
+
+def test_a_boundary_between_files_is_part_of_the_fingerprint(tmp_path: Path) -> None:
+    def fingerprint(*contents: str) -> str:
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        folder.mkdir()
+        for at, content in enumerate(contents):
+            (folder / f"{at}.txt").write_text(content, encoding="utf-8")
+        with ServedTable.open([str(folder / "*.txt")], unit="row") as dataset:
+            return dataset.fingerprint
+
+    assert fingerprint("a\nb\n", "c\n") != fingerprint("a\n", "b\nc\n")
+
+
+def change_content(file: Path) -> None:
+    file.write_text("visitor,n\nv1,2\n", encoding="utf-8")
+
+
+def change_time(file: Path) -> None:
+    os.utime(file, ns=(1, 1))
+
+
+def replace(file: Path) -> None:
+    stamp = file.stat()
+    copy = file.with_suffix(".new")
+    copy.write_bytes(file.read_bytes())
+    os.utime(copy, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    copy.replace(file)
+
+
+def remove(file: Path) -> None:
+    file.unlink()
+
+
+def add_another(file: Path) -> None:
+    file.with_name("b.csv").write_text("visitor,n\nv1,2\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize("touch", [change_time, replace])
+def test_a_file_with_other_stamps_and_the_same_content_is_the_same_data(tmp_path: Path, touch: Any) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("visitor,n\nv1,1\n", encoding="utf-8")
+    with ServedTable.open([str(file)], user="visitor") as dataset:
+        touch(file)
+        assert not dataset.changed()
+        change_content(file)
+        assert dataset.changed()
+        file.write_text("visitor,n\nv1,1\n", encoding="utf-8")
+        assert dataset.changed()
+
+
+def test_other_people_to_count_and_cells_that_are_cut_otherwise_are_other_data(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("visitor,n\nv1,1\n", encoding="utf-8")
+    prints = set()
+    for how in ({"user": "visitor"}, {"user": "visitor", "max_cell": 999}, {"user": "n"}, {"unit": "row"}):
+        with ServedTable.open([str(file)], **how) as dataset:
+            prints.add(dataset.fingerprint)
+    assert len(prints) == 4
+
+
+@pytest.mark.parametrize("change", [change_content, remove, add_another])
+def test_a_change_of_the_files_is_seen_and_counts_go_on_over_what_was_opened(tmp_path: Path, change: Any) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("visitor,n\nv1,1\n", encoding="utf-8")
+    with ServedTable.open([str(tmp_path / "*.csv")], user="visitor") as dataset:
+        assert not dataset.changed()
+        change(file)
+        assert dataset.changed()
+        assert ask(dataset, "n = '1'") == 1
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("visitor,n\nv1,1\n", encoding="utf-8")
+    honest = copying.CopyEngine.copy_files
+
+    def slow(self: Any, *given: Any, **named: Any) -> Any:
+        copied = honest(self, *given, **named)
+        change_content(file)
+        return copied
+
+    monkeypatch.setattr(copying.CopyEngine, "copy_files", slow)
+    with pytest.raises(TableError, match="changed while it was read"):
+        ServedTable.open([str(file)], user="visitor")
+
+
+def test_what_is_no_file_is_named_without_a_password() -> None:
+    with pytest.raises(TableError, match=r"no file matches 'mysql://ann:[*]{3}@db/shop'"):
+        Files.of(["mysql://ann:hunter2@db/shop"])
+
+
+def everything_told(error: BaseException) -> str:
+    told, seen = "", set()
+    pending: list[BaseException | None] = [error]
+    while pending:
+        link = pending.pop()
+        if link is not None and id(link) not in seen:
+            seen.add(id(link))
+            told += f"{link!r} {link} {vars(link)} "
+            pending += [link.__cause__, link.__context__]
+    return told
+
+
+BROKEN = {
+    "a cast": ("visitor,n\nv1,1\nv2,SECRET-CELL\n", "SELECT visitor, CAST(n AS INTEGER) AS n FROM data"),
+    "a division": ("visitor,n\nv1,SECRET-CELL\n", "SELECT visitor, error(n) AS n FROM data"),
+    "a column too many": ("visitor,n\nv1,1\nv2,SECRET-CELL,SECRET-CELL\n", None),
+    "a quote": ('visitor,n\nv1,1\nv2,"SECRET-CELL\n', None),
+    "bytes": ("visitor,n\nv1,SECRET-CELL\xff\n", None),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_an_error_while_opening_tells_no_cell(tmp_path: Path, case: str) -> None:
+    content, sql = BROKEN[case]
+    (tmp_path / "a.csv").write_bytes(content.encode("latin-1"))
+    with pytest.raises(TableError) as caught:
+        ServedTable.open([str(tmp_path / "a.csv")], user="visitor", sql=sql)
+    assert SECRET not in everything_told(caught.value)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CAST(page AS INTEGER) = 1",
+        "error(page)",
+        "page = 1",
+        "nothing = 1",
+        "SELECT",
+        "(SELECT count(*) FROM read_csv('/etc/passwd')) > 0",
+        "TRUE; SET enable_external_access = true",
+    ],
+)
+def test_whatever_goes_wrong_in_a_count_is_one_constant_text(
+    tmp_path: Path, sql: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write(tmp_path / "a.parquet", f"SELECT 1 AS visitor, '{SECRET}' AS page")
+    with ServedTable.open([file], user="visitor") as dataset:
+        condition = read_condition("page = 'x'", dataset.schema)
+        with monkeypatch.context() as patch:
+            patch.setattr(Leaf, "truth", lambda leaf: sql)
+            with pytest.raises(TableError) as caught:
+                dataset.count(condition)
+        assert str(caught.value) == COUNT_FAILED
+        assert caught.value.__cause__ is None
+        assert caught.value.__context__ is None
+        assert ask(dataset, f"page = '{SECRET}'") == 1
+
+
+def test_no_cell_and_no_count_is_in_a_repr(visits: str) -> None:
+    with ServedTable.open([visits], user="visitor") as dataset:
+        assert "v1" not in repr(dataset)
+        assert dataset.fingerprint not in repr(dataset)
+
+
+def test_a_closed_dataset_says_so(visits: str) -> None:
+    with ServedTable.open([visits], user="visitor") as dataset:
+        condition = read_condition("TRUE", dataset.schema)
+    for use in (lambda: dataset.count(condition), dataset.relation):
+        with pytest.raises(TableError, match="closed"):
+            use()
+    dataset.close()
+
+
+def test_a_refused_dataset_leaves_no_folder_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, visits: str
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with pytest.raises(SparsegateError):
+        ServedTable.open([visits], user="nobody")
+    assert list(tmp_path.iterdir()) == []
+    with ServedTable.open([visits], user="visitor"):
+        assert len(list(tmp_path.iterdir())) == 1
+    assert list(tmp_path.iterdir()) == []

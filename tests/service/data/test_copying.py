@@ -1,10 +1,12 @@
-"""Text that gets its type when data are opened: what is read, what is null, and that no cell fails or tells."""
+"""The copy: what fills it up, so that all work follows from the shown sizes; and text that is read as a type."""
 
 from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +14,144 @@ import duckdb
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from scipy.stats import chi2
+from tests.support.neighbours import BASE, PATIENTS, opened
 from tests.support.rows import ask
 
 from sparsegate.conditions import Kind, read_condition
 from sparsegate.conditions.reading import converted
 from sparsegate.errors import ConditionError, ParameterError, TableError
-from sparsegate.service.data.copying import TYPES, read_declarations
-from sparsegate.service.data.dataset import ServedTable
+from sparsegate.noise import Seeded
+from sparsegate.service.data.copying import (
+    CELLS,
+    SERVED,
+    TYPES,
+    WIDTHS,
+    drawn_characters,
+    filling_cells,
+    read_declarations,
+    width_counts,
+)
+from sparsegate.service.data.dataset import ServedTable, TableSource
+from sparsegate.service.data.sizes import LEAST, FillTerms, public_size
+
+Law = Mapping[Any, float]
+
+
+def fits(drawn: list[int], law: Law) -> bool:
+    """By chi squared, with a false alarm once in 1e6."""
+    counts, expected = Counter(drawn), [len(drawn) * chance for chance in law.values()]
+    found = sum((counts[shown] - mean) ** 2 / mean for shown, mean in zip(law, expected, strict=True))
+    return set(counts) <= set(law) and found < chi2.isf(1e-6, len(law) - 1)
+
+
+def test_characters_are_added_evenly() -> None:
+    source, most = Seeded(2), CELLS * 1
+    drawn = [added for _ in range(10_000) for added in drawn_characters([7, 0, 0, 0], 1, source)[1:]]
+    assert fits(drawn, dict.fromkeys(range(most + 1), 1 / (most + 1)))
+    assert not fits(drawn, dict.fromkeys(range(most), 1 / most))
+    assert min(drawn_characters([7, 0, 0, 0], 1, source)[0] for _ in range(1000)) >= 7
+
+
+@given(st.text(max_size=50))
+def test_characters_are_counted_by_their_bytes(text: str) -> None:
+    sql = f"SELECT {', '.join(width_counts('cell'))} FROM (SELECT $text AS cell)"
+    row = duckdb.connect().execute(sql, {"text": text})
+    expected = Counter(len(each.encode()) for each in text)
+    assert list(row.fetchall()[0]) == [expected[width] for width in (1, 2, 3, 4)]
+
+
+@given(st.lists(st.integers(0, 10**5), min_size=4, max_size=4), st.integers(50, 2000))
+def test_cells_have_the_characters_that_are_added_and_none_is_too_long(added: list[int], max_cell: int) -> None:
+    cells = filling_cells(added, max_cell)
+    assert all(1 <= length <= max_cell for _, length in cells)
+    for character, count in zip(WIDTHS, added, strict=True):
+        assert sum(length for each, length in cells if each == character) == count
+    assert len(cells) <= sum(-(-count // max_cell) for count in added)
+
+
+def test_all_sizes_follow_from_those_that_are_shown(tmp_path: Path) -> None:
+    """Whatever is drawn of the characters: their cells have room of their own."""
+    names = ["rows", *(f"values of {name}" for name in ("ward", "age", "stay", "note"))]
+    shown = {name: 20_000 + 1_000 * place for place, name in enumerate(names)}
+    found = set()
+    for added in (0, 1, CELLS * 1000):
+        with ServedTable.read(TableSource(files=[saved(tmp_path)], user="patient")) as data:
+            data.fill(shown, characters=lambda counted, added=added: [count + added for count in counted])
+            copy = data._copy
+            sizes = {name: coded.size for name, coded in copy.coded.items()}
+            assert sizes["age"] == public_size(22_001)
+            for name, coded in copy.coded.items():
+                rows = data._engine.cursor().execute(f"SELECT count(*) FROM {coded.table}").fetchall()
+                assert rows == [(sizes[name],)]
+            assert data._engine.cursor().execute(f"SELECT count(*) FROM {SERVED}").fetchall() == [(copy.rows,)]
+            found.add((copy.rows, *sizes.values()))
+    assert len(found) == 1
+
+
+def saved(folder: Path, query: str = BASE) -> str:
+    file = folder / "base.parquet"
+    duckdb.sql(f"COPY ({query}) TO '{file}' (FORMAT parquet)")
+    return str(file)
+
+
+def test_one_person_more_at_what_was_an_edge_changes_no_bound(tmp_path: Path) -> None:
+    """Rows and values went from one step to the next with this person, and so did D and what was refused."""
+    edge = 20_479
+    assert public_size(edge + 1) < public_size(edge + 2)
+    shown: dict[str, int] = {}
+    seen, speed = [], None
+    for people in (edge, edge + 1):
+        query = f"SELECT i AS patient, i AS age, i % 7 AS ward FROM range({people}) AS t(i)"
+        with ServedTable.read(TableSource(files=[saved(tmp_path, query)], user="patient")) as data:
+            shown = shown or FillTerms().drawn(data.sizes, Seeded(1))
+            data.fill(shown)
+            speed = speed or data._speed
+            conditions = [read_condition(text, data.schema) for text in ("age > 3", "ward = 3", "age > ward")]
+            bounds = [speed.seconds(condition, data._copy, SERVED) for condition in conditions]
+            seen.append((data._copy.rows, [coded.size for coded in data._copy.coded.values()], bounds))
+            assert data.count(conditions[0]) == people - 4
+    assert seen[0] == seen[1]
+
+
+def test_nothing_is_counted_before_it_is_filled_up_and_it_is_filled_up_once(tmp_path: Path) -> None:
+    with ServedTable.read(TableSource(files=[saved(tmp_path)], user="patient", columns=["age"])) as data:
+        question = read_condition("age > 3", data.schema)
+        for use in (lambda: data.count(question), lambda: data.seconds(question), data.look_seconds):
+            with pytest.raises(TableError, match="not filled up"):
+                use()
+        with pytest.raises(ParameterError, match="capacity must be at least the values of age that there are") as told:
+            data.fill({"rows": 20_000, "values of age": 89})
+        assert not re.search(r"90|19.?000", str(told.value))
+        data.fill({"rows": 19_000, "values of age": 90})
+        assert data.count(question) > 0
+        with pytest.raises(TableError, match="already"):
+            data.fill({"rows": 19_000, "values of age": 90})
+
+
+def test_filling_is_nobody_and_no_value(tmp_path: Path) -> None:
+    with opened(tmp_path, BASE) as dataset:
+        for text in (
+            "note LIKE '%aaaa%'",
+            "note LIKE '%éé%'",
+            "length(note) > 100",
+            "lower(note) > ward AND note > 'o'",
+        ):
+            assert dataset.count(read_condition(text, dataset.schema)) == 0
+        assert dataset.count(read_condition("note IS NULL OR ward IS NULL OR note <> ward", dataset.schema)) == PATIENTS
+        assert dataset.relation().aggregate("count(*), max(length(note))").fetchall() == [(PATIENTS, 8)]
+
+
+@pytest.mark.parametrize("unit", [{"user": "patient"}, {"unit": "row"}])
+def test_a_table_without_rows_is_all_filling(unit: dict[str, str], tmp_path: Path) -> None:
+    file = tmp_path / "nobody.parquet"
+    duckdb.connect().execute(f"COPY (SELECT 1 AS patient, 'a' AS note WHERE false) TO '{file}' (FORMAT parquet)")
+    with ServedTable.open([str(file)], columns=["note"], **unit) as dataset:  # type: ignore[arg-type]
+        assert dataset._copy.rows >= LEAST
+        assert {name: size.counted for name, size in dataset.sizes.items()} == {"rows": 0, "values of note": 0}
+        for text in ("TRUE", "note IS NULL", "note LIKE '%a%'"):
+            assert dataset.count(read_condition(text, dataset.schema)) == 0
+
 
 DAY = datetime.date(2024, 2, 29)
 NOON = datetime.datetime(2024, 2, 29, 12, 30)
@@ -82,28 +215,10 @@ def test_every_type_is_tried_here() -> None:
     assert TYPES["bigint"] == TYPES["integer"]
 
 
-PIECES = [
-    "2024-02-29",
-    " ",
-    "T",
-    "12:30",
-    ":59",
-    ".5",
-    "Z",
-    "UTC",
-    "+02",
-    "-14:00",
-    "1e",
-    "9",
-    "-",
-    "inf",
-    "nan",
-    "yes",
-    "\0",
-    "😀",
-    "\n",
-    "Europe/Berlin",
-]
+PIECES = (
+    *("2024-02-29", " ", "T", "12:30", ":59", ".5", "Z", "UTC", "+02", "-14:00"),
+    *("1e", "9", "-", "inf", "nan", "yes", "\0", "😀", "\n", "Europe/Berlin"),
+)
 
 
 @given(text=st.lists(st.sampled_from(PIECES), max_size=7).map("".join) | st.text(max_size=30) | st.just("9" * 400))
@@ -123,8 +238,6 @@ def test_no_cell_fails_and_what_a_condition_would_take_is_read(text: str, engine
             within = sort is not Kind.INTEGER or -(2**63) <= constant < 2**63  # type: ignore[operator]
             assert (found is not None) == within or constant in (math.inf, -math.inf), (kind, text)
 
-
-# --- The served table -------------------------------------------------------------------------------------------------
 
 CSV = """visitor,age,note,price,opens,day,ok
 1,17,2024-02-29 12:30:00+02,1.50,09:00,2024-02-29,yes

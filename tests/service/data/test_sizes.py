@@ -1,20 +1,170 @@
-"""The sizes that a service shows: charged, then drawn, then kept, and once for each dataset."""
+"""The sizes that a service shows: their law, on neighbours; charged, then drawn, then kept, once for each dataset."""
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chi2
 
 from sparsegate.errors import BudgetExceeded, ParameterError
 from sparsegate.ledger.backup import back_up, restore
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.noise import Seeded
-from sparsegate.service.data.sizes import FillTerms, Size, check_new_budget, public_sizes, shown_sizes
+from sparsegate.service.data.sizes import (
+    LEAST,
+    FillLaw,
+    FillTerms,
+    Size,
+    check_new_budget,
+    public_size,
+    public_sizes,
+    shown_sizes,
+)
+
+Law = Mapping[Any, float]
+LAWS = [
+    (person, epsilon, delta)
+    for person in (1, 2, 5)
+    for epsilon in (Fraction(1, 10), Fraction(1, 2), Fraction(2))
+    for delta in (Fraction(1, 10), Fraction(1, 1000), Fraction(1, 10**9))
+]
+
+
+def law_of(size: int, law: FillLaw) -> Law:
+    """The law of the shown size, by the formula."""
+    weights = {size + z: math.exp(-abs(z - law.half) / float(law.scale)) for z in range(2 * law.half + 1)}
+    whole = math.fsum(weights.values())
+    return {shown: weight / whole for shown, weight in weights.items()}
+
+
+def excess(one: Law, other: Law, epsilon: float) -> float:
+    """The least delta for which the two are as alike as this epsilon says."""
+    ratio = math.exp(epsilon)
+    return max(
+        math.fsum(max(0.0, p * (1 - 1e-12) - ratio * b.get(shown, 0.0)) for shown, p in a.items())
+        for a, b in ((one, other), (other, one))
+    )
+
+
+@pytest.mark.parametrize(("person", "epsilon", "delta"), LAWS)
+def test_a_shown_size_is_as_private_as_it_says_and_no_wider_than_that_takes(
+    person: int, epsilon: Fraction, delta: Fraction
+) -> None:
+    law = FillLaw.of(person=person, epsilon=epsilon, delta=delta)
+    for moved in range(person + 1):
+        assert excess(law_of(100, law), law_of(100 + moved, law), float(epsilon)) <= delta
+    if law.half >= person + 2:
+        narrower = FillLaw(scale=law.scale, half=law.half - 2)
+        assert excess(law_of(0, narrower), law_of(person, narrower), float(epsilon)) > delta
+
+
+def test_one_person_moves_all_sizes_and_the_charge_is_for_all_of_them() -> None:
+    terms = FillTerms(epsilon=Fraction(3, 2), delta=Fraction(1, 20), person_rows=2)
+    laws = terms.laws({"rows": 1, "values of note": 2})
+    tables = []
+    for moved in (0, 2):
+        each = [law_of(size + moved, law) for size, law in zip((5, 3), laws.values(), strict=True)]
+        tables.append({(a, b): each[0][a] * each[1][b] for a, b in product(*each)})
+    assert excess(tables[0], tables[1], 1.5) <= 0.05
+    assert excess(tables[0], tables[1], 1.0) > 0.05, "or less had to be charged"
+    # Were the charge that of one size, both would be drawn at the whole epsilon.
+    (alone,) = terms.laws({"rows": 1}).values()
+    assert all(alone.scale < law.scale and alone.half < law.half for law in laws.values())
+
+
+WIDE = {"rows": 1} | {f"values of {n}": 8 if n % 2 else 1 for n in range(60)}
+
+
+@pytest.mark.parametrize("shares", [{"rows": 1}, {"rows": 1, "a": 8, "b": 1}, WIDE])
+def test_epsilons_and_deltas_of_all_sizes_come_to_what_is_charged(shares: dict[str, int]) -> None:
+    terms = FillTerms(person_rows=3)
+    laws = terms.laws(shares)
+    assert sum(terms.person_rows / law.scale for law in laws.values()) == terms.epsilon
+    lost = 0.0
+    for law in laws.values():
+        q = math.exp(-1 / law.scale)
+        lost += q ** (law.half + 1) * math.expm1(3 / law.scale) / (1 + q - 2 * q ** (law.half + 1))
+    assert lost <= terms.delta
+
+
+def test_a_wide_table_has_few_draws_and_what_is_shown_is_the_largest_of_each_group() -> None:
+    groups = FillTerms().laws(WIDE)
+    assert sorted(name for group in groups for name in group) == sorted(WIDE)
+    assert next(iter(groups)) == ("rows",)
+    assert len(groups) == 7
+    assert {len(group) for group in groups} == {1, 10}
+    assert all(len({WIDE[name] for name in group}) == 1 for group in groups)
+    sizes = {name: Size(place**2, WIDE[name]) for place, name in enumerate(WIDE)}
+    shown = FillTerms().drawn(sizes, Seeded(1))
+    for group, law in groups.items():
+        (size,) = {shown[name] for name in group}
+        assert 0 <= size - max(sizes[name].counted for name in group) <= 2 * law.half
+
+
+def fits(drawn: list[int], law: Law) -> bool:
+    """By chi squared, with a false alarm once in 1e6."""
+    counts, expected = Counter(drawn), [len(drawn) * chance for chance in law.values()]
+    found = sum((counts[shown] - mean) ** 2 / mean for shown, mean in zip(law, expected, strict=True))
+    return set(counts) <= set(law) and found < chi2.isf(1e-6, len(law) - 1)
+
+
+def test_draws_have_the_law_and_a_law_that_is_a_fifth_off_is_noticed() -> None:
+    law, source = FillLaw(scale=Fraction(5, 2), half=6), Seeded(1)
+    drawn = [law.draw(source) for _ in range(30_000)]
+    assert set(drawn) == set(range(13))
+    assert fits(drawn, law_of(0, law))
+    assert not fits(drawn, law_of(0, FillLaw(scale=Fraction(3), half=6)))
+    assert not fits(drawn, law_of(0, FillLaw(scale=Fraction(5, 2), half=5)))
+
+
+def test_what_is_shown_of_sizes_has_the_laws_of_their_groups() -> None:
+    terms, source = FillTerms(epsilon=Fraction(2), delta=Fraction(1, 20), person_rows=1), Seeded(3)
+    sizes = {"rows": Size(100), "values of a": Size(3), "values of b": Size(7)}
+    laws = terms.laws(dict.fromkeys(sizes, 1))
+    drawn = [terms.drawn(sizes, source) for _ in range(20_000)]
+    for (name,), law in laws.items():
+        shown = [each[name] for each in drawn]
+        assert fits(shown, law_of(sizes[name].counted, law))
+        assert not fits(shown, law_of(sizes[name].counted, FillLaw(scale=law.scale * 6 / 5, half=law.half)))
+
+
+@given(st.integers(0, 10**9))
+def test_a_drawn_size_is_never_too_small(size: int) -> None:
+    sizes = {"rows": Size(size), "values of note": Size(size // 3, 8)}
+    shown = FillTerms(epsilon=Fraction(5), delta=Fraction(1, 10)).drawn(sizes, Seeded(size))
+    assert all(shown[name] >= each.counted for name, each in sizes.items())
+
+
+@pytest.mark.parametrize(
+    ("terms", "wrong"),
+    [
+        ({"epsilon": Fraction(0)}, "size_epsilon"),
+        ({"delta": Fraction(0)}, "--capacity"),
+        ({"delta": Fraction(1)}, "size_delta"),
+        ({"person_rows": 0}, "person_rows"),
+    ],
+)
+def test_terms_that_no_law_has_are_refused(terms: dict[str, Any], wrong: str) -> None:
+    with pytest.raises(ParameterError, match=wrong):
+        FillTerms(**terms)
+
+
+@given(st.integers(0, 10**9))
+def test_a_public_size_is_enough_and_at_most_an_eighth_more(size: int) -> None:
+    assert size <= public_size(size) <= max(LEAST, size + size // 8 + 1)
+    assert public_size(public_size(size)) == public_size(size)
+
 
 TERMS = FillTerms()
 
