@@ -32,7 +32,6 @@ CROSS_MODULE = {
     "tests/noise/test_samplers.py",
     "tests/pages/test_site.py",
     "tests/privacy/test_frequencies.py",
-    "tests/service/data/test_secrecy.py",
     "tests/service/test_crashes.py",
     "tests/service/test_timing.py",
     "tests/service/web/test_page.py",

@@ -68,7 +68,7 @@ def neighbours(folder: Path, more: str) -> Iterator[tuple[ServedTable, ServedTab
     """The patients, and the patients with one more, where the same sizes are shown of both.
 
     That is what the draws are for: whatever is shown of the one is shown of the other about as often
-    (``test_filling``). Here is tested that there is nothing else to see.
+    (``test_sizes``). Here is tested that there is nothing else to see.
     """
     with ExitStack() as stack:
         enter = stack.enter_context
