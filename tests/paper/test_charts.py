@@ -99,18 +99,18 @@ def test_ticks_are_few_and_reach_the_highest_value(low: float, span: float) -> N
 
 
 def test_places_are_in_proportion_end_at_the_ends_and_strips_meet_half_way() -> None:
-    axis = Axis.of([0, 2, 10], start=100, end=200)
+    axis = Axis([0, 2, 10], start=100, end=200)
     assert [axis.at(value) for value in (0, 5, 10, 99)] == [100, 150, 200, 200]
     assert axis.strips() == {0: (90, 110), 2: (110, 160), 10: (160, 240)}
-    log = Axis.of([0.05, 0.8], start=0, end=4, log=True)
+    log = Axis([0.05, 0.8], start=0, end=4, log=True)
     assert [log.at(value) for value in (0.05, 0.1, 0.2, 0.8)] == pytest.approx([0, 1, 2, 4])
-    below = Axis.of([-0.003, 0.97], start=0, end=1, rounded=True)
+    below = Axis([-0.003, 0.97], start=0, end=1, rounded=True)
     assert (below.low, below.high, below.ticks[0]) == (-0.003, 1.0, 0)
 
 
 @pytest.mark.parametrize("log", [False, True])
 def test_a_single_value_has_an_axis(log: bool) -> None:
-    axis = Axis.of([3], start=0, end=10, log=log)
+    axis = Axis([3], start=0, end=10, log=log)
     assert (axis.at(3), axis.strips()) == (pytest.approx(5), {3: (0, 10)})
 
 

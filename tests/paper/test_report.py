@@ -180,7 +180,7 @@ def claim(findings: Findings, support: Support, *methods: str, key: str = "mine"
 
 
 def grid_of(findings: Findings, *claims: Checked) -> ClaimGrid:
-    return ClaimGrid.of(findings, claims, shown_figures(findings))
+    return ClaimGrid(findings, claims, shown_figures(findings))
 
 
 def test_failures_come_first_and_say_why() -> None:

@@ -1,21 +1,22 @@
-"""The folder of an experiment: one run at a time, and nothing of an earlier one beside new results."""
+"""The folder of an experiment: one run at a time, nothing of an earlier one beside new results, which convert."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from sparsegate.errors import ParameterError
-from sparsegate.paper import compare, run
+from sparsegate.paper import compare, read, run
 from sparsegate.paper.readings import THRESHOLDS
 from sparsegate.paper.results import ResultFolder, load_findings
 
 GRID: dict[str, Any] = {"datasets": ["zipf"], "counts": [25], "methods": ["em", "svt-s-1:c23"], "runs": 3}
 
 
-def test_what_an_earlier_run_left_is_not_mixed_in(tmp_path: Path) -> None:
+def test_what_an_earlier_run_or_comparison_left_is_not_mixed_in(tmp_path: Path) -> None:
     run(**GRID, out=tmp_path, further=True, most_runs=3)
     (tmp_path / "report.html").write_text("of the first run", encoding="utf-8")
     assert (tmp_path / THRESHOLDS.name / "results.csv").is_file()
@@ -23,12 +24,7 @@ def test_what_an_earlier_run_left_is_not_mixed_in(tmp_path: Path) -> None:
     assert {row.method for row in load_findings(tmp_path).rows.values()} == {"em", "svt-s-1:c23"}
     assert not [file.name for file in (tmp_path / THRESHOLDS.name).glob("*.*")]
     assert not [name for name in ("report.html", "readings.csv") if (tmp_path / name).exists()]
-
-
-def test_a_comparison_leaves_nothing_of_an_experiment_and_the_other_way_round(tmp_path: Path) -> None:
-    few: dict[str, Any] = {**GRID, "epsilon": 0.1, "most_runs": 3, "out": tmp_path}
-    run(**GRID, out=tmp_path)
-    compare(**few, peers=False)
+    compare(**GRID, epsilon=0.1, most_runs=3, out=tmp_path, peers=False)
     assert not (tmp_path / "scores.csv").exists()
     run(**GRID, out=tmp_path)
     assert not [name for name in ("winners.csv", "results.json") if (tmp_path / name).exists()]
@@ -41,11 +37,34 @@ def test_what_is_not_ours_stays(tmp_path: Path) -> None:
     assert {file.name for file in tmp_path.iterdir()} == {"manifest.json", "uses.csv", "report.html", "cases"}
 
 
-@pytest.mark.parametrize("start", [run, lambda **given: compare(**given, peers=False)])
+@pytest.mark.parametrize("start", [run, lambda **options: compare(**options, peers=False)])
 def test_a_folder_in_use_is_refused_and_free_afterwards(tmp_path: Path, start: Any) -> None:
     with (
         ResultFolder.open(tmp_path).held(),
         pytest.raises(ParameterError, match=r"^out must not be in use by another run"),
     ):
         start(**GRID, out=tmp_path)
-    assert len(start(**GRID | {"counts": [10]}, epsilon=0.1, out=tmp_path)) == 2
+    with ResultFolder.open(tmp_path).held():
+        pass
+
+
+def test_a_folder_that_cannot_be_made_or_holds_nothing_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(ParameterError, match=r"^out must be a folder"):
+        run(**GRID, out=tmp_path / "file" / "out")
+    with pytest.raises(ParameterError, match=r"^out must hold results.parquet"):
+        read(tmp_path)
+
+
+def test_results_are_rows_and_columns_and_convert() -> None:
+    results = run(**GRID)
+    assert len(results) == len(list(results)) == 2
+    assert results["method"] == [row["method"] for row in results]
+    assert results.to_pandas()["count"].tolist() == results.to_polars()["count"].to_list() == results["count"]
+    assert pa.table(results).equals(results.to_arrow())
+    record = results.to_dict()
+    assert (record["schema"], record["items"][0]["epsilon"]) == ("sparsegate/evaluation/1", "0.1")
+    assert "ser_mean" in results._repr_html_()
+    assert len(results.plot().axes[0].lines) == 2
+    with pytest.raises(IndexError):
+        results[99]

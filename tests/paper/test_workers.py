@@ -64,17 +64,15 @@ def test_with_one_job_nothing_is_started(tmp_path: Path) -> None:
         assert dict(pool.each("work", touch, [tmp_path / "one"])) == {tmp_path / "one": os.getpid()}
 
 
-OURS = """
-import sparsegate as sg
-found = sg.paper.run(datasets=["zipf"], counts=[25, 50], methods=["em"], runs=2, jobs=2)
-print(len(found), __file__, __spec__)
-"""
-ITS_OWN = """
+SCRIPT = """
 import sparsegate as sg
 def first(scores, count, epsilon, rng):
     return list(range(count))
-sg.paper.run(datasets=["zipf"], counts=[25, 50], methods=[first], runs=2, jobs=2)
+small = {"datasets": ["zipf"], "counts": [25, 50], "runs": 2, "jobs": 2}
+print(len(sg.paper.run(**small, methods=["em"])), __file__, __spec__)
+sg.paper.run(**small, methods=[first])
 """
+GUARDED = SCRIPT.replace("print(", 'if __name__ == "__main__":\n    #').replace("sg.paper.run", "    sg.paper.run")
 
 
 def script(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
@@ -83,17 +81,14 @@ def script(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, str(path)], capture_output=True, text=True, timeout=60)
 
 
-def test_a_script_without_a_guard_runs_once(tmp_path: Path) -> None:
-    done = script(tmp_path, OURS)
-    assert (done.stdout, done.stderr) == (f"2 {tmp_path / 'script.py'} None\n", "")
-
-
-def test_a_method_of_the_script_itself_needs_a_guard_and_one_line_says_so(tmp_path: Path) -> None:
-    said = script(tmp_path, ITS_OWN).stderr.splitlines()
-    assert said[-1].startswith("sparsegate.errors.SparsegateError: a process died")
-    assert said[-1].endswith('start below `if __name__ == "__main__":`')
-    assert sum("Traceback" in line for line in said) == 1  # the script's own, none of a worker
-    guarded = script(tmp_path, ITS_OWN.replace("sg.paper.run", 'if __name__ == "__main__":\n    sg.paper.run'))
+def test_a_script_without_a_guard_runs_once_and_needs_one_for_a_method_of_its_own(tmp_path: Path) -> None:
+    done = script(tmp_path, SCRIPT)
+    assert done.stdout == f"2 {tmp_path / 'script.py'} None\n"
+    told = done.stderr.splitlines()
+    assert told[-1].startswith("sparsegate.errors.SparsegateError: a process died")
+    assert told[-1].endswith('start below `if __name__ == "__main__":`')
+    assert sum("Traceback" in line for line in told) == 1  # the script's own, none of a worker
+    guarded = script(tmp_path, GUARDED)
     assert (guarded.returncode, guarded.stderr) == (0, "")
 
 

@@ -129,21 +129,14 @@ def styles(keys: Iterable[str]) -> dict[str, LineStyle]:
     return shown | strongest
 
 
-@dataclass(frozen=True, kw_only=True)
 class Axis:
-    """An axis from ``low`` at ``start`` to ``high`` at ``end``; ``values`` are those that were given, rising."""
+    """The axis of some ``values`` between two places on the page, with ticks that are round numbers.
 
-    low: float
-    high: float
-    start: float
-    end: float
-    log: bool
-    ticks: tuple[float, ...]
-    values: tuple[float, ...]
+    It begins at the lowest value: a small one below 0 takes no more room than it needs. ``rounded`` ends it at a tick.
+    """
 
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         values: Iterable[float],
         *,
         start: float,
@@ -151,24 +144,21 @@ class Axis:
         log: bool = False,
         rounded: bool = False,
         ticks: Sequence[float] = (),
-    ) -> Axis:
-        """The axis of these values, with ticks that are round numbers; ``rounded`` ends it at such a number, too.
-
-        It begins at the lowest value: a small one below 0 takes no more room than it needs.
-        """
-        rising = tuple(sorted({value for value in values if math.isfinite(value) and (value > 0 or not log)})) or (1.0,)
-        low, high = rising[0], rising[-1]
+    ) -> None:
+        finite = {value for value in values if math.isfinite(value) and (value > 0 or not log)}
+        self.values = tuple(sorted(finite)) or (1.0,)
+        low, high = self.values[0], self.values[-1]
         shown = tuple(ticks) or (_decades(low, high) if log else round_ticks(low, high))
         if rounded and not ticks:
             high = max(high, shown[-1])
-        shown = tuple(tick for tick in shown if low <= tick <= high)
+        self.ticks = tuple(tick for tick in shown if low <= tick <= high)
         if low == high:
             low, high = (low / 2, high * 2) if log else (low - 0.5, high + 0.5)
-        return cls(low=low, high=high, start=start, end=end, log=log, ticks=shown, values=rising)
+        self.low, self.high, self.start, self.end, self._log = low, high, start, end, log
 
     def at(self, value: float) -> float:
         """The place of a value; what is beyond the ends is put there."""
-        scale = math.log if self.log else float
+        scale = math.log if self._log else float
         inside = min(max(value, self.low), self.high)
         share = (scale(inside) - scale(self.low)) / (scale(self.high) - scale(self.low))
         return self.start + share * (self.end - self.start)
@@ -284,7 +274,7 @@ class ChartLine(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class LineChart:
-    """Lines over one axis. ``low`` is shown on the axis of y at least; ``digits`` are those of a value."""
+    """Lines over one axis, from 0 at least; ``digits`` are those of a value."""
 
     title: str
     lines: tuple[ChartLine, ...]
@@ -293,7 +283,6 @@ class LineChart:
     x_log: bool = False
     y_log: bool = False
     x_ticks: tuple[float, ...] = ()
-    low: float = 0.0
     digits: int = 3
 
     def svg(self) -> str:
@@ -303,9 +292,9 @@ class LineChart:
             return ""
         right = WIDTH - max(30.0, 12 + LETTER * max(len(line.style.label) for line in lines))
         points = [point for line in lines for point in line.points]
-        x = Axis.of([p.x for p in points], start=LEFT + 6, end=right, log=self.x_log, ticks=self.x_ticks)
-        heights = [p.y for p in points] + ([] if self.y_log else [self.low])
-        y = Axis.of(heights, start=HEIGHT - BOTTOM, end=TOP, log=self.y_log, rounded=True)
+        x = Axis([p.x for p in points], start=LEFT + 6, end=right, log=self.x_log, ticks=self.x_ticks)
+        heights = [p.y for p in points] + ([] if self.y_log else [0.0])
+        y = Axis(heights, start=HEIGHT - BOTTOM, end=TOP, log=self.y_log, rounded=True)
         parts = []
         for tick in y.ticks:
             parts.append(_path(f"M{LEFT},{y.at(tick):.1f}H{right + 4:.1f}", class_="mesh" if tick else "base"))
@@ -367,7 +356,7 @@ class LineChart:
         if self.y_log:
             axes.set_yscale("log")
         else:
-            axes.set_ylim(bottom=min(self.low, axes.get_ylim()[0]))
+            axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
         if self.x_log:
             axes.set_xscale("log")
             if self.x_ticks:
@@ -408,11 +397,10 @@ class ChartBar(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class BarChart:
-    """Bars from 0 to the right, one below the other; the text is beside each bar, so nothing is read off an axis."""
+    """Bars from 0 to 1 or farther, one below the other; the text is beside each bar: nothing is read off an axis."""
 
     title: str
     bars: tuple[ChartBar, ...]
-    high: float = 0.0
 
     def svg(self) -> str:
         """The chart as an SVG element; empty without bars."""
@@ -421,7 +409,7 @@ class BarChart:
         start = 10 + LETTER * max(len(bar.label) for bar in self.bars)
         end = WIDTH - 8 - LETTER * max(len(bar.text) for bar in self.bars)
         ends = [ChartPoint(0, bar.value, bar.error).ends for bar in self.bars]
-        x = Axis.of([0.0, self.high, *(end for both in ends for end in both)], start=start, end=end)
+        x = Axis([0.0, 1.0, *(end for both in ends for end in both)], start=start, end=end)
         height = 24.0 * len(self.bars) + 6
         parts = [_path(f"M{x.at(0):.1f},2V{height - 4:.1f}", class_="base")]
         for place, (bar, (least, most)) in enumerate(zip(self.bars, ends, strict=True)):
@@ -480,7 +468,19 @@ class MapChart:
         for row, (name, cells) in enumerate(zip(self.rows, self.cells, strict=True)):
             top = 14 + TILE * row
             parts.append(_text(name, NAMES - 5, top + TILE / 2 + 3.5, text_anchor="end"))
-            parts += [_tile(cell, NAMES + wide * column, top, wide) for column, cell in enumerate(cells)]
+            for column, cell in enumerate(cells):
+                left = NAMES + wide * column
+                parts.append(
+                    element(
+                        "g",
+                        element("title", escape(cell.says)),
+                        element("rect", x=left + 1, y=top + 1, width=wide - 2, height=TILE - 2, rx=3),
+                        _text(cell.text, left + wide / 2, top + (14 if cell.note else 18)),
+                        _text(cell.note, left + wide / 2, top + 24, class_="note") if cell.note else "",
+                        class_="tile" + ("" if cell.style else " plain") + ("" if cell.sure else " open"),
+                        style=cell.style.colours if cell.style else "",
+                    )
+                )
         for column, name in enumerate(self.columns):
             parts.append(_text(name, NAMES + wide * (column + 0.5), below + 14, text_anchor="middle"))
         parts.append(_text(self.x_label, (NAMES + WIDTH) / 2, below + 29, class_="axis", text_anchor="middle"))
@@ -503,19 +503,6 @@ class MapChart:
         axes.set_title(self.title, loc="left")
         axes.grid(visible=False)
         return {}
-
-
-def _tile(cell: MapCell, left: float, top: float, wide: float) -> str:
-    middle = left + wide / 2
-    return element(
-        "g",
-        element("title", escape(cell.says)),
-        element("rect", x=left + 1, y=top + 1, width=wide - 2, height=TILE - 2, rx=3),
-        _text(cell.text, middle, top + (14 if cell.note else 18)),
-        _text(cell.note, middle, top + 24, class_="note") if cell.note else "",
-        class_="tile" + ("" if cell.style else " plain") + ("" if cell.sure else " open"),
-        style=cell.style.colours if cell.style else "",
-    )
 
 
 _STYLE = {

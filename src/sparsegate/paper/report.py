@@ -106,25 +106,20 @@ def _name(*parts: str) -> str:
     return "_".join("-".join(parts).split())
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class ClaimGrid:
-    """The statements of the paper with what the results say at each dataset; ``figures`` show each of the rows."""
+    """The statements of the paper with what the results say at each dataset, failures first.
 
-    findings: Findings
-    claims: tuple[Checked, ...]
-    figures: Mapping[CellKey, tuple[str, ...]]
+    ``figures`` has those that show a row, by its cell, the one with fewer lines first.
+    """
 
-    @classmethod
-    def of(cls, findings: Findings, checked: Iterable[Checked], shown: Mapping[ErrorFigure, Lines]) -> ClaimGrid:
-        """The grid of what was checked; a row is looked for in the figure with fewer lines first."""
+    def __init__(self, findings: Findings, checked: Iterable[Checked], shown: Mapping[ErrorFigure, Lines]) -> None:
         order = list(MARKS)
-        claims = [verdict for verdict in checked if verdict.statement.kind == "statement"]
-        figures: dict[CellKey, tuple[str, ...]] = {}
+        claims = (verdict for verdict in checked if verdict.statement.kind == "statement")
+        self.claims = sorted(claims, key=lambda verdict: order.index(verdict.judgement.support))
+        self.findings, self.figures = findings, dict[CellKey, tuple[str, ...]]()
         for figure in sorted(shown, key=lambda figure: len(figure.methods)):
             for row in rows_of(shown[figure]):
-                figures[row.cell] = (*figures.get(row.cell, ()), figure.name)
-        claims.sort(key=lambda verdict: order.index(verdict.judgement.support))
-        return cls(findings=findings, claims=tuple(claims), figures=figures)
+                self.figures[row.cell] = (*self.figures.get(row.cell, ()), figure.name)
 
     def html(self) -> str:
         """The grid as a table, and what the results lack for the other claims, to be opened."""
@@ -195,7 +190,7 @@ class ClaimGrid:
             return TableCell(text="", kind="empty")
         figure = self.figure(verdict, place)
         shown = mark(place.support, place.numbers, panel_name(figure, dataset) if figure else "")
-        if cells := [cell for cell in place.cells if cell in self.findings.rows]:
+        if cells := place.cells:
             methods = "|".join(dict.fromkeys(cell.method for cell in cells))
             target = _name("#rows", cells[0].dataset, cells[0].method)
             wanted = f"{self.findings.place(cells[0].dataset).split()[0]} {methods}"
@@ -276,7 +271,7 @@ def share_chart(shares: dict[str, dict[str, Quantity]], dataset: str, title: str
         for key, by_dataset in shares.items()
         if (share := by_dataset.get(dataset))
     )
-    return BarChart(title=f"{title}: {REMOVED}", bars=bars, high=1.0) if bars else None
+    return BarChart(title=f"{title}: {REMOVED}", bars=bars) if bars else None
 
 
 def _percent(share: float) -> str:
@@ -317,7 +312,7 @@ def use_body(uses: Sequence[UseRow]) -> str:
                 for cost in [f", costs {epsilon_text(row.true_epsilon)}" if row.mechanism == CLAIMED else ""]
                 if (row.use, row.epsilon) == (use, epsilon)
             )
-            charts[f"ε = {epsilon:g}"] = BarChart(title=f"{use} at ε = {epsilon:g}: share missed", bars=bars, high=1.0)
+            charts[f"ε = {epsilon:g}"] = BarChart(title=f"{use} at ε = {epsilon:g}: share missed", bars=bars)
         panels.append(FigurePanel(title=use, charts=charts, note=element("p", escape(data), class_="soft")))
     figure = PageFigure(
         name="uses",
@@ -477,7 +472,7 @@ class Reproduction:
 
     @cached_property
     def _grid(self) -> ClaimGrid:
-        return ClaimGrid.of(self.findings, self.checked, self._shown)
+        return ClaimGrid(self.findings, self.checked, self._shown)
 
     @cached_property
     def figures(self) -> dict[str, PageFigure]:
