@@ -1,21 +1,27 @@
-"""The four datasets: facts of the exact one, checks on files, and stand-ins that never pass for the data."""
+"""Datasets: the exact one, stand-ins that never pass for the data, files in every form, and checked downloads."""
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import sys
+import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pooch
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
-from sparsegate.errors import ParameterError
-from sparsegate.paper import PUBLISHED, Dataset, Ladder, data, load, read_counts
-from sparsegate.paper.data import OTHERS, counts_fingerprint
+from sparsegate.errors import ParameterError, SparsegateError
+from sparsegate.paper import PUBLISHED, Dataset, Ladder, data, fetch, load, read_counts
+from sparsegate.paper.data import OTHERS, counts_fingerprint, how_checked
 
 FIMI = "1 2 3\n1 2\n1\n4 1\n"  # 4 records; items in 4, 2, 1 and 1 of them
-LAWS = [name for name, row in PUBLISHED.items() if row.law]
 Publish = Callable[..., None]
 
 
@@ -52,16 +58,9 @@ def counts(tmp_path: Path) -> Path:
 PART = {counts_fingerprint(Ladder.of([4, 2, 1, 1])): 4}
 
 
-def test_the_published_numbers_are_those_of_the_paper() -> None:
-    assert {row.name: (row.records, row.items) for row in PUBLISHED.values()} == {
-        "bms-pos": (515_597, 1_657),
-        "kosarak": (990_002, 41_270),
-        "aol": (647_377, 2_290_685),
-        "zipf": (1_000_000, 10_000),
-    }
-
-
 def test_zipf_is_exact() -> None:
+    with pytest.raises(ParameterError, match=r"^dataset must be one of bms-pos, kosarak, aol, zipf, got 'retail'"):
+        load("retail")
     zipf = load("zipf")
     scores = zipf.ladder.highest(10_000)
     assert (zipf.kind, zipf.stand_in, zipf.items) == ("exact", False, 10_000)
@@ -136,13 +135,6 @@ def test_a_table_of_counts_is_checked_by_its_items(publish: Publish, counts: Pat
         load("kosarak", counts)
 
 
-def test_a_name_that_takes_no_file_or_has_none_is_refused(tiny: Path) -> None:
-    with pytest.raises(ParameterError, match="must not be given for zipf"):
-        load("zipf", tiny)
-    with pytest.raises(ParameterError, match=r"^dataset must be one of bms-pos, kosarak, aol, zipf, got 'retail'"):
-        load("retail")
-
-
 @pytest.mark.parametrize(
     ("checksum", "why"),
     [(("sha256:00", "here"), "not the public checksum"), (None, "no checksum of it is public")],
@@ -208,3 +200,184 @@ def test_a_file_of_its_own_is_refused_with_a_reason(
     with pytest.raises(ParameterError) as refused:
         Dataset.from_file(request.getfixturevalue(file), **options)  # type: ignore[arg-type]
     assert refused.value.parameter == parameter
+
+
+PAIRS = [(7, 1), (7, 2), (7, 3), (8, 1), (9, 2), (9, 1), (9, 99)]
+BASKETS = "1 2 3\n1\n2 1 99\n"  # item 1 is in three records, 2 in two, 3 and 99 in one
+
+
+def write(folder: Path, content: str | bytes, name: str = "data") -> Path:
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def table_file(folder: Path, columns: dict[str, list[object]]) -> Path:
+    parquet.write_table(pa.table(columns), folder / "data")
+    return folder / "data"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        BASKETS,
+        BASKETS.rstrip("\n"),
+        BASKETS.replace("\n", " \n"),
+        BASKETS.replace("\n", "\r\n"),
+        BASKETS.replace("\n", "\r"),
+        "\N{ZERO WIDTH NO-BREAK SPACE}" + BASKETS,
+        BASKETS.replace(" ", ","),
+        "\n" + BASKETS.replace("\n", "\n\n"),
+        "1 2 3 3 3\n1\n2 1 99 2\n",
+        "".join(f"{record}\t{item}\n" for record, item in PAIRS),
+        "".join(f"{record}\t{item}\n" for record, item in sorted(PAIRS, key=lambda pair: pair[1])),
+        "record,item\n" + "".join(f"{record},{item}\n" for record, item in PAIRS),
+        "item,transaction\n" + "".join(f"{item},{record}\n" for record, item in PAIRS),
+        "user,item\n" + "".join(f"u{record},word {item}\n" for record, item in PAIRS + PAIRS),
+        "who,page\n" + "".join(f"{record},{item}\n" for record, item in PAIRS),
+    ],
+)
+def test_transactions_are_counted_in_every_form(tmp_path: Path, text: str) -> None:
+    for content in (text.encode(), gzip.compress(text.encode())):
+        counted = read_counts(write(tmp_path, content), item="page", user="who")
+        assert (sorted(counted.counts.tolist()), counted.records) == ([1, 1, 2, 3], 3)
+
+
+def test_parquet_is_counted_and_counts_are_taken_as_they_are(tmp_path: Path) -> None:
+    counted = read_counts(table_file(tmp_path, {"record": [r for r, _ in PAIRS], "item": [f"w{i}" for _, i in PAIRS]}))
+    assert (sorted(counted.counts.tolist()), counted.records) == ([1, 1, 2, 3], 3)
+    columns: dict[str, list[object]] = {"item": [1, 2, 3, 99], "count": [3, 2, 1, 1]}
+    for file in (write(tmp_path, "count,item\n3,a\n2,b\n1,c\n1,d\n", "csv"), table_file(tmp_path, columns)):
+        assert (read_counts(file).counts.tolist(), read_counts(file).records) == ([3, 2, 1, 1], None)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "not empty"),
+        (" \n\n", "not empty"),
+        ("1 2\n3 x 4\n", "line 2 does not"),
+        ("1 2\n3 -4\n", "line 2 does not"),
+        ("1 2\n3 4.5\n", "line 2 does not"),
+        ("1 1234567890123456789\n", "at most 18 digits"),
+        ("1\t2\n3\t4\t5\n", "a record and an item on every line"),
+        ("1\t2\t3\t4\n", "a record and an item on every line"),
+        ("item,number\na,1\n", "columns item and count"),
+        ("item,count\n", "have rows"),
+        ("item,count\na,0\n", "whole numbers of at least 1"),
+        ("item,count\na,1.5\n", "whole numbers of at least 1"),
+        ("item,count\na,many\n", "whole numbers of at least 1"),
+        ("item,count\na,1\na,2\n", "each item once"),
+        (f"item,count\na,{2**53 + 1}\n", "of 2\\^53 at most"),
+        ("item,count,count\na,1,2\n", "each of its columns once"),
+        ("item,count\na,1\n".encode("utf-16"), "not in UTF-16"),
+        (BASKETS.encode("utf-16"), "not in UTF-16"),
+        ("caf\u00e9,count\na,1\n".encode("latin-1"), "readable as a table"),
+        (",\n , \n", "hold numbers; there is none"),
+        ("item,count\na,1,7\n", "readable as a table"),
+        (b"PAR1 and then nothing of the kind", "readable as a table"),
+        (gzip.compress(BASKETS.encode(), mtime=0)[:-9], "not a whole gzip file"),
+        (None, "name a file that can be read.*No such file"),
+        ({"record": [1, None], "item": [1, 2]}, "no empty cells; 1 were found"),
+        ({"item": [[1], [2]], "count": [1, 2]}, "one value in a cell of the column item"),
+        ({"item": [[1], [2]], "user": [1, 2]}, "one value in a cell of the column item"),
+        ({"item": [1, 2], "count": pa.array([1, 2**64 - 1], pa.uint64())}, "of 2\\^53 at most"),
+    ],
+)
+def test_a_bad_file_is_refused_with_a_reason(tmp_path: Path, content: Any, message: str) -> None:
+    if isinstance(content, dict):
+        table_file(tmp_path, content)
+    elif content is not None:
+        write(tmp_path, content)
+    with pytest.raises(ParameterError, match=f"^data must.*{message}") as refused:
+        read_counts(tmp_path / "data")
+    assert "\n" not in str(refused.value)
+
+
+def test_without_pyarrow_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "pyarrow.csv", raising=False)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(SparsegateError, match=r"needs pyarrow; run: pip install 'pyarrow>=18'"):
+        read_counts(write(tmp_path, "item,count\na,1\n"))
+
+
+@pytest.fixture
+def address(monkeypatch: pytest.MonkeyPatch, publish: Publish) -> Callable[..., list[str]]:
+    """Publish a dataset of three records and two items at an address that pooch can reach without a network."""
+    copied: list[str] = []
+
+    def copy(url: str, output_file: object, _: object) -> None:
+        copied.append(url)
+        Path(str(output_file)).write_bytes(Path(url.removeprefix("http://here")).read_bytes())
+
+    def at(source: Path, content: bytes, member: str | None = None) -> list[str]:
+        checksum = (f"sha256:{hashlib.sha256(content).hexdigest()}", "here")
+        publish(records=3, items=2, url=f"http://here{source}", member=member, checksum=checksum)
+        return copied
+
+    monkeypatch.setattr(pooch.core, "choose_downloader", lambda *_, **__: copy)
+    return at
+
+
+def test_a_file_is_fetched_once_and_checked(address: Callable[..., list[str]], tmp_path: Path) -> None:
+    source = write(tmp_path, gzip.compress(b"1 2\n1\n2\n"), "kosarak.dat.gz")
+    copied = address(source, b"1 2\n1\n2\n")
+    first, second = fetch("kosarak", folder=tmp_path / "cache"), fetch("kosarak", folder=tmp_path / "cache")
+    assert first == second
+    assert load("kosarak", first).kind == "real"
+    assert len(copied) == 1
+
+
+def test_a_member_of_an_archive_is_unpacked_and_what_is_none_is_not_kept(
+    address: Callable[..., list[str]], tmp_path: Path
+) -> None:
+    source, content = tmp_path / "cup.zip", "7\t1\n7\t2\n8\t1\n9\t2\n"
+    address(source, content.encode(), member="assoc/data.dat")
+    source.write_bytes(b"<html>moved</html>")
+    with pytest.raises(SparsegateError, match=r"^could not download .*cup.zip \(BadZipFile\)"):
+        fetch("kosarak", folder=tmp_path / "cache")
+    for name in ("other", "data"):
+        with zipfile.ZipFile(source, "w") as archive:
+            archive.writestr(f"assoc/{name}.dat", content)
+        if name == "other":
+            with pytest.raises(SparsegateError, match=r"^could not find assoc/data.dat in what was downloaded"):
+                fetch("kosarak", folder=tmp_path / "cache")
+            assert not (tmp_path / "cache" / "cup.zip").exists()
+    assert fetch("kosarak", folder=tmp_path / "cache").name == "data.dat"
+
+
+def test_no_network_is_one_clear_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ConnectionError("unreachable")
+
+    monkeypatch.setattr(pooch, "retrieve", fail)
+    with pytest.raises(SparsegateError, match=r"^could not download https://.*kosarak.*--data$") as refused:
+        fetch("kosarak", folder=tmp_path)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "published", "message"),
+    [
+        (b"1 2\n1\n", b"1 2\n1\n", r"2 records \(expected 3\)"),
+        (b"1 2\n1\n2\n", b"2 1\n1\n2\n", "^data must have the public checksum of Kosarak, sha256:"),
+    ],
+)
+def test_a_file_with_other_numbers_or_another_checksum_is_not_kept(
+    address: Callable[..., list[str]], tmp_path: Path, content: bytes, published: bytes, message: str
+) -> None:
+    address(write(tmp_path, content, "kosarak.dat"), published)
+    with pytest.raises(ParameterError, match=message):
+        fetch("kosarak", folder=tmp_path / "cache")
+    assert not list((tmp_path / "cache").iterdir())
+
+
+def test_what_has_an_address_is_fetched_by_https_and_what_has_no_sha_256_warns() -> None:
+    for name, reason in (("aol", "has no public address"), ("zipf", "is made")):
+        with pytest.raises(ParameterError, match=reason):
+            fetch(name)
+    assert all(row.url.startswith("https://") for row in PUBLISHED.values() if row.url)
+    warned = {row.name: how_checked(row.name).startswith("warning: ") for row in PUBLISHED.values() if row.url}
+    assert warned == {"bms-pos": True, "kosarak": False}
+    assert "no checksum" in how_checked("aol")
+    assert "pooch" not in vars(data)  # it is imported where it is used
