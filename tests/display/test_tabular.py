@@ -103,6 +103,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
         remaining=None,
         warning="a warning " * 20,
         curve=((1.0, 2.0),) * 50,
+        by_cutoff=(),
     ),
     "RemoteAnswer": lambda: RemoteAnswer(number=1, at=NOW, where="page = '/pay'", above=True, estimate=3, by=None),
     "RemoteQuota": lambda: RemoteQuota(most_above=3, above=1, most_epsilon=None, epsilon=Fraction(1, 3)),
