@@ -78,12 +78,7 @@ def test_an_owner_gets_all_above_a_bar(service):
 
 @pytest.mark.parametrize(
     ("method", "path", "body"),
-    [
-        ("POST", "/v1/gates", CERTAIN),
-        ("DELETE", GATE, None),
-        ("GET", "/v1/budget", None),
-        ("POST", "/v1/top", TOP),
-    ],
+    [("POST", "/v1/gates", CERTAIN), ("DELETE", GATE, None), ("GET", "/v1/budget", None), ("POST", "/v1/top", TOP)],
 )
 def test_an_analyst_may_not_do_what_is_the_owners(standing, method, path, body):
     assert_problem(standing.send(method, path, body, token="analyst"), 403, "forbidden")

@@ -45,14 +45,7 @@ TOKEN: Final = (problems.UNAUTHENTICATED, problems.TOO_MANY, problems.LEDGER_UNA
 LISTED: Final = (*TOKEN, problems.PARAMETER)
 """What can happen to every request for a list."""
 
-READ: Final = (
-    *TOKEN,
-    problems.MALFORMED,
-    problems.TOO_SLOW,
-    problems.TOO_LARGE,
-    problems.NOT_JSON,
-    problems.PARAMETER,
-)
+READ: Final = (*TOKEN, problems.MALFORMED, problems.TOO_SLOW, problems.TOO_LARGE, problems.NOT_JSON, problems.PARAMETER)
 """What can happen to every request with a body."""
 
 POSTED: Final = (
@@ -66,7 +59,7 @@ POSTED: Final = (
 """What can happen to every request that changes something, and so has a key."""
 
 
-def problem_responses(*sorts: Sort) -> dict[int | str, dict[str, Any]]:
+def fails(*sorts: Sort) -> dict[int | str, dict[str, Any]]:
     """The problems that an operation can answer with, by status, each with an example."""
     by_status: defaultdict[int, list[Sort]] = defaultdict(list)
     for sort in (*sorts, *_EVERYWHERE):

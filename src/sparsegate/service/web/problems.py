@@ -38,104 +38,91 @@ MEDIA_TYPE: Final = "application/problem+json"
 
 @dataclass(frozen=True)
 class Sort:
-    """One sort of problem. ``says`` is its detail where nothing more is known, or must not be said."""
+    """One sort of problem. ``says`` is its detail; with ``own_words`` only where an error does not say more."""
 
     type: str
     status: int
     title: str
     says: str
-    constant: bool = False
+    own_words: bool = False
 
     def body(self, detail: str = "", **members: Any) -> dict[str, Any]:
-        """The problem as an object; an error's own words count only where the sort is not constant."""
-        shown = self.says if self.constant or not detail else detail
+        """The problem as an object."""
+        shown = detail if self.own_words and detail else self.says
         return {"type": self.type, "title": self.title, "status": self.status, "detail": shown, **members}
 
 
 MALFORMED: Final = Sort(
-    "malformed", 400, "The request cannot be read", "the body is not JSON; send one JSON object in UTF-8"
+    "malformed",
+    400,
+    "The request cannot be read",
+    "the body is not JSON; send one JSON object in UTF-8",
+    own_words=True,
 )
 KEY_MISSING: Final = Sort(
     "idempotency-key",
     400,
     "The idempotency key is missing or wrong",
-    "Idempotency-Key must be given: 1 to 200 printable ASCII characters, new for each request and the same when "
-    "it is sent again",
-    constant=True,
+    "Idempotency-Key must be given: 1 to 200 printable ASCII characters, new for each request and the same when it "
+    "is sent again",
 )
 UNAUTHENTICATED: Final = Sort(
     "unauthenticated",
     401,
     "No token that is known",
     "send `Authorization: Bearer sg_...` with a token from `sparsegate token add`",
-    constant=True,
 )
 BUDGET_EXCEEDED: Final = Sort(
     "budget-exceeded",
     402,
     "The budget does not allow this",
     "epsilon 1 is more than the ledger of 'visits' has left; nothing was spent; ask for less",
+    own_words=True,
 )
-FORBIDDEN: Final = Sort(
-    "forbidden", 403, "This token may not do that", "this needs a token with the role owner", constant=True
-)
+FORBIDDEN: Final = Sort("forbidden", 403, "This token may not do that", "this needs a token with the role owner")
 QUOTA_EXCEEDED: Final = Sort(
     "quota-exceeded",
     403,
     "The quota of this token is used up",
     "this token may be given 20 ABOVE in all, and they are given, lost or on their way; nothing was spent",
+    own_words=True,
 )
-NOT_FOUND: Final = Sort("not-found", 404, "Not found", "there is nothing at this address")
+NOT_FOUND: Final = Sort("not-found", 404, "Not found", "there is nothing at this address", own_words=True)
 UNKNOWN_TOKEN: Final = Sort(
-    "unknown-token",
-    404,
-    "No such token",
-    "there is no token of that name; list the tokens to see their names",
-    constant=True,
+    "unknown-token", 404, "No such token", "there is no token of that name; list the tokens to see their names"
 )
-UNKNOWN_GATE: Final = Sort("unknown-gate", 404, "No such gate", str(UnknownGate()), constant=True)
+UNKNOWN_GATE: Final = Sort("unknown-gate", 404, "No such gate", str(UnknownGate()))
 WRONG_METHOD: Final = Sort(
-    "method-not-allowed",
-    405,
-    "Method not allowed",
-    "this address does not take that method; see the header Allow",
-    constant=True,
+    "method-not-allowed", 405, "Method not allowed", "this address does not take that method; see the header Allow"
 )
 TOO_SLOW: Final = Sort(
-    "too-slow",
-    408,
-    "The request took too long to arrive",
-    "the body did not arrive in time; send it again",
-    constant=True,
+    "too-slow", 408, "The request took too long to arrive", "the body did not arrive in time; send it again"
 )
 GATE_CLOSED: Final = Sort(
     "gate-closed",
     409,
     "The gate is closed",
     "this gate is closed: it was closed by hand; open another, which spends a new budget",
+    own_words=True,
 )
-KEY_REUSED: Final = Sort("key-reused", 409, "The idempotency key was used before", str(KeyReused()), constant=True)
-TOO_LARGE: Final = Sort("too-large", 413, "The request is too large", "a body may have 64 KiB at most", constant=True)
+KEY_REUSED: Final = Sort("key-reused", 409, "The idempotency key was used before", str(KeyReused()))
+TOO_LARGE: Final = Sort("too-large", 413, "The request is too large", "a body may have 64 KiB at most")
 NOT_JSON: Final = Sort(
-    "unsupported-media-type",
-    415,
-    "The body must be JSON",
-    "send the body as JSON, with Content-Type: application/json",
-    constant=True,
+    "unsupported-media-type", 415, "The body must be JSON", "send the body as JSON, with Content-Type: application/json"
 )
 WRONG_HOST: Final = Sort(
     "wrong-host",
     421,
     "This service has another name",
     "the header Host must name this service; whoever runs it gives its names with --allowed-host",
-    constant=True,
 )
-PARAMETER: Final = Sort("parameter", 422, "A parameter breaks its rule", "cutoff must be at least 1")
+PARAMETER: Final = Sort("parameter", 422, "A parameter breaks its rule", "cutoff must be at least 1", own_words=True)
 CONDITION: Final = Sort(
     "condition",
     422,
     "The condition is refused",
     "where must name a declared column (character 1), got 'cuntry'; near it: country",
+    own_words=True,
 )
 TOO_MANY: Final = Sort(
     "too-many-requests",
@@ -143,39 +130,34 @@ TOO_MANY: Final = Sort(
     "Too many requests",
     "too many requests came at once, or conditions that take long to read; nothing was spent; wait as long as the "
     "header Retry-After says",
-    constant=True,
 )
-GATE_BUSY: Final = Sort("gate-busy", 429, "Too many questions wait at this gate", str(GateBusy()), constant=True)
+GATE_BUSY: Final = Sort("gate-busy", 429, "Too many questions wait at this gate", str(GateBusy()))
 INTERNAL: Final = Sort(
     "internal",
     500,
     "The service failed",
     "something went wrong that should not; whoever runs the service finds a line in its log",
-    constant=True,
 )
-OUTCOME_LOST: Final = Sort("outcome-lost", 503, "The answer is lost", str(OutcomeLost()), constant=True)
-REQUEST_LOST: Final = Sort("request-lost", 503, "The request has no result", str(RequestLost()), constant=True)
+OUTCOME_LOST: Final = Sort("outcome-lost", 503, "The answer is lost", str(OutcomeLost()))
+REQUEST_LOST: Final = Sort("request-lost", 503, "The request has no result", str(RequestLost()))
 NOT_READY: Final = Sort(
     "not-ready",
     503,
     "The service is not ready",
     "the ledger, the data or the disk is not as it must be; whoever runs the service finds which in its log",
-    constant=True,
 )
 NO_ROOM: Final = Sort(
     "no-room",
     503,
     "Too many connections",
     "there are as many connections as the service takes; nothing was spent; come again in a second",
-    constant=True,
 )
 LEDGER_UNAVAILABLE: Final = Sort(
     "ledger-unavailable",
     503,
     "The ledger cannot be used",
-    "the record of what was spent cannot be read or written, so nothing is answered; whoever runs the service "
-    "finds the reason in its log",
-    constant=True,
+    "the record of what was spent cannot be read or written, so nothing is answered; whoever runs the service finds "
+    "the reason in its log",
 )
 DATA_UNAVAILABLE: Final = Sort(
     "data-unavailable",
@@ -183,7 +165,6 @@ DATA_UNAVAILABLE: Final = Sort(
     "The data cannot be used",
     "the data has changed or cannot be read, so nothing is answered; whoever runs the service finds the reason in "
     "its log; the budget tells what was spent",
-    constant=True,
 )
 
 SORTS: Final[Mapping[type[SparsegateError], Sort]] = MappingProxyType(

@@ -43,15 +43,13 @@ from sparsegate.service.web.admission import (
     link,
 )
 from sparsegate.service.web.models import MOST_WHOLE, Limit
-from sparsegate.service.web.openapi import LISTED, POSTED, READ, TOKEN, problem_responses
+from sparsegate.service.web.openapi import LISTED, POSTED, READ, TOKEN, fails
 from sparsegate.service.web.refresh import Refresh
 
 gate_router = APIRouter()
 
 
-@gate_router.get(
-    "/gates", response_model=list[models.GateView], responses=problem_responses(*LISTED, problems.UNKNOWN_GATE)
-)
+@gate_router.get("/gates", response_model=list[models.GateView], responses=fails(*LISTED, problems.UNKNOWN_GATE))
 async def gates(
     service: Service,
     token: Anybody,
@@ -73,7 +71,7 @@ async def gates(
     "/gates",
     status_code=201,
     response_model=models.GateView,
-    responses=problem_responses(*POSTED, problems.FORBIDDEN, problems.BUDGET_EXCEEDED),
+    responses=fails(*POSTED, problems.FORBIDDEN, problems.BUDGET_EXCEEDED),
 )
 async def open_gate(
     body: models.OpenGate, service: Service, request: OwnerCalling, http: Request, response: Response
@@ -86,7 +84,7 @@ async def open_gate(
     return service.label(view)
 
 
-@gate_router.post("/preview", response_model=models.GatePreview, responses=problem_responses(*READ))
+@gate_router.post("/preview", response_model=models.GatePreview, responses=fails(*READ))
 async def preview(body: models.AskPreview, service: Service, token: Anybody) -> Body:
     """What a gate would be good for, and what it would cost: from public numbers, and free."""
     left = (await service.run(service.keeper.budget)).remaining.epsilon if token.role is Role.OWNER else None
@@ -94,18 +92,14 @@ async def preview(body: models.AskPreview, service: Service, token: Anybody) -> 
     return service.label(view)
 
 
-@gate_router.get(
-    "/gates/{id}", response_model=models.GateView, responses=problem_responses(*TOKEN, problems.UNKNOWN_GATE)
-)
+@gate_router.get("/gates/{id}", response_model=models.GateView, responses=fails(*TOKEN, problems.UNKNOWN_GATE))
 async def gate(gate: GateInPath, service: Service, _: Anybody) -> Body:
     """One gate."""
     return service.label(await service.run(service.keeper.gate, gate))
 
 
 @gate_router.delete(
-    "/gates/{id}",
-    response_model=models.GateView,
-    responses=problem_responses(*TOKEN, problems.FORBIDDEN, problems.UNKNOWN_GATE),
+    "/gates/{id}", response_model=models.GateView, responses=fails(*TOKEN, problems.FORBIDDEN, problems.UNKNOWN_GATE)
 )
 async def close_gate(gate: GateInPath, service: Service, _: Owner) -> Body:
     """Close a gate for good, and give back what it did not use. For owners."""
@@ -115,9 +109,7 @@ async def close_gate(gate: GateInPath, service: Service, _: Owner) -> Body:
 @gate_router.post(
     "/gates/{id}/ask",
     response_model=models.AnswerView,
-    responses=problem_responses(
-        *POSTED, problems.CONDITION, problems.UNKNOWN_GATE, problems.GATE_CLOSED, problems.GATE_BUSY
-    ),
+    responses=fails(*POSTED, problems.CONDITION, problems.UNKNOWN_GATE, problems.GATE_CLOSED, problems.GATE_BUSY),
 )
 async def ask(gate: GateInPath, body: models.AskGate, service: Service, request: Calling) -> Body:
     """Is the number of people with a matching row above the threshold?"""
@@ -133,9 +125,7 @@ async def ask(gate: GateInPath, body: models.AskGate, service: Service, request:
 
 
 @gate_router.get(
-    "/gates/{id}/answers",
-    response_model=list[models.PastAnswer],
-    responses=problem_responses(*LISTED, problems.UNKNOWN_GATE),
+    "/gates/{id}/answers", response_model=list[models.PastAnswer], responses=fails(*LISTED, problems.UNKNOWN_GATE)
 )
 async def answers(
     gate: GateInPath,
@@ -172,14 +162,14 @@ async def answers(
 account_router, practice_schema = APIRouter(), APIRouter()
 
 
-@account_router.get("/health", response_model=models.Health, responses=problem_responses())
+@account_router.get("/health", response_model=models.Health, responses=fails())
 async def health(request: Request) -> Body:
     """Whether the service is up."""
     return {"status": "ok", "version": request.app.version}
 
 
-@practice_schema.get("/schema", response_model=models.Served, responses=problem_responses(*TOKEN))
-@account_router.get("/schema", response_model=models.Served, responses=problem_responses(*TOKEN))
+@practice_schema.get("/schema", response_model=models.Served, responses=fails(*TOKEN))
+@account_router.get("/schema", response_model=models.Served, responses=fails(*TOKEN))
 async def schema(service: Service, _: Anybody) -> Body:
     """What may be asked about: the declared columns."""
     keeper = service.keeper
@@ -194,9 +184,7 @@ async def schema(service: Service, _: Anybody) -> Body:
     return {"dataset": keeper.ledger.dataset, **public, "practice": service.practice}
 
 
-@account_router.get(
-    "/budget", response_model=models.BudgetStatement, responses=problem_responses(*TOKEN, problems.FORBIDDEN)
-)
+@account_router.get("/budget", response_model=models.BudgetStatement, responses=fails(*TOKEN, problems.FORBIDDEN))
 async def budget(service: Service, _: Owner) -> Body:
     """What was allowed, spent and left; for owners."""
     return models.statement_view(await service.run(service.keeper.budget))
@@ -206,9 +194,7 @@ async def budget(service: Service, _: Owner) -> Body:
     "/top",
     response_model=models.Top,
     response_model_exclude_unset=True,
-    responses=problem_responses(
-        *POSTED, problems.FORBIDDEN, problems.BUDGET_EXCEEDED, problems.GATE_BUSY, problems.REQUEST_LOST
-    ),
+    responses=fails(*POSTED, problems.FORBIDDEN, problems.BUDGET_EXCEEDED, problems.GATE_BUSY, problems.REQUEST_LOST),
 )
 async def top(body: models.AskTop, service: Service, request: OwnerCalling) -> Body:
     """A private top-c of one column. For owners."""
@@ -224,9 +210,7 @@ operator_router = APIRouter()
 
 
 @operator_router.get(
-    "/v1/ready",
-    response_model=models.CanAnswer,
-    responses=problem_responses(problems.NOT_READY, problems.LEDGER_UNAVAILABLE),
+    "/v1/ready", response_model=models.CanAnswer, responses=fails(problems.NOT_READY, problems.LEDGER_UNAVAILABLE)
 )
 async def ready(request: Request) -> Body:
     """Whether requests should be sent here: the ledger, the data and the disk are as they must be."""
@@ -238,7 +222,7 @@ async def ready(request: Request) -> Body:
 @operator_router.post(
     "/v1/refresh",
     response_model=models.Refreshed,
-    responses=problem_responses(*READ, problems.FORBIDDEN, problems.BUDGET_EXCEEDED, problems.DATA_UNAVAILABLE),
+    responses=fails(*READ, problems.FORBIDDEN, problems.BUDGET_EXCEEDED, problems.DATA_UNAVAILABLE),
 )
 async def refresh(body: models.AskRefresh, request: Request, _: Owner) -> Body:
     """Read the data anew. Where it has changed, gates that are open on the old copy close for good. For owners."""
@@ -278,26 +262,21 @@ def _cursor(text: str) -> str:
 TokensOfService = Annotated[Tokens, Depends(_tokens)]
 
 
-@token_router.get("/whoami", response_model=models.WhoAmI, responses=problem_responses(*TOKEN))
+@token_router.get("/whoami", response_model=models.WhoAmI, responses=fails(*TOKEN))
 async def whoami(service: Service, token: Anybody) -> Body:
     """Whose token this is, what it may do, and what it has used."""
     used = await service.run(service.keeper.standing, token.number)
     return {"name": token.name, "role": token.role, "expires_at": token.expires_at, "quota": _quota(used)}
 
 
-@token_router.get(
-    "/tokens", response_model=list[models.TokenView], responses=problem_responses(*TOKEN, problems.FORBIDDEN)
-)
+@token_router.get("/tokens", response_model=list[models.TokenView], responses=fails(*TOKEN, problems.FORBIDDEN))
 async def tokens(service: Service, tokens: TokensOfService, _: Owner) -> list[Body]:
     """All tokens that were ever made, oldest first. For owners."""
     return await service.run(lambda: [_view(service, record) for record in tokens.list()])
 
 
 @token_router.post(
-    "/tokens",
-    status_code=201,
-    response_model=models.NewToken,
-    responses=problem_responses(*READ, problems.FORBIDDEN),
+    "/tokens", status_code=201, response_model=models.NewToken, responses=fails(*READ, problems.FORBIDDEN)
 )
 async def add_token(
     body: models.AddToken, service: Service, tokens: TokensOfService, owner: Owner, response: Response
@@ -311,7 +290,7 @@ async def add_token(
 @token_router.delete(
     "/tokens/{name:path}",
     response_model=models.TokenView,
-    responses=problem_responses(*TOKEN, problems.FORBIDDEN, problems.UNKNOWN_TOKEN),
+    responses=fails(*TOKEN, problems.FORBIDDEN, problems.UNKNOWN_TOKEN),
 )
 async def revoke_token(
     name: Annotated[str, Path(description="That of a token.", examples=["anna"])],
@@ -329,11 +308,7 @@ async def revoke_token(
     return await service.run(_found, service, tokens, name)
 
 
-@token_router.get(
-    "/activity",
-    response_model=list[models.ActivityLine],
-    responses=problem_responses(*LISTED, problems.FORBIDDEN),
-)
+@token_router.get("/activity", response_model=list[models.ActivityLine], responses=fails(*LISTED, problems.FORBIDDEN))
 async def activity(
     service: Service,
     _: Owner,
