@@ -1,15 +1,63 @@
-"""The page in a real browser: coming in and going out, links, light and dark, a phone, the keyboard."""
+"""The page in a real browser: coming in and going out, asking, old answers, opening gates, what an owner sees."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import csv
+import io
+import json
+import re
+import shlex
+import time
+from pathlib import Path
 
 import pytest
-from tests.support.browsing import PHONE, ask, fill_gate, go, needs_browser, sign_in, tab
-from tests.support.serving import MANY, Service, listening, serving, visits
+from tests.support.browsing import PHONE, ask, call, fill_gate, go, needs_browser, sign_in, tab
+from tests.support.serving import MANY, NOBODY, listening, serving, visits
+
+from sparsegate.ledger.account import exact_text
 
 pytestmark = needs_browser
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("page")
+    with visits(folder) as data, serving(folder, data, epsilon=100_000) as made, listening(made.app) as made.url:
+        yield made
+
+
+@pytest.fixture
+def page(browser, service, request):
+    """A new tab, where nobody is signed in."""
+    with tab(browser, service.url, **getattr(request, "param", {})) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def owner(browser, service):
+    """One tab, signed in as the owner."""
+    with tab(browser, service.url) as opened:
+        sign_in(opened, service.owner)
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def analyst(browser, service):
+    with tab(browser, service.url, permissions=["clipboard-read", "clipboard-write"]) as opened:
+        sign_in(opened, service.analyst)
+        yield opened
+
+
+@pytest.fixture
+def at_gate(analyst, service):
+    """The analyst's tab at a new gate; the page says its name."""
+    gate = service.open_gate(name="new")
+    go(analyst, f"#/gates/{gate}")
+    analyst.get_by_text(f"{gate}, opened").wait_for()
+    analyst.get_by_label("Count where").wait_for()
+    analyst.gate = gate
+    return analyst
+
 
 KEPT = "sessionStorage.length + document.cookie.length"
 CONTRAST = """() => {
@@ -36,29 +84,14 @@ CONTRAST = """() => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, str]]:
-    folder = tmp_path_factory.mktemp("page")
-    with visits(folder) as data, serving(folder, data) as made, listening(made.app) as url:
-        yield made, url
-
-
-@pytest.fixture
-def page(browser: Any, service: tuple[Service, str], request: pytest.FixtureRequest) -> Iterator[Any]:
-    with tab(browser, service[1], **getattr(request, "param", {})) as opened:
-        yield opened
-
-
-def test_an_unknown_token_is_refused_beside_the_button_and_one_in_curly_quotes_is_mended(
-    page: Any, service: tuple[Service, str]
-) -> None:
+def test_an_unknown_token_is_refused_beside_the_button_and_one_in_curly_quotes_is_mended(page, service):
     page.get_by_label("Token").fill("sg_wrong")
     page.keyboard.press("Enter")
     page.locator("#enter-form [role=alert]").get_by_text("not known").wait_for()
     assert page.evaluate(KEPT) == 0
-    page.get_by_label("Token").fill(f" {service[0].analyst} ")
+    page.get_by_label("Token").fill(f" {service.analyst} ")
     assert page.locator("#token-note").is_hidden(), "a good token is not told off"
-    page.get_by_label("Token").fill(f"“{service[0].analyst}”")
+    page.get_by_label("Token").fill(f"“{service.analyst}”")
     page.get_by_role("status").get_by_text("curly").wait_for()
     page.get_by_role("button", name="Take the token alone").click()
     assert page.locator("#token-note").is_hidden()
@@ -66,8 +99,8 @@ def test_an_unknown_token_is_refused_beside_the_button_and_one_in_curly_quotes_i
     page.get_by_role("button", name="Sign out").wait_for()
 
 
-def test_it_says_who_is_there_and_shows_an_analyst_nothing_of_an_owner(page: Any, service: tuple[Service, str]) -> None:
-    sign_in(page, service[0].analyst)
+def test_it_says_who_is_there_and_shows_an_analyst_nothing_of_an_owner(page, service):
+    sign_in(page, service.analyst)
     page.get_by_role("link", name="anna (analyst)").click()
     page.get_by_role("heading", name="Who am I").wait_for()
     assert page.locator("#me dd").first.text_content() == "anna"
@@ -77,30 +110,30 @@ def test_it_says_who_is_there_and_shows_an_analyst_nothing_of_an_owner(page: Any
     page.get_by_role("heading", name="Gates").wait_for()
 
 
-def test_a_link_to_a_gate_survives_signing_in_and_a_reload(page: Any, service: tuple[Service, str]) -> None:
-    made = service[0].open_gate(name="Ward 7")
-    page.goto(f"{service[1]}/#/gates/{made}")
+def test_a_link_to_a_gate_survives_signing_in_and_a_reload(page, service):
+    made = service.open_gate(name="Ward 7")
+    page.goto(f"{service.url}/#/gates/{made}")
     page.reload()
-    sign_in(page, service[0].analyst)
+    sign_in(page, service.analyst)
     page.get_by_role("heading", name="Ward 7").wait_for()
     page.reload()
     page.get_by_role("heading", name="Ward 7").wait_for()
     assert page.title() == "Ward 7 · sparsegate"
 
 
-def test_signing_out_leaves_nothing_in_the_page_or_its_storage(page: Any, service: tuple[Service, str]) -> None:
-    made = service[0].open_gate(name="a secret name")
-    service[0].ask(made, "country = 'secret country'")
-    sign_in(page, service[0].owner)
+def test_signing_out_leaves_nothing_in_the_page_or_its_storage(page, service):
+    made = service.open_gate(name="a secret name")
+    service.ask(made, "country = 'secret country'")
+    sign_in(page, service.owner)
     go(page, f"#/gates/{made}")
     page.get_by_text("secret country").first.wait_for()
     page.get_by_role("button", name="Sign out").click()
     page.get_by_label("Token").wait_for()
     assert page.evaluate(KEPT) == 0
     left = page.evaluate("document.documentElement.outerHTML + location.href + document.title")
-    for word in ("secret", "olga", "country", made, service[0].owner):
+    for word in ("secret", "olga", "country", made, service.owner):
         assert word not in left
-    sent: list[str] = []
+    sent = []
     page.on("request", lambda request: sent.append(request.url))
     page.wait_for_timeout(1500)
     assert sent == [], "a timer that goes on knows what it asks for"
@@ -109,21 +142,19 @@ def test_signing_out_leaves_nothing_in_the_page_or_its_storage(page: Any, servic
     assert page.get_by_text("secret").count() == 0
 
 
-def test_a_revoked_token_ends_the_session(page: Any, service: tuple[Service, str]) -> None:
-    sign_in(page, service[0].tokens.add("passing by", "analyst"))
-    service[0].tokens.revoke("passing by")
+def test_a_revoked_token_ends_the_session(page, service):
+    sign_in(page, service.tokens.add("passing by", "analyst"))
+    service.tokens.revoke("passing by")
     page.get_by_role("alert").get_by_text("expired or was revoked").wait_for()
     assert page.evaluate(KEPT) == 0
 
 
-def test_everything_can_be_reached_with_the_keyboard_in_the_order_it_is_read(
-    page: Any, service: tuple[Service, str]
-) -> None:
-    service[0].open_gate(name="by keyboard")
-    sign_in(page, service[0].analyst)
+def test_everything_can_be_reached_with_the_keyboard_in_the_order_it_is_read(page, service):
+    service.open_gate(name="by keyboard")
+    sign_in(page, service.analyst)
     page.reload()
     page.locator("[data-gate]").first.wait_for()
-    seen: list[str] = []
+    seen = []
     while len(seen) < 12 and "by keyboard" not in (seen or [""])[-1]:
         page.keyboard.press("Tab")
         seen.append(page.evaluate("document.activeElement.innerText || document.activeElement.id"))
@@ -139,10 +170,10 @@ def test_everything_can_be_reached_with_the_keyboard_in_the_order_it_is_read(
 
 
 @pytest.mark.parametrize("page", [PHONE], indirect=True, ids=["phone"])
-def test_it_fits_a_phone_and_can_be_read(page: Any, service: tuple[Service, str]) -> None:
-    made = service[0].open_gate(name="n" * 100, description="d" * 300)
-    service[0].ask(made, "country = 'DE' AND page IN ('/home', '/a-very-long-page-name-that-does-not-end')")
-    sign_in(page, service[0].owner)
+def test_it_fits_a_phone_and_can_be_read(page, service):
+    made = service.open_gate(name="n" * 100, description="d" * 300)
+    service.ask(made, "country = 'DE' AND page IN ('/home', '/a-very-long-page-name-that-does-not-end')")
+    sign_in(page, service.owner)
     for place, ready in {
         "#/gates": "[data-gate]",
         "#/open": "#open",
@@ -165,3 +196,394 @@ def test_it_fits_a_phone_and_can_be_read(page: Any, service: tuple[Service, str]
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
             assert page.evaluate(CONTRAST) == [], (place, scheme)
+
+
+def test_what_an_answer_means_and_costs_is_said_in_words(at_gate, service):
+    margin = -(-service.send("GET", f"/v1/gates/{at_gate.gate}").json()["margin"] // 1)
+    low, high = 100 - int(margin), 100 + int(margin)
+    before = str(at_gate.locator("#means").text_content())
+    assert f"Probably more than {low} people (100 − {margin:.0f})" in before
+    assert f"Probably fewer than {high} people (100 + {margin:.0f})" in before
+    assert "That 3 answers are all right, 95 % of the time, takes counts" in before
+    assert "An ABOVE costs one of the gate's 3. A BELOW is free" in before
+    above = ask(at_gate, MANY)
+    assert above.startswith("ABOVE ≈ ")
+    for part in (f"Probably more than {low} people", "The estimate is", "It cost one ABOVE: 2 of 3 left."):
+        assert part in above
+    below = ask(at_gate, NOBODY)
+    assert below.startswith(f"BELOW Probably fewer than {high} people")
+    assert "It was free: 2 of 3 ABOVE left." in below
+    assert at_gate.locator("#latest").get_attribute("role") == "status"
+
+
+def test_examples_are_made_from_the_schema_and_every_one_can_be_asked(at_gate, service):
+    examples = at_gate.locator("#examples button").all_inner_texts()
+    assert len(examples) >= 3
+    assert at_gate.get_by_label("Count where").get_attribute("placeholder") in examples
+    for text in examples:
+        assert service.ask(at_gate.gate, text).status_code == 200, text
+    at_gate.locator("#examples button").first.click()
+    at_gate.keyboard.type("DE")  # the made-up value is selected, and typed over
+    assert at_gate.get_by_label("Count where").input_value() == "country = 'DE'"
+
+
+def test_a_column_completes_itself_with_the_keyboard(at_gate):
+    box = at_gate.get_by_label("Count where")
+    box.press_sequentially("cou")
+    at_gate.get_by_role("option", name="country text").wait_for()
+    assert box.get_attribute("aria-expanded") == "true"
+    at_gate.keyboard.press("ArrowDown")
+    assert at_gate.locator(f"#{box.get_attribute('aria-activedescendant')}").text_content() == "country text"
+    at_gate.keyboard.press("Enter")
+    assert box.input_value() == "country "
+    box.press_sequentially("= 'page")
+    assert at_gate.get_by_role("option").count() == 0, "no column inside a text"
+    at_gate.keyboard.press("Escape")
+
+
+def test_curly_quotes_are_explained_and_mended_before_anything_is_sent(at_gate):
+    posts = []
+    at_gate.on("request", lambda request: posts.append(request.url) if request.method == "POST" else None)
+    box = at_gate.get_by_label("Count where")
+    box.fill("country = ‘DE’ AND “page” = “/pay” OR page = 'it’s'")
+    at_gate.keyboard.press("Enter")
+    at_gate.get_by_role("status").get_by_text("curly quotes").wait_for()
+    assert posts == []
+    at_gate.keyboard.press("Enter")  # the button that mends is in focus
+    assert box.input_value() == "country = 'DE' AND \"page\" = '/pay' OR page = 'it’s'"
+    assert at_gate.locator("#where-note").is_hidden()
+
+
+def test_a_wrong_condition_is_shown_where_it_is_wrong_and_asks_nothing(at_gate):
+    at_gate.get_by_label("Count where").fill("page = '/pay' AND contry = 'DE'")
+    at_gate.keyboard.press("Enter")
+    at_gate.locator("#where-wrong mark").wait_for()
+    assert at_gate.locator("#where-wrong mark").text_content() == "contry"
+    said = at_gate.locator("#ask-form [role=alert] span").text_content()
+    assert "country" in said
+    assert "nothing spent" in said
+    assert at_gate.get_by_label("Count where").get_attribute("aria-invalid") == "true"
+    assert at_gate.locator("#answers tr").count() == 0
+
+
+def test_markup_in_a_condition_is_text(at_gate, service):
+    where = "country = '<script>alert(1)</script><img src=x onerror=alert(1)>'"
+    alerts = []
+    at_gate.on("dialog", lambda dialog: (alerts.append(dialog), dialog.dismiss()))
+    service.ask(at_gate.gate, where)  # of others, it comes in by itself
+    at_gate.locator("#answers td.code").get_by_text(where, exact=True).wait_for()
+    at_gate.get_by_role("button", name="Copy as curl or Python").click()
+    at_gate.get_by_role("button", name="Done").click()
+    assert at_gate.evaluate("document.querySelectorAll('main script, main img').length") == 0
+    assert alerts == []
+
+
+def test_a_lost_answer_is_asked_for_again_under_the_same_key_and_paid_once(at_gate, service):
+    keys = []
+
+    def lose(route):
+        keys.append(route.request.headers["idempotency-key"])
+        route.fetch()  # the service answers, and the answer is lost on its way
+        route.abort()
+
+    at_gate.route("**/ask", lose)
+    at_gate.get_by_label("Count where").fill(MANY)
+    at_gate.keyboard.press("Enter")
+    again = at_gate.get_by_role("button", name="Ask again (same key)")
+    again.wait_for()
+    assert "not paid for twice" in at_gate.locator("#ask-form [role=alert]").filter(has_text="key").text_content()
+    at_gate.reload()  # even then
+    at_gate.unroute("**/ask")
+    at_gate.on("request", lambda sent: keys.append(sent.headers["idempotency-key"]) if sent.method == "POST" else None)
+    at_gate.get_by_text("its answer did not arrive").wait_for()
+    again.click()
+    at_gate.locator("#latest").get_by_text("It cost one ABOVE: 2 of 3 left.").wait_for()
+    assert len(keys) >= 2
+    assert len({*keys}) == 1
+    assert service.send("GET", f"/v1/gates/{at_gate.gate}").json()["asked"] == 1
+    ask(at_gate, MANY)  # a new question has a new key
+    assert len({*keys}) == 2
+
+
+def test_a_dead_server_is_noticed_within_two_seconds_and_so_is_its_return(browser, tmp_path):
+    with visits(tmp_path) as data, serving(tmp_path, data) as made:
+        gate = made.open_gate()
+        with listening(made.app) as url:
+            context = tab(browser, url)
+            page = context.__enter__()
+            sign_in(page, made.analyst)
+            page.get_by_text("connected").wait_for()
+            go(page, f"#/gates/{gate}")
+            page.get_by_label("Count where").fill(MANY)
+        began = time.monotonic()
+        page.get_by_role("alert").get_by_text("has not answered since").wait_for()
+        assert time.monotonic() - began < 2
+        assert page.get_by_role("status").get_by_text("no connection").is_visible()
+        page.get_by_role("button", name="Ask", exact=True).click()
+        page.get_by_role("button", name="Ask again (same key)").wait_for()
+        assert page.get_by_label("Count where").input_value() == MANY
+        with listening(made.app, port=int(url.rpartition(":")[2])):
+            page.get_by_text("connected", exact=True).wait_for()
+            page.get_by_role("button", name="Ask again (same key)").click()
+            page.locator("#latest").get_by_text("It cost one ABOVE: 2 of 3 left.").wait_for()
+            assert page.get_by_role("alert").filter(has_text="answered").count() == 0
+            context.__exit__(None, None, None)
+
+
+ODD = "page = 'it''s \"odd\", $HOME' OR country = 'DE'"
+
+
+@pytest.fixture(scope="module")
+def few(service):
+    """A gate that was asked three times."""
+    gate = service.open_gate(name="few", cutoff=5)
+    for where in (MANY, NOBODY, ODD):
+        assert service.ask(gate, where).status_code == 200
+    return gate
+
+
+def show(page, gate):
+    go(page, "#/me")
+    go(page, f"#/gates/{gate}")
+    page.locator("#answers tr").first.wait_for()
+
+
+def test_the_answers_download_as_csv(analyst, service, few):
+    show(analyst, few)
+    with analyst.expect_download() as download:
+        analyst.get_by_role("button", name="Download CSV").click()
+    assert download.value.suggested_filename == f"{few}.csv"
+    rows = list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text("utf-8-sig"))))
+    assert [row["where"] for row in rows] == [MANY, NOBODY, ODD]
+    assert [row["answer"] for row in rows] == ["above", "below", "above"]
+    assert rows[0]["at_utc"] == service.send("GET", f"/v1/gates/{few}/answers").json()[0]["at"]
+
+
+def test_no_cell_of_the_csv_is_a_formula(analyst):
+    answer = {"number": 1, "at": "2030-01-01T00:00:00Z", "above": False, "estimate": -3}
+    made = call(analyst, "answers.js", "asCsv", [answer | {"by": "=cmd", "where": '-1 < 2, "x"'}])
+    number, _, _, word, estimate, by, where = next(csv.reader(io.StringIO(made.split("\r\n")[1])))
+    assert (number, word, estimate, by, where) == ("1", "below", "-3", " =cmd", ' -1 < 2, "x"')
+
+
+def test_a_row_is_copied_as_curl_and_as_python_without_the_token(analyst, service, few):
+    show(analyst, few)
+    analyst.get_by_role("button", name="Copy as curl or Python").first.click()
+    assert "new question" in analyst.locator("#code-note").text_content()
+    curl, python = (analyst.locator("#code textarea").nth(place).input_value() for place in range(2))
+    for text in (curl, python):
+        assert service.analyst not in text
+        assert "SPARSEGATE_TOKEN" in text
+    words = shlex.split(curl.replace("\\\n", " "))
+    assert words[3] == f"{service.url}/v1/gates/{few}/ask"
+    assert json.loads(words[-1]) == {"where": ODD}
+    assert compile(python, "recipe", "exec")
+    analyst.get_by_role("button", name="Copy Python").click()
+    analyst.get_by_role("button", name="Copied").wait_for()
+    assert analyst.evaluate("navigator.clipboard.readText()") == python
+    analyst.get_by_role("button", name="Done").click()
+
+
+def test_asking_again_from_a_row_is_a_new_question_and_says_that_it_costs(analyst, service):
+    gate = service.open_gate(name="again")
+    service.ask(gate, MANY)
+    show(analyst, gate)
+    analyst.get_by_role("button", name=f"Ask again: {MANY}").click()
+    dialog = analyst.get_by_role("dialog")
+    dialog.get_by_text("An ABOVE costs one of the gate's 3").wait_for()
+    analyst.get_by_role("button", name="Back").click()
+    assert service.send("GET", f"/v1/gates/{gate}").json()["asked"] == 1
+    analyst.get_by_role("button", name=f"Ask again: {MANY}").click()
+    analyst.get_by_role("button", name="Ask, as a new question").click()
+    analyst.locator("#latest").get_by_text("It cost one ABOVE: 1 of 3 left.").wait_for()
+    analyst.locator("#answers tr").nth(1).wait_for()
+
+
+def sent(page, path):
+    """The methods of the requests to a path from now on."""
+    methods = []
+    page.on("request", lambda request: methods.append(request.method) if request.url.endswith(path) else None)
+    return methods
+
+
+def test_margin_cost_and_a_plot_are_shown_while_typing_and_spend_nothing(owner, service):
+    before, previews = service.keeper.budget().spent.epsilon, sent(owner, "/v1/preview")
+    go(owner, "#/open")
+    fill_gate(owner, Threshold=1000, Epsilon="0.5", **{"Cutoff (c)": 25})
+    plan = service.send("POST", "/v1/preview", {"threshold": 1000, "cutoff": 25, "epsilon": "0.5"}).json()
+    shown = str(owner.locator("#preview-list").text_content())
+    for name in ("margin", "margin_all"):
+        assert f"± {-(-plan[name] // 1):,.0f}, 95 % of the time" in shown
+    assert "ε 0.5 is reserved" in shown
+    assert "An ABOVE costs one of the gate's 25. A BELOW is free" in shown
+    assert owner.locator("#warning").is_hidden()
+    assert owner.get_by_role("button", name="Open, and reserve ε 0.5").is_visible()
+    texts = owner.locator("#margin-plot text").all_text_contents()
+    assert {"epsilon of the gate (cost)", "margin ±", "threshold 1,000", f"± {-(-plan['margin'] // 1):,.0f}"} <= {
+        *texts
+    }
+    texts = owner.locator("#cutoff-plot text").all_text_contents()
+    assert {"cutoff (c), at this epsilon", "margin ±", "threshold 1,000", "10", "100"} <= {*texts}
+    for plot in ("#margin-plot", "#cutoff-plot"):
+        assert owner.locator(f"{plot} .curve").get_attribute("d").count("L") >= 5
+        chosen, curve = (owner.locator(f"{plot} {part}").bounding_box() for part in (".chosen", ".curve"))
+        assert curve["x"] < chosen["x"] + chosen["width"] / 2 < curve["x"] + curve["width"], "it lies on its curve"
+    owner.get_by_label("Epsilon", exact=True).press_sequentially("00001")
+    owner.get_by_role("button", name="Open, and reserve ε 0.500001").wait_for()
+    assert len(previews) <= 3, "typing is debounced"
+    assert service.keeper.budget().spent.epsilon == before
+
+
+def test_a_margin_above_the_threshold_is_warned_about_and_asked_about_again(owner, service):
+    before, opened = service.keeper.budget().spent.epsilon, sent(owner, "/v1/gates")
+    go(owner, "#/gates")
+    go(owner, "#/open")
+    fill_gate(owner, Threshold=5, Epsilon="0.5", **{"Cutoff (c)": 25})
+    owner.locator("#warning").get_by_text("larger than the threshold").wait_for()
+    assert "nobody at all" in owner.locator("#preview-list").text_content()
+    owner.keyboard.press("Enter")
+    owner.get_by_role("dialog").get_by_text("larger than the threshold").wait_for()
+    owner.keyboard.press("Enter")  # what is in focus is no
+    owner.get_by_role("dialog").wait_for(state="hidden")
+    assert "POST" not in opened
+    assert service.keeper.budget().spent.epsilon == before
+
+
+def test_what_is_wrong_with_a_gate_is_said_beside_the_button(owner):
+    go(owner, "#/gates")
+    go(owner, "#/open")
+    fill_gate(owner)
+    owner.get_by_label("Epsilon", exact=True).fill("0.0")
+    trouble = owner.locator("#open-form [role=alert]")
+    trouble.get_by_text("epsilon").wait_for()
+    assert owner.locator("#preview-list").is_hidden()
+    fill_gate(owner, Epsilon="200000")
+    owner.get_by_role("button", name="Open, and reserve").click()
+    owner.get_by_role("button", name="Open it").click()
+    trouble.get_by_text("budget").wait_for()
+    owner.get_by_label("Epsilon", exact=True).fill("1")
+    owner.get_by_role("button", name="Open, and reserve ε 1", exact=True).wait_for()
+    assert trouble.is_hidden()
+
+
+def test_an_owner_opens_a_gate_asks_and_closes_it_with_the_keyboard_alone(owner, service):
+    go(owner, "#/gates")
+    go(owner, "#/open")
+    owner.get_by_label("Name", exact=True).fill("Ward 7")
+    owner.get_by_label("Description").fill("Seen in <b>2030</b>")
+    fill_gate(owner)
+    owner.keyboard.press("Enter")
+    owner.get_by_role("heading", name="Ward 7").wait_for()
+    assert owner.locator("#description").text_content() == "Seen in <b>2030</b>"
+    assert "by olga" in owner.locator("#origin").text_content()
+    owner.get_by_text("3 of 3 ABOVE left").wait_for()
+    assert [ask(owner, where).partition(" ")[0] for where in (MANY, NOBODY)] == ["ABOVE", "BELOW"]
+    owner.get_by_text("2 of 3 ABOVE left. 2 asked, 0 lost.").wait_for()
+    owner.get_by_role("button", name="Close this gate").focus()
+    owner.keyboard.press("Enter")
+    owner.get_by_role("dialog").wait_for()
+    owner.keyboard.press("Tab")
+    owner.keyboard.press("Enter")
+    owner.get_by_text("Closed: it was closed by hand.").wait_for()
+    assert re.search(r"ε [≈\d. ]+ of 100 spent, [≈\d. ]+ given back", owner.locator("#standing").text_content())
+    assert owner.get_by_role("button", name="Ask", exact=True).is_hidden()
+
+
+def test_the_budget_has_its_entries_and_a_chart_of_spending(browser, tmp_path, data):
+    with serving(tmp_path, data) as service, listening(service.app) as url, tab(browser, url) as owner:
+        sign_in(owner, service.owner)
+        gate = service.open_gate(name="spent")
+        service.ask(gate, MANY)
+        service.send("DELETE", f"/v1/gates/{gate}")
+        go(owner, "#/budget")
+        owner.locator("#entries tr").first.wait_for()
+        statement = service.keeper.budget()
+        assert owner.locator("#entries tr").count() == len(statement.entries)
+        kinds = owner.locator("#entries td:nth-child(3)").all_text_contents()
+        assert kinds == ["given back", "spent", "budget set to"]
+        spent = exact_text(statement.spent.epsilon)
+        exact = owner.locator("#spent .amount").first
+        assert spent in (exact.get_attribute("title"), exact.text_content())
+        assert owner.locator("#spent-meter").get_attribute("max") == "1000"
+        assert {"time", "epsilon", "budget", "spent or reserved"} <= {
+            *owner.locator("#spending text").all_text_contents()
+        }
+        drawn = owner.locator("#spending .curve").get_attribute("d")
+        # Up by the whole gate, and down by what it gave back; one step each.
+        heights = [float(point.split()[1]) for point in re.findall(r"[\d.]+ [\d.]+", drawn)]
+        zero, top, end = heights[0], min(heights), heights[-1]
+        assert zero > end > top
+        assert (zero - end) / (zero - top) == pytest.approx(float(statement.spent.epsilon) / 100, abs=0.02)
+
+
+def test_a_token_is_made_with_its_limits_shown_once_and_revoked(browser, owner, service):
+    go(owner, "#/tokens")
+    owner.get_by_label("Whose").fill("bert <b>")
+    owner.get_by_label("Expires").fill("2040-01-31T12:00")
+    owner.get_by_label("At most this many ABOVE").fill("7")
+    assert owner.get_by_label("At most this much epsilon").is_hidden(), "an analyst charges nothing"
+    owner.keyboard.press("Enter")
+    shown = owner.get_by_label("The token of bert <b>")
+    shown.wait_for()
+    text = shown.input_value()
+    line = owner.locator("#token-list tr").filter(has_text="bert <b>")
+    line.wait_for()
+    assert "0 of 7 ABOVE" in line.text_content()
+    assert line.locator("time").nth(1).get_attribute("title") == "2040-01-31 11:00:00 UTC"
+    assert service.send("GET", "/v1/whoami", token=text).json()["quota"]["most_above"] == 7
+    owner.get_by_role("button", name="Done, hide it").click()
+    owner.reload()
+    line.wait_for()
+    assert text not in owner.content()
+    with tab(browser, service.url) as other:
+        sign_in(other, text)
+        line.get_by_role("button", name="Revoke").click()
+        owner.get_by_role("dialog").get_by_text("bert <b>").wait_for()
+        owner.get_by_role("button", name="Back").click()
+        assert service.send("GET", "/v1/whoami", token=text).status_code == 200
+        line.get_by_role("button", name="Revoke").click()
+        owner.get_by_role("button", name="Revoke it").click()
+        line.get_by_text("revoked").wait_for()
+        other.get_by_label("Token").wait_for()
+    owner.get_by_label("Whose").fill("bert <b>")
+    owner.keyboard.press("Enter")
+    owner.locator("#token-form [role=alert]").get_by_text("name").wait_for()
+    owner.get_by_label("Whose").fill("berta")
+    owner.get_by_label("Role").select_option("owner")
+    owner.get_by_label("At most this much epsilon").fill("0.5")
+    owner.get_by_role("button", name="Make a token").click()
+    owner.locator("#token-list tr").filter(has_text="ε 0 of 0.5").wait_for()
+
+
+def test_an_owner_sees_who_asked_what(owner, service):
+    gate = service.open_gate(name="watched")
+    service.ask(gate, NOBODY)
+    go(owner, "#/activity")
+    line = owner.locator("#activity tr").filter(has_text="watched")
+    line.wait_for()
+    for part in ("anna", "watched", "BELOW", NOBODY):
+        assert part in line.text_content()
+    line.get_by_role("link").click()
+    owner.get_by_role("heading", name="watched").wait_for()
+    owner.locator("#answers tr").filter(has_text="anna").wait_for()
+
+
+def test_anybody_practises_on_made_up_data_and_it_costs_nothing(browser, service):
+    before = service.keeper.budget().spent.epsilon
+    with tab(browser, service.url) as page:
+        sign_in(page, service.analyst)
+        page.get_by_role("link", name="Practice").click()
+        page.locator("#practice-note").get_by_text("made-up").wait_for()
+        page.get_by_role("link", name="Open a gate").click()
+        fill_gate(page, Threshold=1)
+        assert "Nothing: this is practice" in page.locator("#preview-list").text_content()
+        page.get_by_role("button", name="Open (free)").click()
+        page.get_by_role("button", name="Ask", exact=True).wait_for()
+        assert page.locator("#practice-note").get_by_text("Nothing here costs anything").is_visible()
+        assert page.url.startswith(f"{service.url}/#/practice/gates/g-")
+        assert ask(page, "country IS NULL OR country IS NOT NULL").startswith("ABOVE")
+        page.reload()
+        page.locator("#answers td.code").get_by_text("country IS NOT NULL").wait_for()
+        page.get_by_role("link", name="All gates").click()
+        page.get_by_role("heading", name="Practice gates").wait_for()
+    assert service.keeper.budget().spent.epsilon == before
