@@ -1,4 +1,4 @@
-"""The clients: against a real server, and against one that loses its answers."""
+"""The clients: against a real server, and against one that is slow or loses its answers."""
 
 from __future__ import annotations
 
@@ -13,17 +13,10 @@ import httpx
 import pytest
 from tests.support.serving import MANY, NOBODY, listening, serving, visits
 
-from sparsegate import (
-    ABOVE,
-    BELOW,
-    BudgetExceeded,
-    GateClosed,
-    LedgerError,
-    ParameterError,
-    SparsegateError,
-    TableError,
-)
+import sparsegate as sg
+from sparsegate import ABOVE, BELOW, GateClosed, ParameterError
 from sparsegate.errors import ConditionError, KeyReused, OutcomeLost, QuotaExceeded, ServiceError, UnknownGate
+from sparsegate.service.client.calls import Patience
 from sparsegate.service.client.client import AsyncClient, Client, connect, connect_async, settings
 
 TOKEN = "sg_" + "s" * 43
@@ -33,13 +26,14 @@ VIEW |= {"noise": "exponential", "closes": "above", "standard_error": 2.5, "posi
 VIEW |= {"name": "", "description": "", "opened_by": None, "margin": 9, "margin_all": 9, "given_back": "0"}
 ANSWER = {"gate": "g-1", "number": 1, "above": True, "remaining": 1, "closed": False}
 ANSWER |= {"estimate": 7, "standard_error": 2.5, "spent": "0.1"}
+SERVED = {"dataset": "d", "unit": "user", "delay": 100.0, "max_cell": 9, "columns": [], "left_out": []}
 
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory):
     """A service behind a real uvicorn, and its URL."""
     folder = tmp_path_factory.mktemp("live")
-    with visits(folder) as data, serving(folder, data, epsilon=10**4) as service, listening(service.app) as url:
+    with visits(folder) as data, serving(folder, data, epsilon=10**6) as service, listening(service.app) as url:
         yield service, url
 
 
@@ -88,14 +82,10 @@ def test_an_analyst_sees_gates_of_others_and_asks_them(owner, live):
     assert gate.refresh().remaining == 2
 
 
-def test_the_budget_comes_back_as_the_ledgers_own_statement(owner, live):
+def test_the_budget_is_the_ledgers_own_statement_and_the_schema_that_of_the_data(owner, live):
     service, _ = live
     open_certain(owner, epsilon=0.1)
     assert owner.budget() == service.keeper.budget()
-
-
-def test_the_schema_says_what_may_be_asked_about(owner, live):
-    service, _ = live
     served = owner.schema()
     assert served.schema == service.keeper.dataset.schema
     assert (served.dataset, served.unit, served.delay) == ("visits", "user", 0)
@@ -115,8 +105,8 @@ def test_errors_are_the_librarys_own(owner):
     assert (wrong.value.start, wrong.value.end, wrong.value.near) == (0, 6, ("country",))
     assert wrong.value.parameter == "where"
     assert str(pickle.loads(pickle.dumps(wrong.value))) == str(wrong.value)
-    with pytest.raises(BudgetExceeded, match="nothing was spent"):
-        open_certain(owner, epsilon=20_000)
+    with pytest.raises(sg.BudgetExceeded, match="nothing was spent"):
+        open_certain(owner, epsilon=2_000_000)
     with pytest.raises(ParameterError, match="cutoff must be") as small:
         open_certain(owner, cutoff=0)
     assert small.value.parameter == "cutoff"
@@ -141,18 +131,23 @@ class Flaky:
             return step
         if request.url.path.endswith("/ask"):
             return httpx.Response(200, json=ANSWER)
-        return httpx.Response(201, json=VIEW)
+        return httpx.Response(200, json=SERVED if request.url.path == "/v1/schema" else VIEW)
 
     async def later(self, request):
         return self(request)
 
-    def client(self, retries=3):
-        options = settings(URL, TOKEN, 5, False)
-        return Client(httpx.Client(**options, transport=httpx.MockTransport(self)), retries=retries)
+    def client(self, url=URL, **options):
+        http = httpx.Client(**settings(url, TOKEN, 5, False), transport=httpx.MockTransport(self))
+        return Client(http, **{"retries": 3} | options)
 
-    def async_client(self, retries=3):
-        options = settings(URL, TOKEN, 5, False)
-        return AsyncClient(httpx.AsyncClient(**options, transport=httpx.MockTransport(self.later)), retries=retries)
+    def async_client(self, **options):
+        http = httpx.AsyncClient(**settings(URL, TOKEN, 5, False), transport=httpx.MockTransport(self.later))
+        return AsyncClient(http, **{"retries": 3} | options)
+
+    @property
+    def waited(self):
+        """The paths that were asked for, and how long an answer would have been waited for."""
+        return [(request.url.path, request.extensions["timeout"]["read"]) for request in self.requests]
 
 
 @pytest.fixture(autouse=True)
@@ -169,13 +164,21 @@ def pauses(monkeypatch):
     return slept
 
 
+SMALL = {"threshold": 1, "cutoff": 2, "epsilon": 0.5}
 LOST = [httpx.ConnectError("no"), httpx.ReadTimeout("slow"), httpx.RemoteProtocolError("cut")]
 
 
-def test_a_lost_answer_is_asked_for_again_under_the_same_key(pauses):
+@pytest.mark.parametrize("waits", ["blocking", "async"])
+def test_a_lost_answer_is_asked_for_again_under_the_same_key(pauses, waits):
     server = Flaky(None, *LOST)
-    gate = server.client().open_gate(threshold=1, cutoff=2, epsilon=0.5)
-    assert gate.ask(MANY)
+
+    async def talk():
+        async with server.async_client() as client:
+            gate = await client.open_gate(**SMALL)
+            return await gate.ask(MANY)
+
+    asked = server.client().open_gate(**SMALL).ask(MANY) if waits == "blocking" else asyncio.run(talk())
+    assert asked == ABOVE
     keys = [request.headers["idempotency-key"] for request in server.requests]
     assert len(keys) == 5
     assert keys[0] != keys[1] == keys[2] == keys[3] == keys[4]
@@ -183,31 +186,11 @@ def test_a_lost_answer_is_asked_for_again_under_the_same_key(pauses):
     assert pauses == [0.1, 0.2, 0.4]
 
 
-def test_the_async_client_asks_again_under_the_same_key_too(pauses):
-    server = Flaky(None, *LOST)
-
-    async def talk():
-        async with server.async_client() as client:
-            gate = await client.open_gate(threshold=1, cutoff=2, epsilon=0.5)
-            return await gate.ask(MANY)
-
-    assert asyncio.run(talk()) == ABOVE
-    assert len({request.headers["idempotency-key"] for request in server.requests[1:]}) == 1
-    assert pauses == [0.1, 0.2, 0.4]
-
-
-@pytest.mark.parametrize("status", [502, 504])
-def test_a_gateway_that_lost_the_service_is_asked_again(status):
-    server = Flaky(httpx.Response(status, text="<html>"), httpx.Response(status))
-    assert server.client().open_gate(threshold=1, cutoff=2, epsilon=0.5).id == "g-1"
-    assert len(server.requests) == 3
-
-
 def test_a_service_that_is_busy_is_given_the_time_it_asks_for(pauses):
     server = Flaky(
         httpx.Response(429, headers={"Retry-After": "3"}), httpx.Response(429, headers={"Retry-After": "99"})
     )
-    assert server.client().open_gate(threshold=1, cutoff=2, epsilon=0.5)
+    assert server.client().open_gate(**SMALL)
     assert pauses == [3.0, 10.0]
 
 
@@ -215,9 +198,14 @@ def problem(status, kind):
     return httpx.Response(status, json={"type": kind, "title": "t", "status": status, "detail": f"about {kind}"})
 
 
-def test_a_service_without_a_place_is_asked_again():
-    server = Flaky(problem(503, "no-room"), problem(503, "no-room"))
-    assert server.client().open_gate(threshold=1, cutoff=2, epsilon=0.5).id == "g-1"
+@pytest.mark.parametrize(
+    "trouble",
+    [lambda: httpx.Response(502, text="<html>"), lambda: httpx.Response(504), lambda: problem(503, "no-room")],
+)
+def test_a_gateway_that_lost_the_service_or_a_service_without_a_place_is_asked_again(trouble):
+    server = Flaky(trouble(), trouble())
+    assert server.client().open_gate(**SMALL).id == "g-1"
+    assert len(server.requests) == 3
     assert len({request.headers["idempotency-key"] for request in server.requests}) == 1
 
 
@@ -225,11 +213,11 @@ def test_a_service_without_a_place_is_asked_again():
     ("status", "kind", "error"),
     [
         (503, "outcome-lost", OutcomeLost),
-        (503, "ledger-unavailable", LedgerError),
-        (503, "data-unavailable", TableError),
+        (503, "ledger-unavailable", sg.LedgerError),
+        (503, "data-unavailable", sg.TableError),
         (409, "gate-closed", GateClosed),
         (409, "key-reused", KeyReused),
-        (402, "budget-exceeded", BudgetExceeded),
+        (402, "budget-exceeded", sg.BudgetExceeded),
         (403, "quota-exceeded", QuotaExceeded),
         (422, "parameter", ParameterError),
         (401, "unauthenticated", ServiceError),
@@ -239,7 +227,7 @@ def test_a_service_without_a_place_is_asked_again():
 def test_a_problem_is_raised_at_once_and_not_sent_again(status, kind, error):
     server = Flaky(problem(status, kind))
     with pytest.raises(error) as raised:
-        server.client().open_gate(threshold=1, cutoff=2, epsilon=0.5)
+        server.client().open_gate(**SMALL)
     assert type(raised.value) is error
     assert len(server.requests) == 1
 
@@ -247,7 +235,7 @@ def test_a_problem_is_raised_at_once_and_not_sent_again(status, kind, error):
 def test_a_service_that_stays_away_is_one_clear_error():
     server = Flaky(*[httpx.ConnectError("no")] * 9)
     with pytest.raises(ServiceError, match="cannot be reached") as raised:
-        server.client(retries=2).open_gate(threshold=1, cutoff=2, epsilon=0.5)
+        server.client(retries=2).open_gate(**SMALL)
     assert raised.value.status == 0
     assert len(server.requests) == 3
 
@@ -262,16 +250,16 @@ def test_something_else_that_answers_is_not_taken_for_a_gate(status, body):
 def test_a_gate_that_fails_inside_its_block_shows_that_and_not_that_it_could_not_be_closed():
     server = Flaky(None, problem(503, "outcome-lost"), problem(500, "internal"))
     client = server.client()
-    with pytest.raises(OutcomeLost), client.open_gate(threshold=1, cutoff=2, epsilon=0.5) as gate:
+    with pytest.raises(OutcomeLost), client.open_gate(**SMALL) as gate:
         gate.ask(MANY)
-    with pytest.raises(ServiceError), client.open_gate(threshold=1, cutoff=2, epsilon=0.5):
+    with pytest.raises(ServiceError), client.open_gate(**SMALL):
         server.script = [problem(500, "internal")]
 
 
 def test_the_token_is_in_no_repr_and_in_no_error():
     server = Flaky(None, *[httpx.ConnectError("no")] * 4, problem(401, "unauthenticated"))
     client = server.client()
-    gate = client.open_gate(threshold=1, cutoff=2, epsilon=0.5)
+    gate = client.open_gate(**SMALL)
     assert server.requests[0].headers["authorization"] == f"Bearer {TOKEN}"
     shown = [repr(client), repr(gate), repr(server.async_client())]
     for _ in range(2):
@@ -288,16 +276,14 @@ def test_the_token_is_in_no_repr_and_in_no_error():
 
 def test_a_service_may_live_under_a_path():
     server = Flaky()
-    options = settings(f"{URL}/sparsegate", TOKEN, 5, False)
-    client = Client(httpx.Client(**options, transport=httpx.MockTransport(server)), retries=0)
-    client.open_gate(threshold=1, cutoff=2, epsilon=Fraction(1, 8))
+    server.client(f"{URL}/sparsegate").open_gate(threshold=1, cutoff=2, epsilon=Fraction(1, 8))
     assert server.requests[0].url.path == "/sparsegate/v1/gates"
     assert json.loads(server.requests[0].content)["epsilon"] == "0.125"
 
 
 def test_a_name_that_is_no_gates_reaches_no_other_address():
     server = Flaky()
-    with pytest.raises(SparsegateError, match="id must be the name of a gate"):
+    with pytest.raises(sg.SparsegateError, match="id must be the name of a gate"):
         server.client().gate("../budget")
     assert server.requests == []
 
@@ -310,23 +296,145 @@ def test_a_token_does_not_travel_in_the_clear(url):
     connect(url, TOKEN, insecure=True).close()
 
 
-@pytest.mark.parametrize(
-    "url", ["http://localhost:1", "http://127.0.0.9", "http://[::1]:8460", "https://service.example/a"]
-)
-def test_a_url_of_this_machine_or_over_tls_is_taken(url):
-    connect(url, TOKEN).close()
-
-
-@pytest.mark.parametrize(
-    "url", ["", "service.example", "ftp://x", "https://me:secret@x", "https://x?y", "https://x:y", None]
-)
-def test_a_url_that_is_none_is_refused(url):
-    with pytest.raises(ParameterError, match="url must be http") as refused:
-        connect(url, TOKEN)
-    assert "secret" not in str(refused.value)
+def test_a_url_is_of_this_machine_or_over_tls_or_refused():
+    for url in ("http://localhost:1", "http://127.0.0.9", "http://[::1]:8460", "https://service.example/a"):
+        connect(url, TOKEN).close()
+    for url in ("", "service.example", "ftp://x", "https://me:secret@x", "https://x?y", "https://x:y", None):
+        with pytest.raises(ParameterError, match="url must be http") as refused:
+            connect(url, TOKEN)
+        assert "secret" not in str(refused.value)
 
 
 @pytest.mark.parametrize(("option", "value"), [("timeout", 0), ("retries", -1), ("retries", 1.5)])
 def test_a_wrong_option_is_refused(option, value):
     with pytest.raises(ParameterError, match=f"{option} must be"):
         connect(URL, TOKEN, **{option: value})
+
+
+def test_a_gate_has_a_name_and_its_spending_is_not_stale_after_an_ask(owner):
+    with open_certain(owner, name="Weekly", description="For the board.") as gate:
+        assert (gate.name, gate.description, gate.opened_by) == ("Weekly", "For the board.", "olga")
+        assert gate.margin <= gate.margin_all
+        assert gate.spent == 0
+        assert gate.ask(MANY)
+        heard = gate.spent
+        assert heard == gate.refresh().spent > 0
+        assert gate.reserved == 100 - heard
+
+
+def test_all_gates_and_all_answers_come_page_by_page(owner, monkeypatch):
+    monkeypatch.setattr("sparsegate.service.client.calls.PAGE", 2)
+    gates = [open_certain(owner) for _ in range(5)]
+    gates[1].close()
+    assert [gate.id for gate in owner.gates()][:5] == [gate.id for gate in reversed(gates)]
+    assert gates[1].id in [gate.id for gate in owner.gates(closed=True)]
+    assert gates[1].id not in [gate.id for gate in owner.gates(closed=False)]
+    for where in (MANY, NOBODY, NOBODY, MANY, NOBODY):
+        gates[0].ask(where)
+    told = [(answer.number, answer.where, answer.above, answer.by) for answer in gates[0].answers()]
+    assert told[:2] == [(1, MANY, True, "olga"), (2, NOBODY, False, "olga")]
+    assert [number for number, *_ in told] == [1, 2, 3, 4, 5]
+    assert [answer.number for answer in gates[0].answers(after=3)] == [4, 5]
+    newest = list(owner.activity())[:5]
+    assert [(ask.gate, ask.number) for ask in newest] == [(gates[0].id, number) for number in (5, 4, 3, 2, 1)]
+
+
+def test_a_gate_is_previewed_before_it_is_opened(owner):
+    seen = owner.preview(threshold=5, cutoff=25, epsilon=0.5)
+    assert (seen.margin, seen.cost) == (92, Fraction(1, 2))
+    assert seen.remaining > 10**5
+    assert "larger than the threshold" in seen.warning
+    assert (0.5, 92) in seen.curve
+    assert (25, 92) in seen.by_cutoff
+
+
+def test_tokens_are_made_used_and_revoked(owner, live):
+    text = owner.add_token("berta", expires="30d", most_above=1)
+    with connect(live[1], text) as berta:
+        me = berta.whoami()
+        assert (me.name, me.role, me.quota.most_above, me.quota.above) == ("berta", "analyst", 1, 0)
+        assert me.expires_at is not None
+        gate = berta.gate(open_certain(owner).id)
+        assert gate.ask(MANY)
+        with pytest.raises(QuotaExceeded):
+            gate.ask(MANY)
+    (record,) = [token for token in owner.tokens() if token.name == "berta"]
+    assert (record.quota.above, record.revoked_at) == (1, None)
+    assert owner.revoke_token("berta").revoked_at is not None
+    with connect(live[1], text, retries=0) as berta, pytest.raises(ServiceError, match="send `Authorization"):
+        berta.whoami()
+
+
+def test_an_analyst_practises_for_nothing(live):
+    service, url = live
+    before = service.keeper.budget()
+    with connect(url, service.analyst) as analyst:
+        practice = analyst.practice
+        with open_certain(practice) as gate:
+            assert gate.ask("country = 'country 1'")
+            assert [each.id for each in practice.gates()] == [gate.id]
+        assert gate.id not in [each.id for each in analyst.gates()]
+    assert service.keeper.budget() == before
+
+
+def test_the_async_client_is_told_the_same(live):
+    service, url = live
+
+    async def talk():
+        async with connect_async(url, service.owner) as client:
+            gate = await open_certain(client, name="Weekly")
+            await gate.ask(MANY)
+            await gate.ask(NOBODY)
+            assert gate.name == "Weekly"
+            assert [answer.above async for answer in gate.answers()] == [True, False]
+            assert (await client.gates(closed=False))[0].id == gate.id
+            assert (await client.preview(threshold=5, cutoff=25, epsilon=0.5)).warning
+            assert [(ask.gate, ask.number) async for ask in client.activity()][:2] == [(gate.id, 2), (gate.id, 1)]
+            assert (await client.whoami()).name == "olga"
+            text = await client.add_token("carl", "owner", most_epsilon=0.5)
+            async with connect_async(url, text) as carl:
+                assert (await carl.whoami()).quota.most_epsilon == Fraction(1, 2)
+            assert (await client.revoke_token("carl")).name == "carl"
+            assert "carl" in [token.name for token in await client.tokens()]
+            async with await open_certain(client.practice) as practised:
+                assert await practised.ask("country = 'country 1'")
+
+    asyncio.run(talk())
+
+
+ASK, LOOK, SCHEMA = "/v1/gates/g-1/ask", "/v1/gates/g-1", "/v1/schema"
+
+
+@pytest.mark.parametrize(
+    ("patience", "waited"),
+    [
+        (None, [(LOOK, 90), (SCHEMA, 90), (ASK, 290), (ASK, 290), (LOOK, 90)]),
+        (7, [(LOOK, 7), (ASK, 7), (ASK, 7), (LOOK, 7)]),
+    ],
+)
+def test_a_client_waits_as_long_as_the_delay_of_the_service_asks_for(patience, waited):
+    server = Flaky()
+    gate = server.client(retries=0, patience=Patience(patience)).gate("g-1")
+    gate.ask(MANY)
+    gate.ask(MANY)
+    gate.refresh()
+    assert server.waited == waited
+
+
+def test_an_answer_that_took_too_long_is_asked_for_under_its_key():
+    server = Flaky(None, None, *[httpx.ReadTimeout("slow")] * 2)
+
+    async def talk():
+        async with server.async_client(patience=Patience()) as made:
+            await (await made.gate("g-1")).ask(MANY)
+
+    asyncio.run(talk())
+    assert server.waited == [(LOOK, 90), (SCHEMA, 90), (ASK, 290), (ASK, 290), (ASK, 290)]
+    assert len({request.headers["idempotency-key"] for request in server.requests[2:]}) == 1
+
+
+def test_a_token_that_may_have_been_made_is_not_asked_for_again():
+    server = Flaky(*LOST)
+    with pytest.raises(ServiceError, match="cannot be reached"):
+        server.client().add_token("berta")
+    assert len(server.requests) == 1

@@ -1,11 +1,19 @@
-"""The service over HTTP: who may do what, what comes back, and how it is described."""
+"""The service over HTTP: who may do what, what comes back, in pages, under names, to practise; and its description."""
 
 from __future__ import annotations
 
-import pytest
-from tests.support.serving import CERTAIN, MANY, NOBODY, TOP, assert_problem
+import json
+import re
+from dataclasses import replace
+from urllib.parse import quote
 
-GATE = "/v1/gates/g-0123456789abcdef"
+import pytest
+from fastapi import FastAPI
+from tests.support.display import valid
+from tests.support.serving import CERTAIN, MANY, NOBODY, TOP, UNLIMITED, assert_problem, serving
+
+from sparsegate.service.web.admission import OwnWork
+from sparsegate.service.web.http import page_routes
 
 
 def test_an_owner_opens_a_gate_and_an_analyst_asks_it(service):
@@ -29,24 +37,19 @@ def test_an_owner_opens_a_gate_and_an_analyst_asks_it(service):
 def test_a_closed_gate_is_not_asked(service):
     gate = service.open_gate()
     assert service.send("DELETE", f"/v1/gates/{gate}").json()["because"] == "it was closed by hand"
-    problem = assert_problem(service.ask(gate, MANY), 409, "gate-closed")
-    assert "closed by hand" in problem["detail"]
+    assert "closed by hand" in assert_problem(service.ask(gate, MANY), 409, "gate-closed")["detail"]
 
 
-def test_the_budget_is_a_sum_of_exact_decimals(service):
+def test_the_budget_is_a_sum_of_exact_decimals_and_more_is_402_and_spends_nothing(service):
     for _ in range(3):
         service.open_gate(epsilon=0.1)
+    problem = assert_problem(service.send("POST", "/v1/gates", CERTAIN | {"epsilon": "999.8"}), 402, "budget-exceeded")
+    assert "nothing was spent" in problem["detail"]
     statement = service.send("GET", "/v1/budget").json()
     assert statement["dataset"] == "visits"
     assert statement["spent"] == {"epsilon": "0.3", "delta": "0"}
     assert statement["remaining"] == {"epsilon": "999.7", "delta": "0"}
     assert [entry["kind"] for entry in statement["entries"]] == ["budget", "spend", "spend", "spend"]
-
-
-def test_more_than_the_budget_is_402_and_spends_nothing(service):
-    problem = assert_problem(service.send("POST", "/v1/gates", CERTAIN | {"epsilon": "1000.1"}), 402, "budget-exceeded")
-    assert "nothing was spent" in problem["detail"]
-    assert service.send("GET", "/v1/budget").json()["spent"]["epsilon"] == "0"
 
 
 def test_the_schema_names_the_declared_columns_and_not_the_person(standing):
@@ -57,7 +60,7 @@ def test_the_schema_names_the_declared_columns_and_not_the_person(standing):
 
 def test_an_owner_gets_a_top_list_once_for_each_key(service):
     first = service.send("POST", "/v1/top", TOP | {"answers_epsilon": 50}, key="k")
-    assert first.status_code == 200, first.text
+    assert valid(first.json())
     assert [row["item"] for row in first.json()["items"]] == ["/home"]
     assert abs(first.json()["items"][0]["estimate"] - 300) < 30
     again = service.send("POST", "/v1/top", TOP | {"answers_epsilon": "50.0", "epsilon": 100}, key="k")
@@ -76,70 +79,53 @@ def test_an_owner_gets_all_above_a_bar(service):
         assert_problem(service.send("POST", "/v1/top", wrong), 422, "parameter")
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body"),
-    [("POST", "/v1/gates", CERTAIN), ("DELETE", GATE, None), ("GET", "/v1/budget", None), ("POST", "/v1/top", TOP)],
-)
-def test_an_analyst_may_not_do_what_is_the_owners(standing, method, path, body):
-    assert_problem(standing.send(method, path, body, token="analyst"), 403, "forbidden")
-    assert standing.send("GET", "/v1/budget").json()["spent"]["epsilon"] == "0"
-
-
-PRIVATE = [
-    ("GET", "/v1/gates"),
-    ("POST", "/v1/gates"),
-    ("GET", GATE),
-    ("DELETE", GATE),
-    ("POST", f"{GATE}/ask"),
-    ("GET", f"{GATE}/answers"),
-    ("GET", "/v1/budget"),
-    ("POST", "/v1/top"),
-    ("GET", "/v1/schema"),
-    ("GET", "/v1/x"),
+OWNERS = [
+    ("POST", "/v1/gates", CERTAIN),
+    ("DELETE", "/v1/gates/g-0123456789abcdef", None),
+    ("GET", "/v1/budget", None),
+    ("POST", "/v1/top", TOP),
+    ("GET", "/v1/tokens", None),
+    ("POST", "/v1/tokens", {"name": "carl", "role": "owner"}),
+    ("DELETE", "/v1/tokens/olga", None),
+    ("GET", "/v1/activity", None),
 ]
 
 
-@pytest.mark.parametrize(("method", "path"), PRIVATE)
-def test_nothing_under_v1_is_told_without_a_token_not_even_whether_a_body_is_right(standing, method, path):
-    for token in (None, "", "sg_" + "A" * 43):
-        response = standing.send(method, path, token=token, content=b"{", key=None)
-        assert_problem(response, 401, "unauthenticated")
-        assert response.headers["www-authenticate"] == "Bearer"
+@pytest.mark.parametrize(("method", "path", "body"), OWNERS)
+def test_an_analyst_may_not_do_what_is_the_owners(standing, method, path, body):
+    assert_problem(standing.send(method, path, body, token="analyst"), 403, "forbidden")
+    assert standing.send("GET", "/v1/budget").json()["spent"]["epsilon"] == "0"
+    assert [token["revoked_at"] for token in standing.send("GET", "/v1/tokens").json()] == [None, None]
 
 
-def test_every_operation_that_is_described_needs_a_token_except_health_and_readiness(standing):
-    described = {
-        (method.upper(), path) for path, operations in standing.app.openapi()["paths"].items() for method in operations
-    }
-    for method, path in sorted(described):
-        response = standing.send(method, path.replace("{id}", "g-0123456789abcdef"), token=None)
-        assert (response.status_code == 401) == (path not in ("/v1/health", "/v1/ready")), (method, path)
+def test_all_but_health_and_readiness_needs_a_token_and_says_nothing_without_one(standing):
+    described = {(method.upper(), path) for path, each in standing.app.openapi()["paths"].items() for method in each}
+    for method, path in sorted(described | {("GET", "/v1/x")}):
+        for token in (None, "", "sg_" + "A" * 43):
+            there = path.replace("{id}", "g-0123456789abcdef")
+            response = standing.send(method, there, token=token, content=b"{", key=None)
+            if path in ("/v1/health", "/v1/ready"):
+                assert response.status_code == 200
+            else:
+                assert_problem(response, 401, "unauthenticated")
+                assert response.headers["www-authenticate"] == "Bearer"
 
 
-def test_a_token_in_another_scheme_is_none(standing):
-    header = {"Authorization": f"Basic {standing.owner}"}
-    assert_problem(standing.send("GET", "/v1/gates", token=None, headers=header), 401, "unauthenticated")
-
-
-def test_a_revoked_token_is_turned_away(service):
+def test_a_token_that_is_revoked_or_in_another_scheme_is_none(service):
+    header = {"Authorization": f"Basic {service.owner}"}
+    assert_problem(service.send("GET", "/v1/gates", token=None, headers=header), 401, "unauthenticated")
     service.tokens.revoke("anna")
     assert_problem(service.send("GET", "/v1/gates", token="analyst"), 401, "unauthenticated")
 
 
-def test_a_repeated_request_gets_the_first_answer_and_costs_nothing_more(service):
+def test_a_repeated_request_gets_the_first_answer_and_a_key_with_another_body_409(service):
     first = service.send("POST", "/v1/gates", CERTAIN, key="k")
     assert service.send("POST", "/v1/gates", CERTAIN | {"epsilon": 100.0}, key="k").json() == first.json()
     assert service.send("GET", "/v1/budget").json()["spent"]["epsilon"] == "100"
     gate = first.json()["id"]
-    answers = [service.ask(gate, MANY, key="k").json() for _ in range(3)]
-    assert {answer["number"] for answer in answers} == {1}
-    assert service.send("GET", f"/v1/gates/{gate}").json()["asked"] == 1
-
-
-def test_a_key_with_another_body_is_409(service):
-    gate = service.open_gate()
-    service.ask(gate, MANY, key="k")
+    assert {service.ask(gate, MANY, key="k").json()["number"] for _ in range(3)} == {1}
     assert_problem(service.ask(gate, NOBODY, key="k"), 409, "key-reused")
+    assert service.send("GET", f"/v1/gates/{gate}").json()["asked"] == 1
     assert service.ask(gate, NOBODY, key="k", token="owner").status_code == 200, "another token has keys of its own"
 
 
@@ -154,28 +140,17 @@ def test_every_response_carries_the_safe_headers(standing, path):
         assert headers["cache-control"] == ("no-store" if path.startswith("/v1") else "no-cache")
 
 
-def test_the_description_has_an_example_for_every_request_response_and_problem(standing):
+def test_the_description_has_every_problem_with_an_example(standing):
     description = standing.send("GET", "/openapi.json", token=None).json()
-    schemas = description["components"]["schemas"]
-    assert "HTTPValidationError" not in schemas
+    assert "HTTPValidationError" not in description["components"]["schemas"]
     operations = [each for path in description["paths"].values() for each in path.values()]
     assert len(operations) == 26
     for operation in operations:
-        bodies = [operation["requestBody"]["content"]["application/json"]] if "requestBody" in operation else []
         for status, response in operation["responses"].items():
-            if status < "4":
-                bodies.append(response["content"]["application/json"])
-                continue
-            (problem,) = response["content"].values()
-            assert list(response["content"]) == ["application/problem+json"]
-            assert problem["examples"]
-            for example in problem["examples"].values():
-                assert example["value"]["status"] == int(status)
-        for body in bodies:
-            schema = body["schema"]
-            name = schema.get("$ref", schema.get("items", {}).get("$ref")).rpartition("/")[2]
-            assert schemas[name]["examples"], name
-    assert all("examples" in schema for schema in schemas.values())
+            if status >= "4":
+                ((kind, problem),) = response["content"].items()
+                assert kind == "application/problem+json"
+                assert {example["value"]["status"] for example in problem["examples"].values()} == {int(status)}
 
 
 def test_the_examples_of_requests_are_requests_that_the_service_takes(service):
@@ -185,3 +160,315 @@ def test_the_examples_of_requests_are_requests_that_the_service_takes(service):
     assert opened.status_code == 201
     assert service.ask(opened.json()["id"], question["where"]).status_code == 200
     assert service.send("POST", "/v1/top", top).status_code == 200
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory, data):
+    """Seven gates, every third of them closed; the newest has seven answers, the third of them the owner's."""
+    with serving(tmp_path_factory.mktemp("busy"), data) as service:
+        service.names = [service.open_gate(cutoff=9) for _ in range(7)]
+        for gate in service.names[::3][:2]:
+            service.send("DELETE", f"/v1/gates/{gate}")
+        for number in range(1, 8):
+            asker = "owner" if number == 3 else "analyst"
+            service.ask(service.names[-1], MANY if number % 2 else NOBODY, token=asker)
+        yield service
+
+
+def next_page(response, rel):
+    found = re.fullmatch(rf'<(/v1/[^>]*)>; rel="{rel}"', response.headers.get("link", ""))
+    return None if found is None else found[1]
+
+
+def followed(service, path, rel="next"):
+    found = []
+    while path is not None:
+        response = service.send("GET", path, token="analyst")
+        assert response.status_code == 200, response.text
+        found.append(response.json())
+        path = next_page(response, rel)
+        assert len(found) < 10, "the pages have no end"
+    return found
+
+
+@pytest.mark.parametrize("limit", [1, 3, 7, 1000])
+def test_all_gates_are_on_the_pages_newest_first_and_none_twice(busy, limit):
+    pages = followed(busy, f"/v1/gates?limit={limit}")
+    assert [gate["id"] for page in pages for gate in page] == busy.names[::-1]
+    assert [len(page) for page in pages[:-1]] == [limit] * (len(pages) - 1)
+    assert 1 <= len(pages[-1]) <= limit
+
+
+def test_gates_are_listed_by_whether_they_are_closed(busy):
+    closed = {busy.names[0], busy.names[3]}
+    for wanted, names in (("true", closed), ("false", set(busy.names) - closed)):
+        pages = followed(busy, f"/v1/gates?closed={wanted}&limit=2")
+        assert [gate["id"] for page in pages for gate in page] == [name for name in busy.names[::-1] if name in names]
+        assert {gate["closed"] for page in pages for gate in page} == {wanted == "true"}
+
+
+def test_the_answers_are_read_from_either_end(busy):
+    path = f"/v1/gates/{busy.names[-1]}/answers"
+    forward = followed(busy, f"{path}?limit=3")
+    assert [[answer["number"] for answer in page] for page in forward] == [[1, 2, 3], [4, 5, 6], [7]]
+    back = followed(busy, f"{path}?limit=3&before=2147483647", "prev")
+    assert [[answer["number"] for answer in page] for page in back] == [[5, 6, 7], [2, 3, 4], [1]]
+    between = busy.send("GET", f"{path}?after=2&before=6").json()
+    assert [answer["number"] for answer in between] == [3, 4, 5]
+
+
+def test_who_asked_is_told_to_owners_and_to_whoever_asked(busy):
+    path = f"/v1/gates/{busy.names[-1]}/answers"
+    told = [answer["by"] for answer in busy.send("GET", path).json()]
+    assert told == ["anna", "anna", "olga", "anna", "anna", "anna", "anna"]
+    told = [answer["by"] for answer in busy.send("GET", path, token="analyst").json()]
+    assert told == ["anna", "anna", None, "anna", "anna", "anna", "anna"]
+
+
+PAGES = {
+    "/v1/gates": ["limit=0", "limit=1001", f"limit={10**30}", "limit=nan", "closed=maybe", "limit=-1", "limit=%00"],
+    "/v1/gates/{id}/answers": ["after=-1", "before=0", f"after={10**30}", "before=1e3", "limit=5000", "after=x"],
+    "/v1/activity": ["after=x", "after=%00_1_1", "limit=0", "limit=1e9", "after=2030_1_99999999999"],
+}
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_that_cannot_be_is_refused(busy, path):
+    for query in PAGES[path]:
+        sent = busy.send("GET", f"{path.format(id=busy.names[-1])}?{query}")
+        assert assert_problem(sent, 422, "parameter")["parameter"] == query.partition("=")[0]
+
+
+@pytest.mark.parametrize("after", ["g-0123456789abcdef", "g-x", "%00", "9" * 40, "%ED%A0%80"])
+def test_the_pages_begin_after_a_gate_that_is_there(busy, after):
+    assert_problem(busy.send("GET", f"/v1/gates?after={after}"), 404, "unknown-gate")
+
+
+NAMED = CERTAIN | {"name": "Visits, weekly", "description": "For the board.\nEvery Monday."}
+NUMBERS = {"threshold": 1000, "cutoff": 25, "epsilon": "0.5"}
+
+
+def test_a_gate_keeps_its_name_its_description_and_who_opened_it(service):
+    opened = service.send("POST", "/v1/gates", NAMED)
+    assert opened.status_code == 201, opened.text
+    seen = service.send("GET", f"/v1/gates/{opened.json()['id']}", token="analyst").json()
+    assert seen == opened.json()
+    assert (seen["name"], seen["description"], seen["opened_by"]) == ("Visits, weekly", NAMED["description"], "olga")
+
+
+def test_a_name_is_part_of_the_request_and_no_name_is_none(service):
+    service.send("POST", "/v1/gates", NAMED, key="k")
+    assert_problem(service.send("POST", "/v1/gates", NAMED | {"name": "Others"}, key="k"), 409, "key-reused")
+    first = service.send("POST", "/v1/gates", CERTAIN, key="plain").json()
+    assert service.send("POST", "/v1/gates", CERTAIN | {"name": "", "description": ""}, key="plain").json() == first
+
+
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("name", ["x" * 101, "two\nlines", "nul\x00", "right\u202eleft", 5, "\ud800"]),
+        ("description", ["x" * 1001, "bell\x07", None, "\ud800"]),
+    ],
+)
+def test_a_name_that_cannot_be_shown_is_refused_and_nothing_is_spent(standing, field, values):
+    for value in values:
+        body, headers = json.dumps(CERTAIN | {field: value}).encode(), {"Content-Type": "application/json"}
+        problem = assert_problem(standing.send("POST", "/v1/gates", content=body, headers=headers), 422, "parameter")
+        assert problem["pointer"] == f"/{field}"
+    assert standing.send("GET", "/v1/budget").json()["spent"]["epsilon"] == "0"
+
+
+def test_a_preview_says_what_a_gate_would_be_good_for_and_costs_nothing(service):
+    seen = service.send("POST", "/v1/preview", NUMBERS, key=None)
+    assert seen.status_code == 200, seen.text
+    preview = seen.json()
+    opened = service.send("POST", "/v1/gates", NUMBERS).json()
+    for name in ("margin", "margin_all", "confidence", "standard_error", "noise"):
+        assert preview[name] == opened[name], name
+    assert (preview["cost"], preview["remaining"], preview["warning"]) == ("0.5", "1000", None)
+    margins = [point["margin"] for point in preview["curve"]]
+    assert len(margins) == 12
+    assert margins == sorted(margins, reverse=True)
+    assert {"epsilon": 0.5, "margin": preview["margin"]} in preview["curve"]
+    margins = [point["margin"] for point in preview["by_cutoff"]]
+    assert len(margins) >= 5
+    assert margins == sorted(margins)
+    assert {"cutoff": NUMBERS["cutoff"], "margin": preview["margin"]} in preview["by_cutoff"]
+    assert service.send("GET", "/v1/budget").json()["spent"]["epsilon"] == "0.5", "the gate alone"
+
+
+def test_a_preview_tells_an_owner_what_is_left_and_an_analyst_not(service):
+    wanted = NUMBERS | {"epsilon": "1000.5"}
+    told = service.send("POST", "/v1/preview", wanted, key=None).json()
+    assert told["remaining"] == "1000"
+    assert "costs more than the 1000 of epsilon" in told["warning"]
+    untold = service.send("POST", "/v1/preview", wanted, key=None, token="analyst").json()
+    assert (untold["remaining"], untold["warning"]) == (None, None)
+
+
+@pytest.mark.parametrize(("path", "most"), [("/v1/preview", 1000), ("/v1/gates", 20_000)])
+def test_a_plan_that_would_take_all_memory_is_refused_at_once(service, path, most):
+    few = most // 20
+    for cutoff, queries in ((few + 1, few + 1), (most + 1, 2**31 - 1), (2**31 - 1, 2**31 - 1)):
+        problem = assert_problem(
+            service.send("POST", path, NUMBERS | {"cutoff": cutoff, "queries": queries}), 422, "parameter"
+        )
+        assert problem["pointer"] == "/cutoff"
+    assert service.send("POST", path, NUMBERS | {"cutoff": most, "queries": 2**31 - 1}).status_code < 300
+    assert service.send("POST", path, NUMBERS | {"cutoff": 2**31 - 1}).status_code < 300
+
+
+@pytest.mark.parametrize(
+    ("work", "asked"), [("planning", ("POST", "/v1/preview", NUMBERS)), ("listing", ("GET", "/v1/gates"))]
+)
+def test_previews_and_lists_of_one_token_are_bounded(service, work, asked):
+    setattr(service.app.state.service, work, OwnWork(replace(UNLIMITED, share=1e-6, share_burst=1e-6)))
+    sent = [service.send(*asked, key=None) for _ in range(2)]
+    assert [response.status_code for response in sent] == [200, 429]
+    assert_problem(sent[-1], 429, "too-many-requests")
+    assert int(sent[-1].headers["retry-after"]) >= 1
+    assert service.send(*asked, key=None, token="analyst").status_code == 200
+    unknown = service.send("GET", "/v1/gates?after=g-0123456789abcdef", token="analyst")
+    assert unknown.status_code == (429 if work == "listing" else 404), "what is refused costs as much"
+
+
+def test_a_token_is_made_shown_once_used_and_revoked(service):
+    made = service.send("POST", "/v1/tokens", {"name": "berta", "expires": "30d", "most_above": 2}, key=None)
+    assert made.status_code == 201, made.text
+    text = made.json()["token"]
+    assert re.fullmatch(r"sg_[A-Za-z0-9_-]{43}", text)
+    assert made.headers["location"] == "/v1/tokens/berta"
+    listed = service.send("GET", "/v1/tokens").json()
+    assert [(each["name"], each["role"]) for each in listed] == [
+        ("olga", "owner"),
+        ("anna", "analyst"),
+        ("berta", "analyst"),
+    ]
+    assert text not in json.dumps(listed)
+    assert listed[2]["quota"] == {"most_above": 2, "above": 0, "most_epsilon": None, "epsilon": "0"}
+    assert listed[0]["quota"] is None
+    me = service.send("GET", "/v1/whoami", token=text).json()
+    assert (me["name"], me["expires_at"]) == ("berta", listed[2]["expires_at"])
+    gone = service.send("DELETE", "/v1/tokens/berta")
+    assert gone.json()["revoked_at"] is not None
+    assert_problem(service.send("GET", "/v1/whoami", token=text), 401, "unauthenticated")
+
+
+def test_who_am_i_counts_what_was_used_and_a_quota_is_kept(service):
+    text = service.send("POST", "/v1/tokens", {"name": "berta", "most_above": 1}, key=None).json()["token"]
+    gate = service.open_gate(epsilon="2")
+    for where, status in ((MANY, 200), (NOBODY, 403)):
+        assert service.ask(gate, where, token=text).status_code == status
+    assert_problem(service.ask(gate, MANY, token=text), 403, "quota-exceeded")
+    mine = service.send("GET", "/v1/whoami", token=text).json()["quota"]
+    assert mine == {"most_above": 1, "above": 1, "most_epsilon": None, "epsilon": "0"}
+    olga = service.send("GET", "/v1/whoami").json()
+    assert (olga["name"], olga["role"], olga["quota"]["epsilon"]) == ("olga", "owner", "2")
+    assert service.send("GET", f"/v1/gates/{gate}").json()["asked"] == 1
+
+
+@pytest.mark.parametrize(
+    ("bound", "beyond", "within"),
+    [
+        ({"expires": "2d"}, {}, {"expires": "1d"}),
+        ({"expires": "2d"}, {"expires": "3d"}, {"expires": "12h"}),
+        ({"most_epsilon": "0.5"}, {"role": "owner", "most_epsilon": "0.5"}, {"role": "analyst"}),
+        ({"most_above": 3}, {"most_above": 3}, None),
+    ],
+)
+def test_an_owner_with_a_bound_makes_no_token_without_it(service, bound, beyond, within):
+    made = service.send("POST", "/v1/tokens", {"name": "olaf", "role": "owner"} | bound, key=None)
+    olaf = made.json()["token"]
+    refused = service.send("POST", "/v1/tokens", {"name": "friend"} | beyond, key=None, token=olaf)
+    assert assert_problem(refused, 422, "parameter")["parameter"] == next(iter(bound))
+    assert len(service.send("GET", "/v1/tokens").json()) == 3
+    if within is not None:
+        assert service.send("POST", "/v1/tokens", {"name": "friend"} | within, key=None, token=olaf).status_code == 201
+
+
+def test_any_name_that_can_be_given_can_be_revoked_and_another_is_404(service):
+    for name in ("a/b c", "Jörg", "50%", "日本", "..", "a?b#c"):
+        assert service.send("POST", "/v1/tokens", {"name": name}, key=None).status_code == 201
+        gone = service.send("DELETE", f"/v1/tokens/{quote(name, safe='').replace('.', '%2E')}")
+        assert (gone.status_code, gone.json()["name"]) == (200, name)
+    for name in ("nobody", "%00", "%ED%A0%80", "x" * 500):
+        assert_problem(service.send("DELETE", f"/v1/tokens/{name}"), 404, "unknown-token")
+
+
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("name", ["anna", "nul\x00", " ", "x" * 101]),
+        ("role", ["king"]),
+        ("expires", ["yesterday", "2001-01-01", "99999999999999999d"]),
+        ("most_above", [0, 10**30]),
+        ("most_epsilon", ["1", -1]),
+    ],
+)
+def test_a_token_that_cannot_be_made_is_refused(standing, field, values):
+    for value in values:
+        sent = standing.send("POST", "/v1/tokens", {"name": "berta"} | {field: value}, key=None)
+        assert assert_problem(sent, 422, "parameter")["pointer"] == f"/{field}"
+    assert len(standing.send("GET", "/v1/tokens").json()) == 2
+
+
+def test_an_owner_sees_who_asked_what_page_by_page(service):
+    gate = service.open_gate(name="Weekly")
+    for where, token in ((MANY, "analyst"), (NOBODY, "owner"), (MANY, "analyst")):
+        service.ask(gate, where, token=token)
+    first = service.send("GET", "/v1/activity?limit=2")
+    (path,) = re.findall(r'<(/v1/[^>]*)>; rel="next"', first.headers["link"])
+    second = service.send("GET", path)
+    assert "link" not in second.headers
+    lines = first.json() + second.json()
+    assert [(line["number"], line["by"], line["where"], line["above"]) for line in lines] == [
+        (3, "anna", MANY, True),
+        (2, "olga", NOBODY, False),
+        (1, "anna", MANY, True),
+    ]
+    assert {(line["gate"], line["gate_name"]) for line in lines} == {(gate, "Weekly")}
+
+
+KINDS = {
+    "page.css": "text/css; charset=utf-8",
+    "page.js": "text/javascript; charset=utf-8",
+    "gates.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+}
+
+
+def test_the_page_is_the_files_of_its_folder_that_a_page_is_made_of_and_no_other(tmp_path, service):
+    for name in (*KINDS, "secret.txt", "keys"):
+        (tmp_path / name).write_text(name)
+    versions = []
+    for title in ("one", "two"):
+        (tmp_path / "index.html").write_text(f'<title>{title}</title><link href="/page.css"><a href="#/gates">')
+        service.app = FastAPI(docs_url=None)
+        service.app.include_router(page_routes(tmp_path))
+        first = service.send("GET", "/", token=None)
+        assert first.headers["content-type"] == "text/html; charset=utf-8"
+        assert "cache-control" not in first.headers
+        (version,) = re.findall(r'href="/([0-9a-f]{16})/page.css"', first.text)
+        assert 'href="#/gates"' in first.text
+        for name, kind in KINDS.items():
+            got = service.send("GET", f"/{version}/{name}", token=None)
+            assert (got.text, got.headers["content-type"]) == (name, kind)
+            assert "immutable" in got.headers["cache-control"]
+        secret = ("/secret.txt", f"/{version}/secret.txt", f"/{version}/keys", f"/{version}/../secret.txt")
+        for path in (*secret, "/page.css", "/index.html", f"/{version}/index.html"):
+            assert service.send("GET", path, token=None).status_code == 404, path
+        versions.append(version)
+    assert versions[0] != versions[1], "a browser would keep the old page"
+
+
+def test_the_page_and_its_modules_ask_for_nothing_that_the_service_does_not_have(standing):
+    wanted, seen = {"/"}, set()
+    while wanted:
+        path = wanted.pop()
+        seen.add(path)
+        got = standing.send("GET", path, token=None)
+        assert got.status_code == 200, path
+        assert got.headers["cache-control"] == ("no-cache" if path == "/" else "public, max-age=31536000, immutable")
+        beside = {f"{path.rpartition('/')[0]}/{name}" for name in re.findall(r'from "[.]/([^"]+)"', got.text)}
+        wanted |= ({*re.findall(r'(?:href|src)="([^"#]+)"', got.text)} if path == "/" else beside) - seen
+    assert len(seen) > 10

@@ -3,19 +3,38 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 
 import anyio
 import pytest
-from tests.support.serving import CERTAIN, MANY, TOP, UNLIMITED, assert_problem, serving
+from tests.support.serving import CERTAIN, MANY, NOBODY, TOP, UNLIMITED, assert_problem, serving, visits
 
+from sparsegate.errors import LedgerError, TableError
+from sparsegate.ledger.account import exact_text
 from sparsegate.service.deadline import DelayPlan
 from sparsegate.service.web.admission import Limits
 from sparsegate.service.web.trusted_proxies import TrustedProxies
 
 GATE = "/v1/gates/g-0123456789abcdef"
+
+
+GATE = "/v1/gates/g-0123456789abcdef"
 JSON = {"Content-Type": "application/json"}
+LONG = "9" * 5000
+FULL = {
+    "/v1/gates": CERTAIN,
+    "/v1/practice/gates": CERTAIN,
+    "/v1/preview": CERTAIN,
+    "/v1/top": TOP,
+    "/v1/tokens": {"name": "berta"},
+    "/v1/gates/g-0123456789abcdef/ask": {"where": "country = 'DE'"},
+}
 
 
 def test_a_condition_that_could_take_longer_than_an_answer_may_is_refused_and_spends_nothing(tmp_path, data):
@@ -27,17 +46,30 @@ def test_a_condition_that_could_take_longer_than_an_answer_may_is_refused_and_sp
         assert service.send("GET", f"/v1/gates/{gate}").json()["asked"] == 0
 
 
-@pytest.mark.parametrize("domain", ["/etc/passwd", "visits.csv", [None], [True], [1.5], 0, 1.5, True, None, {}])
-def test_a_top_list_takes_no_domain_from_a_file_of_the_server(standing, domain):
-    problem = assert_problem(standing.send("POST", "/v1/top", TOP | {"domain": domain}), 422, "parameter")
-    assert problem["pointer"] == "/domain"
-
-
-@pytest.mark.parametrize("item", ["visitor", "rowid", "filename", "nothing"])
-def test_a_top_list_ranks_declared_columns_only(standing, item):
-    assert (
-        assert_problem(standing.send("POST", "/v1/top", TOP | {"item": item}), 422, "parameter")["pointer"] == "/item"
-    )
+@pytest.mark.parametrize(
+    ("path", "field", "values"),
+    [
+        ("/v1/top", "domain", ["/etc/passwd", "visits.csv", [None], [True], [1.5], 0, 1.5, True, None, {}]),
+        ("/v1/top", "item", ["visitor", "rowid", "filename", "nothing"]),
+        ("/v1/top", "method", ["best"]),
+        ("/v1/gates", "threshold", ["1", 1.0, True, None, 2**62]),
+        ("/v1/gates", "cutoff", ["1", 1.0, True, None, 0, -1, 2**31]),
+        (
+            "/v1/gates",
+            "epsilon",
+            ["", "x", "0", "-1", "1e3", "١", " 1", "1/3", "NaN", True, None, 0, -0.5, [], "1" * 5000],
+        ),
+        ("/v1/gates", "queries", ["1", 1.0, True, 0, 2**31]),
+        ("/v1/gates", "extra", [1]),
+    ],
+)
+def test_a_value_is_of_the_right_kind_and_nothing_is_cast_or_read_from_a_file(standing, path, field, values):
+    for value in values:
+        body = FULL[path] | {field: value}
+        problem = assert_problem(standing.send("POST", path, body), 422, "parameter")
+        assert problem["pointer"] == f"/{field}"
+        assert "^" not in problem["detail"], "a rule is told in words"
+    assert standing.send("GET", "/v1/budget").json()["spent"]["epsilon"] == "0"
 
 
 @pytest.mark.parametrize("path", ["/v1/gates", f"{GATE}/ask", "/v1/top"])
@@ -62,23 +94,6 @@ def test_a_gate_that_never_was_is_404(standing, gate):
     assert_problem(standing.ask(gate, MANY), 404, "unknown-gate")
 
 
-@pytest.mark.parametrize(
-    ("field", "values"),
-    [
-        ("threshold", ["1", 1.0, True, None, 2**62]),
-        ("cutoff", ["1", 1.0, True, None, 0, -1, 2**31]),
-        ("epsilon", ["", "x", "0", "-1", "1e3", "١", " 1", "1/3", "NaN", True, None, 0, -0.5, [], "1" * 5000]),
-        ("queries", ["1", 1.0, True, 0, 2**31]),
-        ("extra", [1]),
-    ],
-)
-def test_a_number_is_of_the_right_kind_and_nothing_is_cast(standing, field, values):
-    for value in values:
-        problem = assert_problem(standing.send("POST", "/v1/gates", CERTAIN | {field: value}), 422, "parameter")
-        assert problem["pointer"] == f"/{field}"
-    assert standing.send("GET", "/v1/budget").json()["spent"]["epsilon"] == "0"
-
-
 def test_an_epsilon_that_no_noise_can_serve_is_refused_before_it_is_spent(standing):
     for epsilon in (1e-300, 1e300):
         problem = assert_problem(standing.send("POST", "/v1/gates", CERTAIN | {"epsilon": epsilon}), 422, "parameter")
@@ -92,24 +107,18 @@ def test_a_body_in_another_format_is_415(standing, kind):
     assert_problem(response, 415, "unsupported-media-type")
 
 
-def test_a_body_of_64_kib_is_taken_and_one_byte_more_is_not(service):
-    just = json.dumps({"where": ""}).encode()
-    just = just.replace(b'""', b'"' + b" " * (65_536 - len(just)) + b'"')
-    assert len(just) == 65_536
-    gate = service.open_gate()
-    path = f"/v1/gates/{gate}/ask"
-    assert_problem(service.send("POST", path, content=just, headers=JSON), 422, "condition")
-    assert_problem(service.send("POST", path, content=just + b" ", headers=JSON), 413, "too-large")
-
-
-def test_bytes_are_counted_where_no_length_was_announced_or_a_wrong_one(standing):
+def test_a_body_of_64_kib_is_taken_and_one_byte_more_is_not_whatever_length_was_announced(service):
     async def pieces():
         for _ in range(100):
             yield b" " * 1024
 
-    for announced in ({}, {"Content-Length": "5"}):
-        headers = JSON | announced
-        response = standing.send("POST", "/v1/gates", content=pieces(), headers=headers)
+    just = json.dumps({"where": ""}).encode()
+    just = just.replace(b'""', b'"' + b" " * (65_536 - len(just)) + b'"')
+    assert len(just) == 65_536
+    path = f"/v1/gates/{service.open_gate()}/ask"
+    assert_problem(service.send("POST", path, content=just, headers=JSON), 422, "condition")
+    for content, announced in ((just + b" ", {}), (pieces(), {}), (pieces(), {"Content-Length": "5"})):
+        response = service.send("POST", path, content=content, headers=JSON | announced)
         assert_problem(response, 413, "too-large")
 
 
@@ -123,32 +132,23 @@ def test_a_body_that_does_not_end_is_408(tmp_path, data):
         assert_problem(response, 408, "too-slow")
 
 
-def test_a_token_that_asks_too_often_waits_and_the_others_do_not(tmp_path, data):
-    with serving(tmp_path, data, limits=Limits(rate=0.01, burst=3)) as service:
-        for _ in range(3):
-            assert service.send("GET", "/v1/gates", token="analyst").status_code == 200
-        refused = service.send("GET", "/v1/gates", token="analyst")
-        assert_problem(refused, 429, "too-many-requests")
-        assert 90 <= int(refused.headers["retry-after"]) <= 100
-        assert service.send("GET", "/v1/gates", token="owner").status_code == 200
-
-
-def test_whoever_guesses_tokens_is_slowed_down_and_locks_nobody_out(tmp_path, data):
-    with serving(tmp_path, data, limits=Limits(failure_rate=0.01, failure_burst=2)) as service:
-        for _ in range(2):
-            assert_problem(service.send("GET", "/v1/gates", token="sg_wrong"), 401, "unauthenticated")
-        assert_problem(service.send("GET", "/v1/gates", token="sg_wrong"), 429, "too-many-requests")
-        assert service.send("GET", "/v1/gates", token="owner").status_code == 200
-
-
-@pytest.mark.parametrize(("path", "status"), [("/openapi.json", 200), ("/nothing", 404)])
-def test_whoever_asks_without_a_token_asks_so_often_and_no_more(tmp_path, data, path, status):
-    with serving(tmp_path, data, limits=Limits(open_rate=0.01, open_burst=3)) as service:
-        answers = [service.send("GET", path, token=None) for _ in range(4)]
+@pytest.mark.parametrize(
+    ("limits", "path", "token", "status"),
+    [
+        (Limits(rate=0.01, burst=3), "/v1/gates", "analyst", 200),
+        (Limits(failure_rate=0.01, failure_burst=3), "/v1/gates", "sg_wrong", 401),
+        (Limits(open_rate=0.01, open_burst=3), "/openapi.json", None, 200),
+        (Limits(open_rate=0.01, open_burst=3), "/nothing", None, 404),
+    ],
+)
+def test_whoever_asks_too_often_waits_and_the_others_do_not(tmp_path, data, limits, path, token, status):
+    """Whoever guesses tokens, too, and locks nobody out."""
+    with serving(tmp_path, data, limits=limits) as service:
+        answers = [service.send("GET", path, token=token) for _ in range(4)]
         assert [answer.status_code for answer in answers] == [status] * 3 + [429]
         assert_problem(answers[-1], 429, "too-many-requests")
-        assert int(answers[-1].headers["retry-after"]) > 1
-        assert service.send("GET", "/v1/gates").status_code == 200
+        assert 90 <= int(answers[-1].headers["retry-after"]) <= 100
+        assert service.send("GET", "/v1/gates", token="owner").status_code == 200
 
 
 def test_whoever_watches_the_service_or_opens_its_page_is_not_refused_because_of_others(tmp_path, data):
@@ -163,15 +163,236 @@ def test_whoever_watches_the_service_or_opens_its_page_is_not_refused_because_of
 
 
 def test_strangers_behind_a_trusted_proxy_have_a_bucket_each(tmp_path, data):
-    limits = Limits(failure_rate=0.01, failure_burst=2)
-
-    def guessing(service, said):
-        response = service.send("GET", "/v1/gates", token="sg_no", headers={"X-Forwarded-For": said})
-        return response.status_code
+    def guessing(service, forwarded):
+        return service.send("GET", "/v1/gates", token="sg_no", headers={"X-Forwarded-For": forwarded}).status_code
 
     for proxies, others in (((), 429), (("192.0.2.1",), 401)):
         (folder := tmp_path / str(others)).mkdir()
+        limits = Limits(failure_rate=0.01, failure_burst=2)
         with serving(folder, data, limits=limits, proxies=TrustedProxies(proxies)) as service:
             told = [guessing(service, f"6.6.6.{turn}, 198.51.100.1") for turn in range(3)]
             assert told == [401, 401, 429], "what stands to the left is made up"
             assert guessing(service, "198.51.100.2") == others
+
+
+VALUES = {
+    "NaN": b"NaN",
+    "infinity": b"-Infinity",
+    "beyond the doubles": b"1e999",
+    "a huge number": b"1" + b"0" * 30,
+    "more digits than Python reads": LONG.encode(),
+    "a fraction": b"0.5",
+    "true": b"true",
+    "a list": b"[1]",
+    "an object": b'{"a": 1}',
+    "a zero byte": b'"a\\u0000b"',
+    "a lone surrogate": b'"\\ud800"',
+    "a control character": b'"a\\u0007b"',
+    "an empty text": b'""',
+    "a text of 60,000": b'"' + b"x" * 60_000 + b'"',
+}
+
+
+def fields() -> list[tuple[str, str]]:
+    more = {"/v1/gates": ["queries", "noise", "closes", "name", "description"], "/v1/top": ["delta", "method", "dbar"]}
+    more |= {"/v1/tokens": ["role", "expires", "most_above", "most_epsilon"], "/v1/practice/gates": ["name"]}
+    return [(path, name) for path, body in FULL.items() for name in {**body, **dict.fromkeys(more.get(path, []))}]
+
+
+def spent(service) -> tuple[str, int, int]:
+    budget = service.send("GET", "/v1/budget").json()
+    return budget["spent"]["epsilon"], len(budget["entries"]), len(service.send("GET", "/v1/tokens").json())
+
+
+@pytest.mark.parametrize(("path", "field"), fields())
+def test_a_value_that_cannot_be_is_one_clear_problem(standing, path, field):
+    before = spent(standing)
+    rest = json.dumps({name: value for name, value in FULL[path].items() if name != field})[1:-1]
+    for what, value in VALUES.items():
+        if (field, what) in FINE or (path, field, what) in FINE:
+            continue
+        content = b'{"%s": %s%s}' % (field.encode(), value, f", {rest}".encode() if rest else b"")
+        response = standing.send("POST", path, content=content, headers=JSON)
+        problem = response.json()
+        assert response.status_code in (400, 404, 422), (what, response.text[:300])
+        assert problem["type"] in ("parameter", "malformed", "condition", "unknown-gate"), (what, problem)
+        if problem["type"] == "parameter":
+            assert problem["parameter"] == field, (what, problem)
+            assert "\\" not in problem["rule"], "a rule is told in words"
+            assert len(problem["detail"]) < 400
+    assert spent(standing) == before
+
+
+FINE = {
+    # What is a number, or a text, in its place.
+    *((field, "a fraction") for field in ("epsilon", "delta", "most_epsilon", "answers_epsilon")),
+    *((field, "an empty text") for field in ("description",)),
+    ("epsilon", "a huge number"),
+    ("/v1/gates", "name", "an empty text"),
+    ("/v1/practice/gates", "name", "an empty text"),
+    ("domain", "a list"),
+    ("domain", "a huge number"),
+}
+
+
+@pytest.mark.parametrize("path", FULL)
+def test_a_body_that_cannot_be_read_is_one_clear_problem(standing, path):
+    before = spent(standing)
+    for content in UNREADABLE:
+        response = standing.send("POST", path, content=content, headers=JSON)
+        assert response.status_code in (400, 404, 422), (content[:12], response.text[:300])
+        assert response.json()["type"] in ("parameter", "malformed", "unknown-gate")
+    assert spent(standing) == before
+
+
+UNREADABLE = [
+    *(b"", b"null", b"[]", b"1", b'"text"', b"{", b"\xff\xfe{}", b"\xef\xbb\xbf{}", b"[" * 60_000, b'{"a":' * 10_000),
+    b'{"threshold": 1, "threshold": 2, "cutoff": 1}',
+    LONG.encode(),
+]
+
+
+def test_every_method_that_an_address_does_not_take_is_405_and_says_which_it_takes(standing):
+    for path, operations in standing.app.openapi()["paths"].items():
+        there = path.replace("{id}", "g-0123456789abcdef").replace("{name}", "anna")
+        taken = {method.upper() for method in operations}
+        taken |= {"HEAD"} if "GET" in taken else set()
+        for method in {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY"} - taken:
+            response = standing.send(method, there, key=None)
+            assert set(response.headers["allow"].split(", ")) == taken, (method, path)
+            assert response.status_code == 405
+            if method != "HEAD":
+                assert_problem(response, 405, "method-not-allowed")
+
+
+def test_an_unexpected_error_is_a_constant_500_and_the_log_has_its_class_alone(service, monkeypatch, caplog):
+    def fail(**_: object) -> None:
+        cell = "page /secret"
+        raise RuntimeError(f"the engine saw {cell}")
+
+    monkeypatch.setattr(service.keeper, "gates", fail)
+    with caplog.at_level(logging.DEBUG):
+        response = service.send("GET", "/v1/gates")
+    problem = assert_problem(response, 500, "internal")
+    told = service.app.openapi()["paths"]["/v1/gates"]["get"]["responses"]["500"]["content"]
+    assert problem == told["application/problem+json"]["examples"]["internal"]["value"]
+    ours = [record for record in caplog.records if record.name == "sparsegate.service"]
+    assert [record.getMessage() for record in ours] == ["a request failed: RuntimeError"]
+    assert "secret" not in caplog.text
+    assert all(record.exc_info is None for record in caplog.records)
+
+
+@pytest.mark.parametrize(("error", "kind"), [(LedgerError, "ledger-unavailable"), (TableError, "data-unavailable")])
+def test_what_is_wrong_with_the_ledger_or_the_data_goes_to_the_log_alone(service, monkeypatch, caplog, error, kind):
+    def fail() -> None:
+        raise error("the ledger /srv/visits.ledger is damaged")
+
+    monkeypatch.setattr(service.keeper, "budget", fail)
+    with caplog.at_level(logging.ERROR):
+        response = service.send("GET", "/v1/budget")
+    assert_problem(response, 503, kind)
+    assert "srv" not in response.text
+    assert "/srv/visits.ledger" in caplog.text
+
+
+def test_a_ledger_that_is_gone_is_503_for_everybody_and_for_nobody_500(service, tmp_path):
+    (tmp_path / "visits.ledger").rename(tmp_path / "moved")
+    for method, path, body in [("GET", "/v1/gates", None), ("POST", "/v1/gates", CERTAIN), ("GET", GATE, None)]:
+        response = service.send(method, path, body)
+        assert_problem(response, 503, "ledger-unavailable")
+        assert str(tmp_path) not in response.text
+
+
+def test_an_answer_is_lost_in_the_same_words_whether_it_was_still_counted_or_only_not_yet_written(
+    tmp_path, data, monkeypatch
+):
+    def slowly(method, before, after):
+        def slow(*arguments, **options):
+            time.sleep(before)
+            try:
+                return method(*arguments, **options)
+            finally:
+                time.sleep(after)
+
+        return slow
+
+    with serving(tmp_path, data, delay=0.3) as service:
+        store, count, settle = service.keeper._store, data.count, service.keeper._store.settle
+        told = []
+        for where in (MANY, NOBODY):
+            for owner, name, method, before, after in [
+                (data, "count", count, 0.6, 0),  # begins when D is over
+                (data, "count", count, 0, 0.6),  # the engine is done, and D ends before the count is handed on
+                (store, "settle", settle, 0.6, 0),
+                (store, "settle", settle, 0, 0.6),
+            ]:
+                gate = service.open_gate()
+                with monkeypatch.context() as patch:
+                    patch.setattr(owner, name, slowly(method, before, after))
+                    response = service.ask(gate, where)
+                    assert_problem(response, 503, "outcome-lost")
+                    told.append((response.content, dict(response.headers)))
+                    time.sleep(0.5)  # until its thread has cleaned up
+    assert all(each == told[0] for each in told)
+
+
+@contextmanager
+def held_question(service, gate, monkeypatch):
+    """A question that is being counted for as long as the block lasts, and the gates that are asked meanwhile."""
+    begun, go, asked, ask = threading.Event(), threading.Event(), [], service.keeper.ask
+
+    def held(caller, gate, where, **options):
+        asked.append(gate)
+        begun.set()
+        assert go.wait(20)
+        return ask(caller, gate, where, **options)
+
+    monkeypatch.setattr(service.keeper, "ask", held)
+    with ThreadPoolExecutor(1) as pool:
+        question = pool.submit(service.ask, gate, MANY)
+        try:
+            assert begun.wait(20)
+            yield question, asked
+        finally:
+            go.set()
+
+
+def test_those_who_look_do_not_wait_behind_those_who_ask(tmp_path, data, monkeypatch):
+    with serving(tmp_path, data, limits=replace(UNLIMITED, asks=1)) as service, ThreadPoolExecutor(1) as pool:
+        first, second = service.open_gate(), service.open_gate()
+        with held_question(service, first, monkeypatch) as (question, asked):
+            behind = pool.submit(service.ask, second, MANY)
+            assert service.send("GET", f"/v1/gates/{first}").status_code == 200
+            assert asked == [first], "there is one place to count at"
+        assert question.result().status_code == behind.result().status_code == 200
+        assert asked == [first, second]
+
+
+def test_a_line_at_a_gate_that_is_too_long_is_429_and_other_gates_are_asked(tmp_path, data, monkeypatch):
+    with serving(tmp_path, data, limits=replace(UNLIMITED, waiting=0)) as service, ThreadPoolExecutor(1) as pool:
+        gate, other = service.open_gate(), service.open_gate()
+        with held_question(service, gate, monkeypatch) as (question, asked):
+            busy = service.ask(gate, MANY)
+            assert_problem(busy, 429, "gate-busy")
+            assert busy.headers["retry-after"] == "1"
+            elsewhere = pool.submit(service.ask, other, MANY)
+            while other not in asked:
+                assert not elsewhere.done()
+                time.sleep(0.001)
+        assert question.result().status_code == elsewhere.result().status_code == 200
+        assert service.send("GET", f"/v1/gates/{gate}").json()["asked"] == 1
+
+
+def test_a_data_file_that_vanishes_is_503_closes_its_gates_and_spends_nothing(tmp_path):
+    with visits(tmp_path) as data, serving(tmp_path, data) as service:
+        gate = service.open_gate()
+        answered = service.ask(gate, MANY, key="before").json()
+        cost = service.send("GET", f"/v1/gates/{gate}").json()["spent"]
+        (tmp_path / "visits.csv").unlink()
+        assert_problem(service.ask(gate, NOBODY), 503, "data-unavailable")
+        assert_problem(service.send("POST", "/v1/gates", CERTAIN), 503, "data-unavailable")
+        assert_problem(service.send("POST", "/v1/top", TOP), 503, "data-unavailable")
+        assert exact_text(service.keeper.budget().spent.epsilon) == cost
+        seen = service.send("GET", f"/v1/gates/{gate}").json()
+        assert (seen["asked"], seen["closed"]) == (1, True)
+        assert service.ask(gate, MANY, key="before").json()["above"] is answered["above"]
