@@ -35,10 +35,6 @@ CROSS_MODULE = {
     "tests/service/test_crashes.py",
     "tests/service/test_timing.py",
     "tests/service/web/test_page.py",
-    "tests/service/web/test_page_answers.py",
-    "tests/service/web/test_page_asking.py",
-    "tests/service/web/test_page_gates.py",
-    "tests/service/web/test_page_owner.py",
     "tests/uses/test_interrupts.py",
     "tests/uses/test_wrong_tools.py",
 }
