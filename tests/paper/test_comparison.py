@@ -1,4 +1,4 @@
-"""The comparison: who takes part, who wins against the true means, and all of it from end to end, small."""
+"""The comparison: who takes part, who wins against the true means, all of it from end to end, small, and its page."""
 
 from __future__ import annotations
 
@@ -33,6 +33,17 @@ from sparsegate.paper.comparison import (
     standing,
     tallied,
     time_release,
+)
+from sparsegate.paper.comparison_page import (
+    BEST,
+    CLAIMED,
+    COSTS,
+    TRUE,
+    cell_text,
+    legend,
+    letters,
+    method_styles,
+    winner_maps,
 )
 from sparsegate.paper.decisions import CHOSEN, MARGIN
 from sparsegate.paper.experiments import ExperimentCase
@@ -89,21 +100,6 @@ def test_a_peer_is_about_as_far_off_as_the_nearest_of_ours(name: str) -> None:
         one, other = (measure(ladder, rungs, count=5).fnr for rungs in (theirs, ours))
         gaps.append(abs(one.mean() - other.mean()) / (other.std() * np.sqrt(1 / one.size + 1 / other.size)))
     assert gaps[0] < 5 < gaps[1]
-
-
-def test_opendp_draws_its_noise_anew_for_each_place() -> None:
-    """Five standard errors are passed by 6e-7 of samples; noise that is drawn once is rejected."""
-    pytest.importorskip("opendp")
-    rng, runs, scores = np.random.default_rng(1), 12_000, np.array([3.0, 2.0, 1.0, 0.0])
-    peer = PEERS["opendp"]
-    theirs = np.mean([sorted(peer.select(scores, 2, 2.0, rng)) == [0, 1] for _ in range(runs)])  # type: ignore[attr-defined]
-    noisy = scores + rng.exponential(1.0, (2, 20 * runs, 4))
-    first = noisy[0].argmax(axis=1)
-    noisy[1, np.arange(20 * runs), first] = -np.inf
-    anew = np.mean(first + noisy[1].argmax(axis=1) == 1)
-    once = np.mean(simulate("one-shot", scores, count=2, epsilon=2, runs=20 * runs, rng=rng).sum(axis=1) == 1)
-    error = np.sqrt(theirs * (1 - theirs) / runs)
-    assert abs(theirs - anew) < 5 * error < abs(theirs - once)
 
 
 def worlds(runs: int, z: float) -> tuple[int, int]:
@@ -201,7 +197,7 @@ def test_cells_are_counted_by_who_wins_them_alone_and_who_ties() -> None:
 
 LADDER = Ladder.of([2000 // rank for rank in range(1, 400)])
 VISITS = Dataset(name="visits", title="Visits", kind="real", records=2000, description="pages", ladder=LADDER)
-KEYS = ("em", "subset", "svt-dpbook", "alg-4", "alg-4-true", "svt-s-1:c23")
+KEYS = ("em", "subset", "svt-dpbook", "alg-3", "alg-4", "alg-4-true", "svt-s-1:c23")
 SMALL = {"datasets": [VISITS], "counts": [5, 20], "epsilon": [0.1, 1], "methods": KEYS, "peers": False}
 
 
@@ -270,16 +266,6 @@ def test_who_adds_no_noise_wins_and_the_page_says_that_nobody_checked(tmp_path: 
     assert ">not checked</td>" in page
 
 
-def test_dataframes_have_the_cases_and_a_sentence_counts_the_cells(results: ComparisonResults) -> None:
-    frame = results.to_pandas()
-    assert list(frame.columns) == results.table.column_names == results.to_polars().columns
-    wide = frame[frame["epsilon"] == 1].pivot(index="method", columns="count", values="fnr_mean")
-    assert wide.loc["em", 20] == rows(results, "em")[1, 20]["fnr_mean"]
-    told = headlines(results)["ε"]
-    assert told.startswith("of 4 cells ")
-    assert sum(map(int, re.findall(r"(?<!=) (\d+)(?=;| )", told))) == 4 + 4
-
-
 def test_a_folder_is_gone_on_with(results: ComparisonResults, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ExperimentCase, "compute", None)  # nothing is simulated again
     monkeypatch.setattr(module, "time_release", None)
@@ -321,3 +307,58 @@ def test_what_makes_no_comparison_is_refused(options: dict[str, object], paramet
     with pytest.raises(ParameterError) as refused:
         compare(**{**SMALL, **options})
     assert refused.value.parameter == parameter
+
+
+def test_no_two_methods_have_the_same_letters() -> None:
+    named = letters([*METHODS, *PEERS, "mine", "subset-2", "em2"])
+    assert len(set(named.values())) == len(named)
+    assert all(1 <= len(letter) <= 2 for letter in named.values())
+
+
+@pytest.mark.parametrize(
+    ("winners", "undecided", "text"),
+    [
+        ("a", "", "A"),
+        ("ab", "", "A=B"),
+        ("abc", "", "3 tie"),
+        ("abc", "d", "3 tie?"),
+        ("a", "bc", "A B? C?"),
+        ("", "abc", "3?"),
+        ("a", "bcd", "A 3?"),
+    ],
+)
+def test_a_cell_names_its_winners_and_who_may_be_one(winners: str, undecided: str, text: str) -> None:
+    places = CellPlaces(winners=tuple(winners), undecided=tuple(undecided))
+    assert cell_text(places, {key: key.upper() for key in "abcd"}) == text
+
+
+@pytest.mark.parametrize("figure", [CLAIMED, TRUE, COSTS, BEST])
+def test_no_two_lines_of_a_figure_have_a_colour_and_each_has_one_everywhere(figure: tuple[str, ...]) -> None:
+    drawn = method_styles(figure)
+    assert len({style.light for style in drawn.values()}) == len(figure)
+    assert drawn == {key: style for key, style in method_styles(METHODS).items() if key in figure}
+
+
+def test_the_map_has_the_winner_of_each_cell_with_large_c_on_top(results: ComparisonResults) -> None:
+    chart = winner_maps(results, LEAGUES[0])["visits"]
+    assert (chart.rows, chart.columns) == (["20", "5"], ["0.1", "1"])
+    top = chart.cells[0][0]
+    (places,) = (cell.standing for cell in results.league("pure") if (cell.epsilon, cell.count) == (0.1, 20))
+    assert top.text == cell_text(places, letters(dict.fromkeys(results["method"])))
+    assert (top.style is not None) == (len(places.winners) == 1)
+    assert legend(results, LEAGUES[0])["E"] == "EM"
+    assert chart.svg().count("<rect") == 4
+
+
+def test_the_page_stands_alone_and_says_what_has_no_epsilon(results: ComparisonResults, folder: Path) -> None:
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert not re.search(r'(?:src|href)="(?:https?:)?//', page)
+    assert "no ε" in page
+    assert all(f'id="{name}"' in page for name in ("maps", "true", "errors", "seconds", "numbers", "run"))
+    assert 'id="peers"' not in page  # none was run
+    assert {path.name for path in (folder / "figures").iterdir()} >= {"winners-pure.svg", "winners-pure.png"}
+    files = re.findall(r'href="([^"#]+)" download', page)
+    assert [file for file in files if not (folder / file).is_file()] == []
+    assert results.plot().axes[0].get_title("left").startswith("Visits: who wins")
+    assert re.match(r"of 4 cells .* undecided$", headlines(results)["ε"])
+    assert list(results.to_pandas().columns) == results.table.column_names == results.to_polars().columns

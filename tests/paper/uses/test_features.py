@@ -82,11 +82,6 @@ def test_a_seed_gives_the_same_rows_again_and_recall_grows_with_epsilon() -> Non
     assert all(0 <= row.kept <= 1 for row in rows)
 
 
-def test_of_equal_scores_any_is_a_hit() -> None:
-    (row,) = compare_choices([5, 5, 5, 1], k=2, epsilons=[1], sensitivity=1, runs=20, ways=["best"])
-    assert (row.recall, row.kept) == (1.0, 1.0)
-
-
 @pytest.mark.parametrize(
     ("scores", "options", "parameter"),
     [
