@@ -10,18 +10,13 @@ import tomllib
 from pathlib import Path
 
 import pytest
-import yaml
 from pages.blocks import ROOT, fences, pages
-from pages.citation import citation_page
 from pages.command_reference import commands_part, exit_codes_part
 from pages.generated import FILLED, GENERATED, filled
 from pages.hooks import anchor
 from pages.http_reference import PRACTICE, http_part, openapi_file
 from pages.manual import MANUAL, documented_commands, manual
 from pages.package_page import addressed
-from pages.schema_tables import SchemaWords
-
-import sparsegate
 
 PARTS = {"commands": commands_part(), "http": http_part()}
 API = json.loads(openapi_file())
@@ -112,31 +107,6 @@ def test_every_request_is_what_the_shell_makes_of_it(tmp_path: Path) -> None:
     assert len(calls) == sum(not path.startswith(PRACTICE) for _, path in OPERATIONS)
     assert not any("{" in word for call in calls for word in call if word.startswith("http"))
     assert {"where": "country = 'DE'"} in [json.loads(call[-1]) for call in calls if "@-" in call]
-
-
-def test_types_are_told_in_words_and_fields_stand_below_their_object() -> None:
-    words = SchemaWords(link=lambda name: f"[{name}](#{name})", inside={"pair": {"properties": {"x": {}}}})
-    told = {
-        "number, or null": {"type": ["number", "null"]},
-        "whole number, at least 1, at most 1,000": {"type": "integer", "minimum": 1.0, "maximum": 1000.0},
-        '`"a"`, or `"b"`': {"enum": ["a", "b"]},
-        "list of: [real](#real)": {"type": "array", "items": {"$ref": "#/$defs/real"}},
-        "text, or number": {"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "string"}]},
-    }
-    assert {words.type_of(schema): schema for schema in told.values()} == told
-    schema = {"required": ["b"], "properties": {"b": {"$ref": "#/$defs/pair", "description": "A pair_of numbers."}}}
-    assert words.fields(schema).splitlines()[2:] == [
-        r"| `b` | object | A pair\_of numbers. |",
-        "| `b.x` | anything; may be left out |  |",
-    ]
-
-
-def test_how_to_cite_is_bibtex_of_the_file() -> None:
-    cited, page = yaml.safe_load((ROOT / "CITATION.cff").read_text()), citation_page()
-    assert f"title = {{{{{cited['title']}}}}}" in page
-    assert f"version = {{{sparsegate.__version__}}}" in page
-    assert "@article{lyu2017,\n  author = {Lyu, Min and Su, Dong and Li, Ninghui}," in page
-    assert "  number = {6},\n  doi = {10.14778/3055330.3055331},\n}" in page
 
 
 def test_the_readme_of_a_package_has_addresses_for_its_links() -> None:

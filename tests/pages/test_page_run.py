@@ -117,44 +117,6 @@ def test_a_block_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert wrong.startswith("page.md:2: ended with -9")
 
 
-def test_python_and_the_shell_share_a_folder_and_keep_what_they_know(tmp_path: Path) -> None:
-    text = """
-```csv title="a/b.csv"
-x
-7
-```
-```python
-import pathlib
-known = pathlib.Path("a/b.csv").read_text().split()
-```
-```sh
-told=$(tail -n 1 a/b.csv)
-sleep 60 & echo $told > told
-```
-```python
-print(known[1] == pathlib.Path("told").read_text().strip(), __name__, pathlib.Path.cwd().name)
-```
-```text
-True __main__ page
-```
-```sh
-kill %1; echo "$told" && echo complaint >&2
-```
-```text
-7
-```
-```console
-$ ls nowhere
-ls: cannot access 'nowhere': No such file or directory
-$ echo $told
-7
-```
-"""
-    report = ran(tmp_path, text)
-    assert report.wrong == (), "\n".join(report.wrong)
-    assert len(report.ran) == 6
-
-
 def test_a_page_leaves_nothing_to_the_next(tmp_path: Path) -> None:
     assert ran(tmp_path, "```sh\nexport SEEN=1 && touch here\n```\n```python\nseen = 1\n```\n").wrong == ()
     assert ran(tmp_path, "```sh\necho ${SEEN:-0}; ls\n```\n```text\n0\n```\n").wrong == ()

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import doctest
-import html
 import re
 from pathlib import Path
 
 import griffe
-import markdown
 import pytest
 from pages.api_pages import BESIDES, SUBJECTS, api_page, theorems_page
 from pages.docstrings import as_markdown, modules, parameters, with_fields
-from pages.name_links import NAMES_PAGE, name_links
 
 from pages import public_names
 
@@ -126,38 +123,3 @@ def test_a_docstring_keeps_its_formulas_and_its_names_are_links(written: str, on
     assert modules("By ``windows`` and ``gates.bounds``.", "sparsegate.uses.alerts") >= {"sparsegate.gates.bounds"}
     fields = with_fields("What.\n\n```pycon\n>>> 1\n```", {"one": "The\nfirst."})
     assert fields == "What.\n\n**Fields**\n\n- **one**: The first.\n\n```pycon\n>>> 1\n```"
-
-
-@pytest.mark.parametrize(
-    ("page", "written", "on_the_site"),
-    [
-        ("how-to/top.md", "Use `sg.laplace`.", "Use [`sg.laplace`][sparsegate.laplace]."),
-        ("how-to/top.md", "`sg.privacy.loss(...)` is", "[`sg.privacy.loss(...)`][sparsegate.privacy.loss] is"),
-        ("how-to/top.md", "`sg.nothing` and `laplace`", "`sg.nothing` and `laplace`"),
-        ("how-to/top.md", "[`sg.laplace`](x.md)\n# `sg.run`", "[`sg.laplace`](x.md)\n# `sg.run`"),
-        ("how-to/top.md", "```python\n`sg.run`\n```\n`sg.run`", "```python\n`sg.run`\n```\n[`sg.run`][sparsegate.run]"),
-        (NAMES_PAGE, "| `run` | `run` it. |", "| [`run`][sparsegate.run] | `run` it. |"),
-    ],
-)
-def test_a_public_name_in_a_page_leads_to_the_reference(page: str, written: str, on_the_site: str) -> None:
-    assert name_links(page, written) == on_the_site
-
-
-def test_markdown_mangles_no_formula() -> None:
-    """Powers in prose and formulas that stand alone come out of Markdown as they were written."""
-    package = public_names.source()
-    named = [package[name.partition(".")[2]] for name in public_names.mentioned_modules(package)]
-    lost, powers = [], 0
-    for each in [*(value for _, value in public_names.public_names(package)), *named]:
-        text = each.docstring.value
-        page = markdown.markdown(as_markdown(text, each.module.path), extensions=["pymdownx.superfences", "tables"])
-        seen = html.unescape(re.sub(r"<[^>]+>", "", page))
-        alone = html.unescape("".join(re.findall(r"<pre.*?</pre>", page, flags=re.DOTALL)))
-        prose = re.sub(r"^(?: {4}|>>>|\.\.\.).*$", "", text, flags=re.MULTILINE)
-        written = re.findall(r"[\w)]\*\*[\w(/.-]+", prose)
-        powers += len(written)
-        lost += [f"{each.path}: {power}" for power in written if power not in seen]
-        formulas = re.findall(r"\n\n((?: {4}.+\n?)+)", text)
-        lost += [f"{each.path}: {line}" for part in formulas for line in part.split("\n") if line.strip() not in alone]
-    assert lost == []
-    assert powers > 20

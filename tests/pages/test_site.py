@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from mkdocs.commands.build import build
 from mkdocs.config import load_config
 from mkdocs.exceptions import Abort
-from pages.elsewhere import PROJECT, ROOT, in_repository, site_links
+from pages.elsewhere import PROJECT, ROOT, in_repository
 from tests.support.browsing import PHONE, needs_browser, tab
 
 PARTS = ("h1", "h2", "h3", "h4", "ul", "ol", "li", "table", "tr", "blockquote", "strong", "em", "img")
@@ -97,23 +97,6 @@ def test_the_keyboard_leads_past_the_navigation_and_shows_where_it_is(browser: A
         page.keyboard.press("Enter")
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.closest('article') !== null")
-
-
-@pytest.mark.parametrize(
-    ("page", "written", "on_the_site"),
-    [
-        ("how-to/top.md", "ledger.md#backups", "ledger.md#backups"),
-        ("explanation/proofs.md", "../../proofs/", "../project/proofs.md"),
-        ("explanation/proofs.md", "../../proofs/sums.v", "../files/proofs/sums.v.txt"),
-        ("project/readme.md", "docs/how-to/ledger.md", "../how-to/ledger.md"),
-        ("project/readme.md", "docs", "../index.md"),
-        ("project/security.md", "README.md#install", "readme.md#install"),
-        ("project/deploy.md", "https://example.org/x.md", "https://example.org/x.md"),
-    ],
-)
-def test_a_link_of_the_repository_becomes_one_of_the_site(page: str, written: str, on_the_site: str) -> None:
-    assert site_links(page, f"See [this]({written}).") == f"See [this]({on_the_site})."
-    assert site_links(page, f"`f[a]({written})`") == f"`f[a]({written})`"
 
 
 WRONG = ("[a](missing.md)", "[a](#nothing)", "[a](lost.md#nothing)", "[a](/index.md)", "![a](a.png)", "[a](../b.v)")

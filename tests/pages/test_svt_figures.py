@@ -101,29 +101,6 @@ def test_the_margin_is_that_of_a_gate(scripts: Any) -> None:
             assert (found if split != "optimal" else found["atBest"])[noise] == gate.margin(), (state, noise, split)
 
 
-def test_the_shifts_have_the_least_cost_where_the_bound_has_it(scripts: Any) -> None:
-    grid = [
-        {"below": m, "above": k, "cutoff": 2, "share": 0.4, "moves": moves}
-        for m, k, moves in product((0, 1, 5, 20), (0, 1, 2, 20), ("any", "up", "down"))
-    ]
-    found = [each["least"] for each in values(scripts, "shifted", grid)]
-    budget, row = sg.Budget(threshold_epsilon=0.4, query_epsilon=0.6), sg.VARIANTS["standard"]
-    for at, state in enumerate(grid):
-        one_way, rounds = state["moves"] != "any", [(state["below"], state["above"])]
-        expected = transcript_loss(row, row.scales(budget, cutoff=2, monotonic=one_way), rounds, monotonic=one_way)
-        # Of queries that all move one way the library has the worse of the two ways: they stand side by side.
-        ways = [each for each, other in zip(found, grid, strict=True) if other | {"moves": ""} == state | {"moves": ""}]
-        assert (max(ways[1:]) if one_way else found[at]) == pytest.approx(float(expected)), state
-
-
-def test_a_shift_costs_what_its_three_lines_say(scripts: Any) -> None:
-    grid = [{"below": 5, "above": 3, "cutoff": 2, "share": 0.4, "shift": t} for t in (-1.5, -0.35, 0, 0.6, 1, 1.5)]
-    for state, found in zip(grid, values(scripts, "shifted", grid), strict=True):
-        t, r = state["shift"], 0.6 / 4
-        parts = {"rho": 0.4 * abs(t), "below": 5 * r * max(1 - t, 0), "above": 3 * r * max(1 + t, 0)}
-        assert found["chosen"] == pytest.approx(parts | {"total": sum(parts.values())}), state
-
-
 Case = tuple[dict[str, Any], dict[str, float]]
 
 

@@ -36,6 +36,7 @@ CROSS_MODULE = {
     "tests/service/test_timing.py",
     "tests/service/web/test_page.py",
     "tests/uses/test_interrupts.py",
+    "tests/uses/test_refusals.py",
     "tests/uses/test_wrong_tools.py",
 }
 

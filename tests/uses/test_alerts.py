@@ -359,35 +359,6 @@ def test_a_state_file_is_for_its_owner_and_a_bad_one_costs_nothing(ledger, state
         sg.uses.Alert(**PUBLIC, ledger=other, state=state)
 
 
-@pytest.mark.parametrize(
-    ("options", "parameter"),
-    [
-        ({"threshold": 1.5}, "threshold"),
-        ({"threshold": True}, "threshold"),
-        ({"cutoff": 0}, "cutoff"),
-        ({"epsilon": math.nan}, "epsilon"),
-        ({"windows_per_user": 0}, "windows_per_user"),
-        ({"most_windows": 1.5}, "most_windows"),
-        ({"method": "best"}, "method"),
-        ({"method": "counts"}, "method"),
-        ({"method": "counts", "windows_per_user": 1, "closes": "rarer"}, "closes"),
-        ({"closes": "never"}, "closes"),
-        ({"windows": "5m"}, "windows"),
-        ({"fires": "sideways"}, "fires"),
-        ({"name": ""}, "name"),
-        ({"name": "a\nb"}, "name"),
-        ({"about": ""}, "about"),
-        ({"refund": 1}, "refund"),
-        ({"source": sg.Seeded(1)}, "not_private"),
-    ],
-)
-def test_what_is_wrong_is_named_and_nothing_is_spent(ledger, options, parameter) -> None:
-    with pytest.raises(sg.ParameterError) as refused:
-        sg.uses.Alert(**{**PUBLIC, **options}, ledger=ledger)
-    assert refused.value.parameter == parameter
-    assert len(ledger.entries()) == 1
-
-
 @pytest.mark.parametrize("count", [1.0, math.nan, None, "7", True, [1]])
 def test_a_count_of_another_type_is_refused_unseen_and_changes_nothing(count) -> None:
     alert = sg.uses.Alert(**PUBLIC)

@@ -22,7 +22,6 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.feature_selection import SelectKBest
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline
@@ -421,33 +420,6 @@ def test_scikit_learn_accepts_it(estimator: SelectKBestPrivate) -> None:
         check_estimator(estimator, expected_failed_checks=EXPECTED)
 
 
-class Certain(SelectKBestPrivate):
-    """Without chance: scores that no row moves, and an epsilon that hides nothing."""
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = False
-        return tags
-
-
-def by_place(table: NDArray[Any], _target: NDArray[Any]) -> NDArray[np.int64]:
-    return -np.arange(table.shape[1])
-
-
-def test_nothing_but_chance_keeps_it_from_the_checks_of_deterministic_transformers() -> None:
-    reason = EXPECTED["check_estimators_empty_data_messages"]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = check_estimator(
-            Certain(by_place, k=1, epsilon=10**9, sensitivity=1),
-            expected_failed_checks={"check_estimators_empty_data_messages": reason},
-        )
-    statuses = {each["check_name"]: each["status"] for each in found}
-    assert statuses["check_fit_idempotent"] == statuses["check_transformer_general"] == "passed"
-    # That one needs SCIPY_ARRAY_API in the environment.
-    assert {name for name, status in statuses.items() if status == "skipped"} <= {"check_array_api_input"}
-
-
 @pytest.mark.parametrize("score", ["agreement", "dependence", "information", "covariance"])
 @pytest.mark.parametrize("rows", [0, 1])
 def test_a_table_with_one_row_or_none_is_no_error(score: str, rows: int) -> None:
@@ -466,21 +438,6 @@ def test_letters_and_names_of_columns_go_through() -> None:
     assert fitted.get_feature_names_out().tolist() == ["odor"]
     assert fitted.transform(frame).shape == (300, 1)
     assert fitted.set_output(transform="pandas").transform(frame).columns.tolist() == ["odor"]
-
-
-def test_with_a_large_epsilon_it_is_the_selector_that_is_not_private() -> None:
-    rng = np.random.default_rng(4)
-    X = rng.normal(size=(200, 12))  # noqa: N806
-    y = X[:, [1, 5, 7]].sum(axis=1) + rng.normal(size=200) / 4
-
-    def covariance(table: Any, target: Any) -> NDArray[np.float64]:
-        return np.abs(np.clip(table, -3, 3).T @ np.clip(target, -4, 4))
-
-    plain = SelectKBest(covariance, k=3).fit(X, y)
-    ours = SelectKBestPrivate("covariance", k=3, epsilon=10**6, bounds=(-3, 3), target_bounds=(-4, 4)).fit(X, y)
-    assert ours.get_support().tolist() == plain.get_support().tolist()
-    own = SelectKBestPrivate(covariance, k=3, epsilon=10**6, sensitivity=12).fit(X, y)
-    assert own.get_support().tolist() == plain.get_support().tolist()
 
 
 def test_every_fit_is_charged_and_a_refused_one_changes_nothing(tmp_path: Path) -> None:
@@ -599,37 +556,6 @@ def test_every_fit_of_a_search_in_other_processes_is_charged(tmp_path: Path) -> 
         with pytest.raises(sg.BudgetExceeded):
             GridSearchCV(pipeline, **asked).fit(X, X[:, 0])
         assert ledger.total_spent().epsilon == 3
-
-
-@pytest.mark.parametrize(
-    ("options", "parameter"),
-    [
-        ({"epsilon": None}, "epsilon"),
-        ({"epsilon": 0}, "epsilon"),
-        ({"delta": 2}, "delta"),
-        ({"k": "all"}, "k"),
-        ({"method": "sparse-vector"}, "method"),
-        ({"method": "best"}, "method"),
-        ({"method": []}, "method"),
-        ({"score_func": 3}, "score_func"),
-        ({"score_func": "chi2"}, "score_func"),
-        ({"classes": None}, "classes"),
-        ({"categories": None}, "categories"),
-        ({"bins": 3}, "bins"),
-        ({"categories": None, "bins": 3}, "bounds"),
-        ({"sensitivity": 2}, "sensitivity"),
-        ({"monotonic": True}, "monotonic"),
-        ({"score_func": len}, "sensitivity"),
-        ({"score_func": "covariance"}, "bounds"),
-        ({"score_func": "covariance", "bounds": (0, 1), "classes": None}, "target_bounds"),
-        ({"score_func": "covariance", "bounds": (0, 1), "classes": [1, 2, 3]}, "classes"),
-        ({"score_func": lambda *_: [1], "sensitivity": 1}, "score_func"),
-    ],
-)
-def test_a_wrong_parameter_is_named(options: dict[str, Any], parameter: str) -> None:
-    with pytest.raises(sg.ParameterError) as refused:
-        made("agreement").set_params(**options).fit(np.eye(4, dtype=int), [0, 1, 0, 1])
-    assert refused.value.parameter == parameter
 
 
 def test_without_scikit_learn_the_name_is_there_and_says_what_to_install() -> None:

@@ -19,7 +19,6 @@ from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from tests.support.accounts import Noted
 from tests.support.goodness import FALSE_ALARM, proportion_p
-from tests.support.processes import in_forked_child
 from tests.support.threads import at_once
 
 import sparsegate as sg
@@ -226,34 +225,6 @@ def test_a_length_other_than_the_size_is_no_error_because_that_would_tell_who_is
     assert made.score(0, []).paid is False
 
 
-@pytest.mark.parametrize(
-    ("options", "parameter"),
-    [
-        ({"size": 0}, "size"),
-        ({"size": 2**40}, "size"),
-        ({"size": 10.0}, "size"),
-        ({"threshold": 0}, "threshold"),
-        ({"threshold": 1}, "threshold"),
-        ({"threshold": math.nan}, "threshold"),
-        ({"cutoff": 0}, "cutoff"),
-        ({"epsilon": 0}, "epsilon"),
-        ({"epsilon": None}, "epsilon"),
-        ({"epsilon": 1e-12}, "epsilon"),
-        ({"epsilon": None, "budget": sg.Budget(threshold_epsilon=1, query_epsilon=1)}, "budget"),
-        ({"low": 1}, "low"),
-        ({"low": -1e308, "high": 1e308}, "low"),
-        ({"high": math.nan}, "low"),
-        ({"name": ""}, "name"),
-        ({"name": "two\nlines"}, "name"),
-        ({"ledger": "a path"}, "ledger"),
-    ],
-)
-def test_a_public_number_that_makes_no_sense_is_one_clear_error(options: dict[str, Any], parameter: str) -> None:
-    with pytest.raises(ParameterError) as caught:
-        holdout(**options)
-    assert caught.value.parameter == parameter
-
-
 HELD_BAD = [["0.5"], "0.5", [[1.0]], 3.0, [0.5, "private"], np.array([1j]), np.array(["private"])]
 TRAIN_BAD = [[], math.nan, 1.5, "0.5", None, [[0.5]]]
 
@@ -269,13 +240,6 @@ def test_a_type_is_refused_and_no_value_is_shown_and_nothing_is_lost(train: Any,
     assert caught.value.parameter == parameter
     assert "private" not in str(caught.value)
     assert (made.remaining, made.spent, made.closed) == (5, 0, False)
-
-
-def test_in_the_child_of_a_fork_it_is_closed() -> None:
-    made = holdout()
-    assert isinstance(in_forked_child(lambda: made.score(0.8, RIGHT)), GateClosed)
-    assert in_forked_child(made.close) is None
-    assert made.score(0.8, RIGHT).value == 0.8
 
 
 def test_threads_never_pay_for_more_than_the_cutoff() -> None:
@@ -545,12 +509,6 @@ def test_it_falls_with_the_size_and_rises_with_everything_else() -> None:
     assert far_from_the_truth(10, epsilon=1e9, **PUBLIC) == 1
 
 
-@pytest.mark.parametrize("confidence", [0, 1, math.nan, "0.9", True])
-def test_a_confidence_that_is_none_is_refused(confidence: Any) -> None:
-    with pytest.raises(ParameterError, match="^confidence must"):
-        far_from_the_truth(10, epsilon=1, **PUBLIC | {"confidence": confidence})
-
-
 # The scorer in searches of scikit-learn
 
 
@@ -637,13 +595,6 @@ def test_values_of_ones_own_have_the_range_of_the_holdout() -> None:
         holdout, HELD[0][:4], np.arange(4.0), per_record=lambda model, records, labels: -(labels**2)
     )
     assert scoring(None, None, np.zeros(3)) == pytest.approx((0 - 1 - 4 - 9) / 4, abs=0.1)
-
-
-def test_what_is_no_holdout_and_no_function_is_refused() -> None:
-    with pytest.raises(ParameterError, match="^holdout must be a Holdout"):
-        HoldoutScorer("holdout", *HELD)  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="^per_record must be callable"):
-        HoldoutScorer(scorer().holdout, *HELD, per_record="accuracy")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("labels", [None, HELD[1][:-1], HELD[1][:, None]])

@@ -165,35 +165,6 @@ def test_other_records_are_refused_and_their_number_is_not_told() -> None:
     assert better.seen == 1
 
 
-@pytest.mark.parametrize(
-    ("wrong", "parameter"),
-    [
-        ({"by": 0}, "by"),
-        ({"by": math.nan}, "by"),
-        ({"by": "1"}, "by"),
-        ({"by": 1}, "by"),
-        ({"size": 2**41}, "size"),
-        ({"size": 0}, "size"),
-        ({"size": 2.5}, "size"),
-        ({"epsilon": 0}, "epsilon"),
-        ({"cutoff": 0}, "cutoff"),
-        ({"patience": 0}, "patience"),
-        ({"low": 1}, "low"),
-        ({"high": math.inf}, "low"),
-        ({"high": 10**400}, "low"),
-        ({"queries": 0}, "queries"),
-        ({"closes": "never"}, "closes"),
-        ({"refund": 1}, "refund"),
-    ],
-)
-def test_a_wrong_parameter_is_named_and_nothing_is_charged(wrong: Any, parameter: str) -> None:
-    account = Noted()
-    with pytest.raises(sg.ParameterError) as caught:
-        sg.uses.improved(**{"by": 0.2, "size": 1000, "epsilon": 1, "cutoff": 2, "ledger": account} | wrong)
-    assert caught.value.parameter == parameter
-    assert account.charged == []
-
-
 @pytest.mark.filterwarnings("error")
 def test_a_bar_within_the_noise_is_warned_of_before_anything_is_charged() -> None:
     account = Noted()

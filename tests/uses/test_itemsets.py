@@ -298,10 +298,6 @@ def polars(times: int = 2) -> pl.DataFrame:
     return pl.DataFrame(rows(times), schema=["product", "customer"], orient="row")
 
 
-def numbered() -> pl.DataFrame:
-    return pl.DataFrame({"product": [1, 2], "customer": [1, 1]})
-
-
 def relation() -> Any:
     return duckdb.from_arrow(polars().to_arrow())
 
@@ -424,52 +420,6 @@ def test_the_result_is_a_table() -> None:
     assert "a + b + c" in {text.get_text() for text in found.plot().axes[0].get_yticklabels()}
     again = frequent_itemsets(polars(), **ASKED, answers_epsilon=5, source=sg.Seeded(3), not_private=True)
     assert again == found
-
-
-BAD: list[tuple[dict[str, Any], str]] = [
-    ({"domain": None}, "domain"),
-    ({"domain": "products"}, "domain"),
-    ({"domain": []}, "domain"),
-    ({"delta": 1e-6}, "delta"),
-    ({"domain": "observed"}, "delta"),
-    ({"epsilon": 0}, "epsilon"),
-    ({"epsilon": math.nan}, "epsilon"),
-    ({"epsilon": Fraction(6, 10**300), "count": 1, "pool": 4, "selection": "one-shot"}, "epsilon"),
-    ({"answers_epsilon": -1}, "answers_epsilon"),
-    ({"selection": "gumbel"}, "selection"),
-    ({"user": None}, "user"),
-    ({"user": "product"}, "user"),
-    ({"where": "price >"}, "where"),
-    ({"source": sg.Seeded(1)}, "not_private"),
-    ({"ledger": "x"}, "ledger"),
-    ({"count": 0}, "count"),
-    ({"count": 1.5}, "count"),
-    ({"count": 5001}, "count"),
-    ({"count": 32}, "count"),
-    ({"size": 1}, "size"),
-    ({"size": True}, "size"),
-    ({"smallest": 4}, "smallest"),
-    ({"method": "apriori"}, "method"),
-    ({"method": "whole", "domain": 1000}, "method"),
-    ({"method": "whole", "pool": 5}, "pool"),
-    ({"pool": 0}, "pool"),
-    ({"pool": 2}, "pool"),
-    ({"pool": 2000, "domain": 40_000}, "pool"),
-]
-
-
-@pytest.mark.parametrize(("wrong", "parameter"), BAD)
-def test_bad_input_is_refused_and_costs_nothing(
-    monkeypatch: pytest.MonkeyPatch, wrong: dict[str, Any], parameter: str
-) -> None:
-    monkeypatch.setattr(Request, "pick", lambda *_, **__: pytest.fail("drew"))
-    account = Noted()
-    with pytest.raises(sg.ParameterError) as refused:
-        frequent_itemsets(
-            numbered() if isinstance(wrong.get("domain"), int) else relation(), **{**ASKED, "ledger": account, **wrong}
-        )
-    assert refused.value.parameter == parameter
-    assert account.charged == []
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from dp_accounting.rdp import RdpAccountant
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tests.support.accounts import Noted
+from tests.support.accounts import Account
 from tests.support.goodness import FALSE_ALARM, Law, law_p
 from tests.support.threads import at_once
 
@@ -390,9 +390,6 @@ def test_tokens_get_what_their_temperature_needs_and_at_most_half() -> None:
     assert prediction_terms(**COSTS | {"cutoff": 20}).token_epsilon == Fraction(2 * 5, 500)
     hot = prediction_terms(**COSTS)
     assert (hot.cutoff * hot.token_epsilon, hot.temperature) == (1, 2)
-    for batches in (0, 2.5, 2**21):
-        with pytest.raises(sg.ParameterError, match="^batches"):
-            prediction_terms(**COSTS | {"batches": batches})
     assert prediction_terms(**COSTS, alone=True).temperature == 1
     assert hot.margin() > hot.margin(0.5) > 0
 
@@ -610,51 +607,13 @@ def test_a_ledger_is_charged_before_anything_and_gets_back_what_was_not_spent(tm
     assert made.spent == cost < 16
     made.close()
     made.close()
+    sg.uses.PrivatePredictor([None] * 8, public, refund=False, ledger=(account := Account()), **numbers).close()
+    assert account.charged == [(16, 0, "private prediction: threshold 0.5, cutoff 2, 8 batches")]
+    assert account.back == {}
     assert 0 <= ledger.total_spent().epsilon - cost < Fraction(1, 10**11)
     with pytest.raises(BudgetExceeded):
         sg.uses.PrivatePredictor([failing(OSError)], public, ledger=ledger, **numbers)
     ledger.close()
-
-
-def test_nothing_goes_back_without_refund_and_a_refusal_is_not_charged() -> None:
-    account = Noted()
-    numbers = {"vocabulary": 3, **NUMBERS, "ledger": account}
-    with pytest.raises(ParameterError):
-        sg.uses.PrivatePredictor([None], public, **numbers | {"threshold": 1})
-    assert not account.charged
-    sg.uses.PrivatePredictor([None] * 8, public, refund=False, **numbers).close()
-    assert account.charged == [(16, 0, "private prediction: threshold 0.5, cutoff 2, 8 batches")]
-
-
-@pytest.mark.parametrize(
-    ("wrong", "named"),
-    [
-        ({"private": []}, "private"),
-        ({"private": "model"}, "private"),
-        ({"private": [3]}, "private"),
-        ({"public": [0, 0, 3]}, "public"),
-        ({"vocabulary": 0}, "vocabulary"),
-        ({"vocabulary": 2**23}, "vocabulary"),
-        ({"threshold": 0}, "threshold"),
-        ({"threshold": math.nan}, "threshold"),
-        ({"cutoff": 0}, "cutoff"),
-        ({"epsilon": 0}, "epsilon"),
-        ({"epsilon": math.inf}, "epsilon"),
-        ({"delta": 1}, "delta"),
-        ({"clip": 0}, "clip"),
-        ({"clip": 2**21}, "clip"),
-        ({"temperature": -1}, "temperature"),
-        ({"gives": "words"}, "gives"),
-        ({"alone": 1}, "alone"),
-        ({"refund": 1}, "refund"),
-        ({"ledger": "x"}, "ledger"),
-        ({"not_private": False}, "not_private"),
-    ],
-)
-def test_bad_parameters_are_named(wrong: dict[str, Any], named: str) -> None:
-    with pytest.raises(ParameterError) as error:
-        predictor(wrong.pop("private", None), **wrong)
-    assert error.value.parameter == named
 
 
 @pytest.mark.parametrize("context", [7, "ab", [0.5], [-1], [3], [True], [None]])

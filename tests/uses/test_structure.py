@@ -15,7 +15,7 @@ import pytest
 from tests.support.goodness import FALSE_ALARM, law_p
 
 import sparsegate as sg
-from sparsegate.errors import BudgetExceeded, ParameterError, SparsegateError
+from sparsegate.errors import BudgetExceeded
 from sparsegate.gates.calibration import Calibration
 from sparsegate.gates.sparse_vector import gate_calibration
 from sparsegate.uses import structure as edge_choice
@@ -125,14 +125,6 @@ def test_trees_are_drawn_by_that_law_and_not_by_one_a_fifth_off() -> None:
     scale = float(tree_noise(3, EPSILON))
     assert law_p(drawn, tree_law(scores, 3, scale)) > FALSE_ALARM
     assert law_p(drawn, tree_law(scores, 3, 1.2 * scale)) < FALSE_ALARM
-
-
-@pytest.mark.parametrize(
-    "wrong", [[], 0, [100, -5], "many", [1.5], [2**60, 5], [float("nan")], None, [None], b"5", "5"]
-)
-def test_thresholds_are_whole_numbers_of_rows(wrong: object) -> None:
-    with pytest.raises(ParameterError, match="thresholds must be public whole numbers"):
-        public_thresholds(wrong)
 
 
 def test_the_largest_forest_is_the_best_of_all_spanning_trees() -> None:
@@ -323,33 +315,6 @@ def test_the_ledger_is_charged_before_anything_is_drawn_and_keeps_the_tree(
         assert ledger.statement().remaining.epsilon == 1
         with pytest.raises(BudgetExceeded):
             sg.uses.dependency_tree(chained(), COLUMNS, epsilon=2, unit="row", ledger=ledger)
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"epsilon": 0}, "epsilon must be"),
-        ({"epsilon": float("nan")}, "epsilon must be"),
-        ({"epsilon": 1e-20}, "scale must not exceed"),
-        ({"epsilon": 1e-20, "thresholds": 5}, "must"),
-        ({"epsilon": 1e9}, "scale must be at least"),
-        ({"edges_share": 1}, "edges_share must lie"),
-        ({"edges_share": "half"}, "edges_share must lie"),
-        ({"thresholds": [0]}, "thresholds must be"),
-        ({"unit": None}, "user must name"),
-        ({"other": {"z": 1}}, "other must map"),
-        ({"not_private": False}, "not_private must be True"),
-        ({"rows": {"a": [1]}}, "no column 'b'"),
-        ({"ledger": "rows.ledger"}, "ledger must be an open ledger"),
-    ],
-)
-def test_what_is_refused_gets_one_clear_error_and_spends_nothing(
-    options: dict[str, Any], says: str, tmp_path: Path
-) -> None:
-    with sg.Ledger.create(tmp_path / "rows.ledger", dataset="rows", budget=5) as ledger:
-        with pytest.raises(SparsegateError, match=says):
-            learn(**({"ledger": ledger} | options))
-        assert ledger.statement().remaining.epsilon == 5
 
 
 @pytest.mark.parametrize("rows", [np.zeros((0, 4), dtype=int), np.zeros((1, 4), dtype=int), np.full((9, 4), 77)])

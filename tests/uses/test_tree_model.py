@@ -21,7 +21,6 @@ import sparsegate as sg
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.uses import tree_model as tree_tables
 from sparsegate.uses.tree_model import (
-    MOST_CATEGORIES,
     Attributes,
     Fitted,
     NoisyTables,
@@ -157,23 +156,6 @@ def test_one_person_more_is_one_row_more_and_all_others_stay() -> None:
         without = Counter(map(tuple, both.codes(kept, user="who").tolist()))
         assert not without - whole
         assert sum((whole - without).values()) == int((who == 0).any())
-
-
-@pytest.mark.parametrize(
-    ("columns", "other", "parameter"),
-    [
-        ({"country": ["DE"]}, None, "columns"),
-        (["country"], None, "columns"),
-        ({"a": [1, 1], "b": [0, 1]}, None, "columns"),
-        ({"a": [1, "x"], "b": [0, 1]}, None, "columns"),
-        ({"a": range(MOST_CATEGORIES + 1), "b": [0, 1]}, None, "columns"),
-        *((COLUMNS, other, "other") for other in ({"age": 1}, {"smokes": 2}, "other")),
-    ],
-)
-def test_columns_are_a_public_mapping_to_lists(columns: Any, other: Any, parameter: str) -> None:
-    with pytest.raises(ParameterError) as refused:
-        Attributes.of(columns, other)
-    assert refused.value.parameter == parameter
 
 
 @pytest.mark.parametrize(

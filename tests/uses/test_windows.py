@@ -74,27 +74,6 @@ def test_what_is_no_moment_fails_nothing(cell) -> None:
     assert read_moment(cell) is None
 
 
-@pytest.mark.parametrize(
-    ("options", "parameter"),
-    [
-        ({"width": 0}, "width"),
-        ({"width": "5x"}, "width"),
-        ({"width": timedelta(0)}, "width"),
-        ({"width": float("nan")}, "width"),
-        ({"width": True}, "width"),
-        ({"width": Decimal("0.0000001")}, "width"),
-        ({"lateness": -1}, "lateness"),
-        ({"start": "soon"}, "start"),
-        ({"start": None}, "start"),
-        ({"until": START + 60}, "until"),
-    ],
-)
-def test_public_numbers_are_checked(options, parameter) -> None:
-    with pytest.raises(ParameterError) as refused:
-        TimeWindows(**{"width": "1h", "start": START, **options})
-    assert refused.value.parameter == parameter
-
-
 def test_a_window_closes_when_the_clock_has_passed_its_end_and_the_lateness() -> None:
     windows = TimeWindows(width=timedelta(hours=1), start=START, lateness="10m", until=START + 3.5 * HOUR)
     assert windows.count == 3
