@@ -397,7 +397,7 @@ def test_what_a_release_gave_is_not_kept_on_another_ledger(shared: Ledger, tmp_p
     shared.spend(epsilon=0.25, what="something else")
     with Ledger.create(tmp_path / "other.ledger", dataset="others", budget=1) as other:
         entry = other.spend(epsilon=0.5, what="a mean")
-    with pytest.raises(sg.ParameterError, match=r"^entry must be an entry of this shared, got 2"):
+    with pytest.raises(sg.ParameterError, match=r"^entry must be an entry of this ledger, got 2"):
         shared.keep(entry, {"mean": 5})
     assert shared.release(2).gave == ()
 

@@ -246,7 +246,7 @@ def run(folder: Path, place: str, kills: int, delay: str, *, database: Cluster |
 
 
 def test_a_server_that_is_killed_at_random_never_overspends(tmp_path: Path) -> None:
-    assert run(tmp_path, str(tmp_path / "v.ledger"), 6, "0.5").retried > 0
+    assert run(tmp_path, str(tmp_path / "v.ledger"), 5, "0.5").retried > 0
 
 
 @pytest.mark.soak

@@ -41,6 +41,7 @@ CONDITIONS = (
 
 
 CHARACTERS = 250_000
+SHOWN = dict.fromkeys(["rows", *(f"values of {name}" for name in ("ward", "age", "stay", "note"))], 20_000)
 
 
 @contextmanager
@@ -72,6 +73,5 @@ def neighbours(folder: Path, more: str) -> Iterator[tuple[ServedTable, ServedTab
     """
     with ExitStack() as stack:
         enter = stack.enter_context
-        shown = dict.fromkeys(["rows", *(f"values of {name}" for name in ("ward", "age", "stay", "note"))], 20_000)
-        without = enter(opened(folder, BASE, "without", shown=shown))
-        yield without, enter(opened(folder, f"{BASE} UNION ALL {ONE_MORE[more]}", "with", shown=shown))
+        without = enter(opened(folder, BASE, "without", shown=SHOWN))
+        yield without, enter(opened(folder, f"{BASE} UNION ALL {ONE_MORE[more]}", "with", shown=SHOWN))

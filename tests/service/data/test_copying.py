@@ -53,12 +53,11 @@ def test_characters_are_added_evenly() -> None:
     assert min(drawn_characters([7, 0, 0, 0], 1, source)[0] for _ in range(1000)) >= 7
 
 
-@given(st.text(max_size=50))
-def test_characters_are_counted_by_their_bytes(text: str) -> None:
+@given(text=st.text(max_size=50))
+def test_characters_are_counted_by_their_bytes(text: str, engine: duckdb.DuckDBPyConnection) -> None:
     sql = f"SELECT {', '.join(width_counts('cell'))} FROM (SELECT $text AS cell)"
-    row = duckdb.connect().execute(sql, {"text": text})
     expected = Counter(len(each.encode()) for each in text)
-    assert list(row.fetchall()[0]) == [expected[width] for width in (1, 2, 3, 4)]
+    assert engine.execute(sql, {"text": text}).fetchall() == [tuple(expected[width] for width in (1, 2, 3, 4))]
 
 
 @given(st.lists(st.integers(0, 10**5), min_size=4, max_size=4), st.integers(50, 2000))
