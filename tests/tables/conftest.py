@@ -99,14 +99,18 @@ def _sql(values: list[Any]) -> str:
     return next((sql for kind, sql in kinds.items() if any(isinstance(value, kind) for value in values)), "bigint")
 
 
+READERS = 120_000
+"""Of each book in the large files."""
+
+
 @pytest.fixture(scope="session")
 def large(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A table (book, reader) in files of 40 MB, plain and packed: seven books, and everybody has one of them.
+    """A table (book, reader) in files of 20 MB, plain and packed: seven books, and everybody has one of them.
 
     Its first block has few rows, and long ones: who reads all blocks at once has rows from the middle first.
     """
     folder = tmp_path_factory.mktemp("large")
-    rows = [(f"B{i % 7}", i, "x" * 19_000 if i < 420 else "x") for i in range(7 * 225_000)]
+    rows = [(f"B{i % 7}", i, "x" * 19_000 if i < 420 else "x") for i in range(7 * READERS)]
     written = {
         "large.csv": "book,reader,note\n" + "".join(f"{book},reader-{i},{note}\n" for book, i, note in rows),
         "large.dat": "".join(f"{book} {note} {i}\n" for book, i, note in rows),

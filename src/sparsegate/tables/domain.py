@@ -37,7 +37,7 @@ from sparsegate.tables.engines.engine import Engine, Frame, open_engine
 from sparsegate.tables.files import DATABASES, expand, kind_of
 from sparsegate.tables.labels import FLOAT, INTEGER, OBJECTS, STRING, Cell, LabelKind
 from sparsegate.tables.python_tables import is_table
-from sparsegate.tables.text_lines import NO_TEXT
+from sparsegate.tables.text_files import NO_TEXT
 from sparsegate.tables.workspace import Workspace
 
 if TYPE_CHECKING:

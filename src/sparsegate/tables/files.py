@@ -25,13 +25,12 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.tables.columns import unlike
-from sparsegate.tables.csv_rows import RegularRows, write_rows
 from sparsegate.tables.engine_errors import quiet, raise_alone
-from sparsegate.tables.text_lines import look_through, unpacked, write_lines
+from sparsegate.tables.text_files import RegularRows, look_through, unpacked, write_lines, write_rows
 
 FORMATS: Final = {"fimi": "FIMI", "baskets": "baskets"}
 """What ``format`` may say, and the kind of file that it is. Without it the ending of a name tells the kind."""
@@ -59,24 +58,24 @@ class TextForm:
         if self.format is not None and self.format not in FORMATS:
             words = " or ".join(f'"{word}"' for word in FORMATS)
             raise ParameterError("format", f"must be {words}, or left out", self.format)
-        if self.separator == r"\t":  # as it is typed in a shell
+        if (separator := self.separator) == r"\t":  # as it is typed in a shell
             object.__setattr__(self, "separator", "\t")
-        if self.separator is not None:
-            self._check_separator(self.separator)
+        elif separator is not None:
+            fits = (
+                isinstance(separator, str) and 0 < len(separator.encode()) <= 4 and not set(separator) & set('"\r\n\0')
+            )
+            if not fits:
+                rule = "must be one to four characters, without quotes and line ends"
+                raise ParameterError("separator", rule, separator, 'pass for instance "," or "\\t"')
+            if self.format == "fimi":
+                rule = 'must not be given with format="fimi", whose items stand apart by white space'
+                raise ParameterError("separator", rule, separator, 'pass format="baskets"')
         if self.encoding is not None:
             try:
                 io.TextIOWrapper(io.BytesIO(), encoding=self.encoding)
             except (LookupError, ValueError, TypeError):
                 rule, step = "must be an encoding of text that Python knows", 'pass for instance "latin-1" or "utf-16"'
                 raise ParameterError("encoding", rule, self.encoding, step) from None
-
-    def _check_separator(self, separator: object) -> None:
-        if not isinstance(separator, str) or not 0 < len(separator.encode()) <= 4 or set(separator) & set('"\r\n\0'):
-            rule = "must be one to four characters, without quotes and line ends"
-            raise ParameterError("separator", rule, separator, 'pass for instance "," or "\\t"')
-        if self.format == "fimi":
-            rule = 'must not be given with format="fimi", whose items stand apart by white space'
-            raise ParameterError("separator", rule, separator, 'pass format="baskets"')
 
     @property
     def said(self) -> dict[str, str]:
@@ -97,42 +96,10 @@ class TextForm:
         """
         return rf'[ \t]*("(?:[^"]|"")*"|.*?)[ \t]*(?:{re.escape(self.separator or ",")}|$)'
 
-    def check(self, file: str, kind: str) -> None:
-        """Raise a ParameterError for something said of a file of this kind that is nothing to be said of it."""
-        for name, value in self.said.items():
-            if kind not in _SAID_OF[name]:
-                raise ParameterError(name, f"is for text, and {file} is {kind}", value, "leave it out")
-        if self.separator is not None and kind == "JSON":
-            raise ParameterError("separator", f"is for CSV and baskets, and {file} is JSON", next_step="leave it out")
-
 
 TEXT: Final = ("CSV", "JSON", "lines", *FORMATS.values())
-_SAID_OF: Final = {"format": FORMATS.values(), "separator": TEXT, "encoding": TEXT}
 
 PLAIN: Final = TextForm()
-
-
-def keep_stream(stream: IO[bytes], folder: Path, form: TextForm = PLAIN) -> Path:
-    """Write a stream to a file of the folder, with the ending that its first bytes tell: CSV unless they say more.
-
-    Where the owner says how it is written, they tell its compression and no more: the rest of them is somebody's own.
-    """
-    start = stream.read(64)
-    ending = _ending(start)
-    if form.format is not None and ending in (".parquet", ".json"):
-        ending = ".csv"
-    file = folder / f"standard-input{ending}"
-    with file.open("xb") as kept:
-        kept.write(start)
-        shutil.copyfileobj(stream, kept, _CHUNK)
-    return file
-
-
-def _ending(start: bytes) -> str:
-    first = start.replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")
-    signs = {b"PAR1": ".parquet", b"{": ".json", b"[": ".json", b"\x1f\x8b": ".csv.gz", b"\x28\xb5\x2f\xfd": ".csv.zst"}
-    return next((ending for sign, ending in signs.items() if first.startswith(sign)), ".csv")
-
 
 KINDS: Final = {
     "parquet": "Parquet",
@@ -150,7 +117,6 @@ DATABASES: Final = ("DuckDB", "SQLite")
 
 _OWN_FIRST_LINE = ("JSON", "FIMI", "lines")
 _NO_TEXT = ("db", "duckdb", "sqlite", "sqlite3", "parquet", "pq", "xls", "xlsx")
-_PACKED = ("gz", "zst")
 _OFFICE = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 _NAME = re.compile(r"[^\W\d][^@\n]{0,99}")
 
@@ -191,15 +157,16 @@ def kind_of(file: str, form: TextForm = PLAIN) -> str:
     except OSError:
         raise TableError(f"{file} cannot be opened; check its permissions") from None
     kind = _kind(file, start, form)
-    form.check(file, kind)
+    for name, value in form.said.items():
+        if kind not in (FORMATS.values() if name == "format" else TEXT):
+            raise ParameterError(name, f"is for text, and {file} is {kind}", value, "leave it out")
+    if form.separator is not None and kind == "JSON":
+        raise ParameterError("separator", f"is for CSV and baskets, and {file} is JSON", next_step="leave it out")
     return kind
 
 
 def _kind(file: str, start: bytes, form: TextForm) -> str:
-    endings = [ending.lstrip(".").lower() for ending in Path(file).suffixes]
-    if endings and endings[-1] in _PACKED:
-        endings.pop()
-    ending = endings[-1] if endings else ""
+    ending = Path(_without_packing(file)).suffix.lower().removeprefix(".")
     if KINDS.get(ending) in _OWN_FIRST_LINE or (form.format is not None and ending not in _NO_TEXT):
         start = b""  # of a person: it tells nothing of the file
     if start.startswith(b"SQLite format 3\0"):
@@ -216,8 +183,11 @@ def _kind(file: str, start: bytes, form: TextForm) -> str:
             f"{file} is of no known kind; it must be a DuckDB or SQLite database, or end in {known} (or .gz); "
             'for baskets under another name pass format="fimi" or format="baskets"'
         )
-    kind = KINDS[ending]
-    return "CSV" if kind == "lines" and form.separator else kind
+    return "CSV" if KINDS[ending] == "lines" and form.separator else KINDS[ending]
+
+
+def _without_packing(file: str) -> str:
+    return re.sub(r"\.(gz|zst)$", "", file, flags=re.IGNORECASE)
 
 
 def header_of(
@@ -230,7 +200,9 @@ def header_of(
     other columns, and those of a query that does not speak of them, are then called by their places.
     """
     delimiter = separator or max(",\t;|", key=line.count)
-    names = [name.strip() for name in _split(line, delimiter)]
+    # Python's reader takes one character.
+    cells = line.split(delimiter) if delimiter[1:] else next(csv.reader([line], delimiter=delimiter), [])
+    names = [name.strip() for name in cells]
     folded = [name.casefold() for name in names]
     once = {name for name in folded if name and folded.count(name) == 1}
     if names and all(map(_NAME.fullmatch, names)) and len(once) == len(names):
@@ -255,15 +227,6 @@ def header_of(
     )
 
 
-def _split(line: str, delimiter: str) -> list[str]:
-    if len(delimiter) > 1:  # Python's reader takes one character
-        return line.split(delimiter)
-    return next(csv.reader([line], delimiter=delimiter), [])
-
-
-STANDARD_INPUT: Final = "-"
-
-
 class Inbox:
     """Files that were received in a folder, and how errors name them."""
 
@@ -277,7 +240,7 @@ class Inbox:
         """The paths to read."""
         files: list[str] = []
         for pattern in patterns:
-            files += [self._standard_input(form)] if pattern == STANDARD_INPUT else expand([pattern])
+            files += [self._standard_input(form)] if pattern == "-" else expand([pattern])
         self.meant = files
         if form.foreign is not None:
             files = [self._rewritten(file, form, form.foreign) for file in files]
@@ -290,9 +253,13 @@ class Inbox:
         if stream is None:  # a notebook, or a program without one
             raise TableError("standard input cannot be read here; name a file")
         with quiet("standard input cannot be read"):
-            kept = str(keep_stream(stream, self._folder, form))
-        self._shown[kept] = "standard input"
-        return kept
+            start = stream.read(64)
+            file = self._folder / f"standard-input{_ending(start, form)}"
+            with file.open("xb") as kept:
+                kept.write(start)
+                shutil.copyfileobj(stream, kept, _CHUNK)
+        self._shown[str(file)] = "standard input"
+        return str(file)
 
     def _rewritten(self, file: str, form: TextForm, encoding: str) -> str:
         """The file in UTF-8, as Python decodes it."""
@@ -318,7 +285,7 @@ class Inbox:
         """A path for what is read in place of a file."""
         place = self._folder / f"file-{len(self._shown)}"
         place.mkdir()
-        target = place / re.sub(r"\.(gz|zst)$", "", Path(file).name, flags=re.IGNORECASE)
+        target = place / _without_packing(Path(file).name)
         self._shown[str(target)] = self.shown(file)
         return target
 
@@ -332,7 +299,7 @@ class Inbox:
         return str(target)
 
     def rows(self, file: str, delimiter: str, cells: int, go_on: Callable[[], None]) -> tuple[str, bool]:
-        """The regular CSV file to read, and whether it must be read in one piece; see ``tables.csv_rows``."""
+        """The regular CSV file to read, and whether it must be read in one piece; see ``tables.text_files``."""
         seen = RegularRows(delimiter, cells)
         look_through(file, "CSV", shown=self.shown(file), take=seen.take, go_on=go_on)
         seen.end()
@@ -351,3 +318,15 @@ class Inbox:
         """The files as an error names them."""
         first, *others = (self._shown.get(file, file) for file in files)
         return f"{first} and {len(others)} more" if others else first
+
+
+def _ending(start: bytes, form: TextForm) -> str:
+    """The ending of a name that the first bytes of a stream tell: CSV unless they say more.
+
+    Where the owner says how it is written, they tell its compression and no more: the rest of them is somebody's own.
+    """
+    first = start.replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")
+    signs = {b"\x1f\x8b": ".csv.gz", b"\x28\xb5\x2f\xfd": ".csv.zst"}
+    if form.format is None:
+        signs |= {b"PAR1": ".parquet", b"{": ".json", b"[": ".json"}
+    return next((ending for sign, ending in signs.items() if first.startswith(sign)), ".csv")

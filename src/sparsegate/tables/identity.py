@@ -10,7 +10,7 @@ or none. So adding or removing a person moves each count of different users by a
 *Nothing is refused because of a cell*: the refusal would tell that somebody has such a cell. What cannot be compared
 exactly is refused by the type of its column: nested types, durations as items, and what DuckDB or Spark
 has no such value for.
-*Checks of a file* as a whole, which ``tables.text_lines`` and ``tables.csv_rows`` name, are outside of this promise:
+*Checks of a file* as a whole, which ``tables.text_files`` names, are outside of this promise:
 its encoding, its line ends, and that CSV is CSV and an array of JSON is JSON. Other lines that cannot be read count
 as nothing, each by itself.
 *One limit:* a cell that the engine itself cannot read, such as an instant of milliseconds beyond its microseconds in a

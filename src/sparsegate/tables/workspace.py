@@ -3,7 +3,7 @@
 How a file is read must not depend on what people did in it, so nothing is guessed from rows. Every column of a CSV,
 JSON, basket or SQLite source is text (a guessed type would change with one person's row), the columns of JSON are those
 that are asked for (the keys of its records would change with one person's record), the delimiter is read from the
-header line alone, and no line changes how another one is read (``tables.text_lines``). Parquet files and DuckDB
+header line alone, and no line changes how another one is read (``tables.text_files``). Parquet files and DuckDB
 databases keep the types of their schema.
 
 Rows come in any order, unless the workspace is ``ordered``: a query here that needs their order says so.
@@ -35,7 +35,7 @@ from sparsegate.tables.columns import check_table, identifier, unlike
 from sparsegate.tables.engine_errors import quiet, refused
 from sparsegate.tables.files import DATABASES, PLAIN, TEXT, Inbox, TextForm, expand, header_of, kind_of
 from sparsegate.tables.identity import json_label, json_person, labels, people
-from sparsegate.tables.text_lines import begins, engine_alone, first_line
+from sparsegate.tables.text_files import begins, engine_alone, first_line
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from sparsegate.tables.engines.duckdb import Relation
 
 
-# No line that is longer is left: see ``tables.text_lines``.
+# No line that is longer is left: see ``tables.text_files``.
 LINE = (
     "delim='\x01', quote='', escape='', header=false, auto_detect=false, max_line_size=2100000, "
     "columns={'line': 'VARCHAR'}"
@@ -204,10 +204,8 @@ class Workspace:
             elif kind == "Parquet":
                 reader = "SELECT * FROM read_parquet($files, union_by_name=true)"
                 opened = self._connection.sql(reader, params={"files": files})
-            elif kind == "lines":
-                opened = self._connection.sql(f"SELECT line AS item FROM {self._line_reader(files, 'lines')}")
             else:
-                opened = self._fimi(files) if kind == "FIMI" else self._baskets(files, form)
+                opened = self._of_lines(files, kind, form)
             chosen = opened if sql is None else self._select(sql, opened)
             return self._copied(chosen) if copy else chosen
 
@@ -234,7 +232,7 @@ class Workspace:
             groups.setdefault((delimiter, names, serial), []).append(read)
         parts = [
             f"FROM read_csv({_quoted_list(members)}, header=true, auto_detect=false, quote='\"', escape='\"', "
-            f"delim={_quoted(delimiter)}, columns={{{_text_columns(names)}}}{SERIAL if serial else ''})"
+            f"delim={_quoted(delimiter)}, columns={_columns(names, 'VARCHAR')}{SERIAL if serial else ''})"
             for (delimiter, names, serial), members in groups.items()
         ]
         return self._connection.sql(" UNION ALL BY NAME ".join(f"({part})" for part in parts))
@@ -277,25 +275,24 @@ class Workspace:
         parts = " UNION ALL ".join(_json_reader(each, form, names) for form, each in forms.items())
         return self._connection.sql(f"SELECT {', '.join(chosen)} FROM ({parts})")
 
-    def _fimi(self, files: Sequence[str], cells: str = r"(\S+)") -> DuckDBPyRelation:
-        """One basket a line: ``user`` is a number for the line, ``item`` each cell on it.
+    def _of_lines(self, files: Sequence[str], kind: str, form: TextForm) -> DuckDBPyRelation:
+        """Each line as an item; or, of baskets, ``user`` is a number for the line, and ``item`` each cell on it.
 
         The numbers are different, and that is all: which line has which changes from one reading to the next.
         """
-        return self._connection.sql(
+        lines = f"read_csv({_quoted_list([self.inbox.lines(file, kind, self._go_on) for file in files])}, {LINE})"
+        if kind == "lines":
+            return self._connection.sql(f"SELECT line AS item FROM {lines}")
+        cells = r"(\S+)" if kind == "FIMI" else form.cells
+        baskets = self._connection.sql(
             f"""SELECT "user", unnest(regexp_extract_all(line, {_quoted(cells)}, 1)) AS item
-            FROM (SELECT row_number() OVER () AS "user", line FROM {self._line_reader(files)})"""
+            FROM (SELECT row_number() OVER () AS "user", line FROM {lines})"""
         )
-
-    def _line_reader(self, files: Sequence[str], kind: str = "FIMI") -> str:
-        read = [self.inbox.lines(file, kind, self._go_on) for file in files]
-        return f"read_csv({_quoted_list(read)}, {LINE})"
-
-    def _baskets(self, files: Sequence[str], form: TextForm) -> DuckDBPyRelation:
-        """The same, where cells may be quoted; empty ones are left out."""
+        if kind == "FIMI":
+            return baskets
         cell = """CASE WHEN regexp_full_match(item, '".*"')
             THEN replace(substr(item, 2, length(item) - 2), '""', '"') ELSE item END"""
-        return self._fimi(files, form.cells).select(f'"user", {cell} AS item').filter("item <> ''")
+        return baskets.select(f'"user", {cell} AS item').filter("item <> ''")
 
     def _duckdb(self, file: str, table: str | None, sql: str | None) -> DuckDBPyRelation:
         self._connection.execute(f"ATTACH {_quoted(file)} AS source (READ_ONLY)")
@@ -388,18 +385,15 @@ def _json_options(form: str) -> str:
 
 def _json_reader(files: Sequence[str], form: str, names: Sequence[str]) -> str:
     """The columns as JSON. Of a key that a record has twice the first counts; what is no object has none."""
+    read = f"{_quoted_list(files)}, {_json_options(form)}"
     if form == "newline_delimited":
-        cells = ", ".join(f"{_quoted(name)}: 'JSON'" for name in names)
-        return f"(FROM read_json({_quoted_list(files)}, records=true, {_json_options(form)}, columns={{{cells}}}))"
+        return f"(FROM read_json({read}, records=true, columns={_columns(names, 'JSON')}))"
     wanted = _quoted(json.dumps(dict.fromkeys(names, "JSON"), ensure_ascii=False))
-    return (
-        f"(SELECT unnest(json_transform(json, {wanted})) "
-        f"FROM read_json_objects({_quoted_list(files)}, {_json_options(form)}))"
-    )
+    return f"(SELECT unnest(json_transform(json, {wanted})) FROM read_json_objects({read}))"
 
 
-def _text_columns(names: Sequence[str]) -> str:
-    return ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in names)
+def _columns(names: Sequence[str], kind: str) -> str:
+    return "{" + ", ".join(f"{_quoted(name)}: '{kind}'" for name in names) + "}"
 
 
 def _quoted(text: str) -> str:

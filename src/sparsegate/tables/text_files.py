@@ -1,0 +1,356 @@
+"""A look through a text file before the engine reads it, so that no line changes how another one is read.
+
+The engine reads a file in blocks, several at once. A line that it cannot read fails the whole file, and at the edge of
+a block it can take the lines of others with it without a word. So every byte is looked at here first, at a small part
+of the cost of reading it.
+
+**Lines.** A line that the engine cannot read counts as an empty one, by a rule that looks at that line alone: it is
+longer than ``LONGEST``, or holds a carriage return that does not end it, or, in lines and baskets, the character
+U+0001. Where there is one, the file is written anew with nothing in its place. Lines end in a line feed, or in a
+carriage return and a line feed, each as it likes. Whether a file is text in UTF-8, and has line feeds where it has
+carriage returns, is asked of the file as a whole: its refusal is outside the promise that nothing is refused because of
+a cell, as ``tables.identity`` says.
+
+**Rows of CSV** are told from quotes alone, as RFC 4180 says, and are the same in however many pieces a file is read.
+Where a block begins the engine guesses: a row with a cell too many at the edge of a block then costs the rows of
+others, without an error; read in one piece, a quote that nobody closes does. So a file is given to the engine only
+where it is **regular**: every row has as many cells as the header line has names, and every quote opens or closes a
+cell. Most files are. Any other file is read here, and what was read is written anew as a regular file:
+
+- a quote within a cell that none opened is a character of it, and spaces around quotes are no part of a cell;
+- a line end in quotes belongs to the cell; an empty line is no row, and a last cell that is empty is none;
+- a row with a carriage return outside of quotes, or without quotes and of more than 16 million bytes, is nothing;
+- **a ragged file**, which has a row of more cells or of fewer, and **an open quote**, one that nothing closes or that
+  closes before other text, or a row with quotes of more than 16 million bytes, are refused. That, too, is asked of the
+  file: no program that writes CSV writes such rows, whatever people have in their cells. Which row it is is not shown.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Final, NoReturn, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsegate.errors import TableError
+from sparsegate.tables.engine_errors import raise_alone
+
+LONGEST: Final = {"CSV": 16_000_000, "lines": 2_000_000, "FIMI": 2_000_000, "baskets": 2_000_000, "JSON": 16_000_000}
+"""The bytes of a line that is read, without its end, by the kind of file."""
+
+UNREADABLE: Final = {"CSV": b"\r", "lines": b"\r\1", "FIMI": b"\r\1", "baskets": b"\r\1", "JSON": b""}
+"""The bytes that a line must not hold to be read; of a carriage return and a line feed that end it, neither is held."""
+
+NO_TEXT: Final = 'pass encoding=, for instance "utf-16" or "latin-1"'
+LONG: Final = 500_000
+"""A row of more bytes, or characters, is said to be long: the engine has to be told so."""
+
+_CHUNK: Final = 1 << 17
+"""What numpy looks at in one go stays near the processor."""
+_FIRST: Final = 1 << 16
+_LONGEST_HEADER: Final = 1 << 20
+_WIDE: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
+_FEED, _RETURN, _QUOTE = b'\n\r"'
+_OPENS: Final = re.compile(' *"')
+_HELD: Final = re.compile('[^"]*+(?:""[^"]*+)*+')
+_OUTSIDE: Final = "this is asked of the file, which must be CSV whatever people have in it, and its row is not shown"
+
+
+@contextmanager
+def unpacked(file: str) -> Iterator[IO[bytes]]:
+    """The bytes of a file, out of its compression. Raises a TableError for one that the engine alone can undo."""
+    if engine_alone(file):
+        raise TableError(f"{file} is compressed in a way that is read as UTF-8 alone; unpack it first")
+    try:
+        with gzip.open(file) if file.lower().endswith(".gz") else Path(file).open("rb") as raw:
+            yield cast("IO[bytes]", raw)
+        return
+    except (EOFError, zlib.error):
+        pass
+    raise OSError("the file is cut short or damaged")
+
+
+def engine_alone(file: str) -> bool:
+    """Whether only the engine can undo the compression of a file."""
+    return file.lower().endswith(".zst")
+
+
+def first_line(file: str, shown: str) -> str:
+    """The first line of a text file, without its end and a byte-order mark."""
+    with unpacked(file) as raw:
+        start = raw.readline(_LONGEST_HEADER)
+    if b"\0" in start:  # the other half of a character of UTF-16, say
+        _refuse(shown)
+    try:
+        return start.removeprefix(codecs.BOM_UTF8).decode().rstrip("\r\n")
+    except UnicodeDecodeError:
+        _refuse(shown)
+
+
+def begins(file: str) -> bytes:
+    """The first bytes of a text file, without white space and a byte-order mark."""
+    with unpacked(file) as raw:
+        return raw.read(_FIRST).removeprefix(codecs.BOM_UTF8).lstrip(b" \t\r\n")
+
+
+def _refuse(shown: str) -> NoReturn:
+    raise_alone(TableError(f"{shown} is not UTF-8 text: {NO_TEXT}"))
+
+
+def _lines(file: str, longest: int) -> Iterator[tuple[bytes, bytes, bool, bool]]:
+    """Each line, its end, whether it has a quote, and whether it was cut: then no more than its last part is there."""
+    mark = codecs.BOM_UTF8
+    with unpacked(file) as raw:
+        while line := raw.readline(longest + 2 + len(mark)).removeprefix(mark):
+            mark, quoted, cut = b"", b'"' in line, len(line) > longest + 1 and not line.endswith(b"\n")
+            while cut and not line.endswith(b"\n") and (more := raw.readline(_CHUNK)):
+                line, quoted = more, quoted or b'"' in more
+            held = line.removesuffix(b"\n").removesuffix(b"\r")
+            yield held, line[len(held) :], quoted, cut
+
+
+# --- Lines -----------------------------------------------------------------------------------------------------------
+
+
+def look_through(
+    file: str,
+    kind: str,
+    *,
+    shown: str,
+    take: Callable[[bytes], None] = lambda chunk: None,
+    go_on: Callable[[], None] = lambda: None,
+) -> bool:
+    """Look at every byte of a text file; return whether it has a line that must be written anew.
+
+    Raises a TableError where it is not UTF-8, or has no line feeds. ``take`` gets every chunk of it, and ``go_on`` is
+    called with each: what it raises ends the look.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    longest, control = LONGEST[kind], UNREADABLE[kind][1:]
+    odd, first, wide = False, True, False
+    lone = pairs = held = 0
+    feeds = bare = False
+    before = after = True
+    try:
+        with unpacked(file) as raw:
+            while chunk := raw.read(_CHUNK):
+                go_on()
+                while chunk.endswith(b"\r") and (more := raw.read(1)):
+                    chunk += more
+                if first and chunk.startswith(_WIDE):
+                    _refuse(shown)
+                wide = _seems_wide(chunk[:16]) if first else wide
+                if wide:
+                    ends = chunk.count(b"\n")
+                    before, after = before and ends == chunk.count(b"\0\n"), after and ends == chunk.count(b"\n\0")
+                if not chunk.isascii() or decoder.getstate()[0]:
+                    decoder.decode(chunk)
+                marked = first and chunk.startswith(codecs.BOM_UTF8)
+                take(chunk.removeprefix(codecs.BOM_UTF8) if marked else chunk)
+                odd, first = odd or (marked and kind == "JSON"), False
+                here = b"\n" in chunk
+                feeds = feeds or here
+                if b"\r" in chunk:
+                    both = chunk.count(b"\r\n")
+                    lone, pairs = lone + chunk.count(b"\r") - both, pairs + both
+                    bare = bare or chunk.count(b"\n") > both
+                else:
+                    bare = bare or here
+                # A chunk is shorter than the longest line, so that only the ends of it can be part of a longer one.
+                odd = odd or (held + chunk.find(b"\n") if here else held + len(chunk)) > longest
+                odd = odd or (control != b"" and control in chunk)
+                held = len(chunk) - chunk.rfind(b"\n") - 1 if here else held + len(chunk)
+            decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        _refuse(shown)
+    if wide and (before or after):
+        _refuse(shown)
+    if lone > 1 and not feeds:
+        raise TableError(
+            f"{shown} has carriage returns and no line feed, so that nobody can say where its lines end; write it anew "
+            "with line feeds"
+        )
+    return odd or (b"\r" in UNREADABLE[kind] and (lone > 0 or (pairs > 0 and bare)))
+
+
+def _seems_wide(start: bytes) -> bool:
+    """Whether every second byte is zero, as in UTF-16 and UTF-32. It is so if no line of the file ends otherwise."""
+    return len(start) > 3 and not (any(start[::2]) and any(start[1::2]))
+
+
+def write_lines(file: str, kind: str, target: Path) -> None:
+    """Write a file anew, with an empty line in place of every one that the engine cannot read."""
+    with target.open("xb") as kept:
+        for held, _, _, cut in _lines(file, LONGEST[kind]):
+            readable = not cut and len(held) <= LONGEST[kind] and not any(byte in held for byte in UNREADABLE[kind])
+            kept.write(held + b"\n" if readable else b"\n")
+
+
+# --- Rows of CSV -----------------------------------------------------------------------------------------------------
+
+
+class RegularRows:
+    """A look at the chunks of a file: whether it is ``regular``, so far, and whether some row has several lines."""
+
+    def __init__(self, delimiter: str, cells: int) -> None:
+        self._delimiter, self._cells, self._rest = delimiter, cells, b""
+        self._pairs: bool | None = None
+        self._due = 0
+        self.regular = len(delimiter.encode()) == 1
+        self.breaks = self.long = False
+
+    def take(self, chunk: bytes) -> None:
+        """Look at the next chunk."""
+        if self.regular:
+            self._rest += chunk
+            self.long = self.long or len(self._rest) > LONG + len(chunk)
+            if len(self._rest) >= self._due:  # of a row that goes on and on, not all of it with every chunk
+                self._look()
+                self._due = 2 * len(self._rest)
+            self.regular = self.regular and len(self._rest) <= LONGEST["CSV"]
+
+    def end(self) -> None:
+        """Look at what is left."""
+        if self.regular:
+            self._look()
+        if self.regular and self._rest:
+            self._rest += b"\r\n" if self._pairs else b"\n"
+            self._look()
+            self.regular = self.regular and not self._rest
+
+    def _look(self) -> None:
+        """Look at the whole rows that there are, and keep the rest: a line that ends outside of quotes ends a row."""
+        data = np.frombuffer(self._rest, np.uint8)
+        feeds, marks = data == _FEED, data == ord(self._delimiter)
+        returns = data == _RETURN if b"\r" in self._rest else None
+        stray = False
+        if b'"' in self._rest:
+            quotes = data == _QUOTE
+            within = (np.cumsum(quotes, dtype=np.uint8) & 1).view(np.bool_)
+            edges = feeds | marks | quotes
+            ends_cell = edges if returns is None else edges | returns
+            # Quotes open and close in turn: one that opens stands first in its cell, one that closes last, or two of
+            # them side by side.
+            opens, closes = quotes & within, quotes > within
+            stray = bool((opens[1:] > edges[:-1]).any() or (closes[:-1] > ends_cell[1:]).any())
+            self.breaks = self.breaks or bool((feeds & within).any())
+            for each in (feeds, marks, returns):
+                if each is not None:
+                    each &= ~within
+        ends = np.flatnonzero(feeds)
+        if not len(ends):
+            return
+        last = int(ends[-1]) + 1
+        self._rest = self._rest[last:]
+        places = np.flatnonzero(marks[:last])
+        self.regular = (
+            not stray
+            and len(places) == len(ends) * (self._cells - 1)
+            and (last <= LONGEST["CSV"] or int(np.diff(ends, prepend=-1).max()) <= LONGEST["CSV"])
+            and self._ended(None if returns is None else returns[:last], ends)
+        )
+        if self.regular and self._cells > 1:
+            rows = places.reshape(len(ends), self._cells - 1)
+            self.regular = bool((rows[:, -1] < ends).all() and (rows[1:, 0] > ends[:-1]).all())
+
+    def _ended(self, returns: NDArray[np.bool_] | None, ends: NDArray[np.intp]) -> bool:
+        """Whether no row ends in a carriage return and a line feed, or all do; and no row has another one."""
+        count = 0 if returns is None else int(np.count_nonzero(returns))
+        if self._pairs is None:
+            self._pairs = count > 0
+        if not self._pairs or returns is None:
+            return count == 0 and not self._pairs
+        return count == len(ends) and bool(returns[ends - 1].all())
+
+
+def write_rows(
+    file: str, target: Path, *, delimiter: str, cells: int, shown: str, go_on: Callable[[], None] = lambda: None
+) -> tuple[bool, bool]:
+    """Write a file anew as a regular one; return whether a row has several lines, and whether one is long.
+
+    Raises a TableError for a ragged file, and for an open quote.
+    """
+    breaks = long = False
+    special = re.compile(f'["\\r\\n]|{re.escape(delimiter)}')
+    with target.open("x", encoding="utf-8", newline="") as kept:
+        for number, row in enumerate(_rows(file, delimiter, shown)):
+            if number % 10_000 == 0:
+                go_on()
+            written, count = row, row.count(delimiter) + 1 if isinstance(row, str) else len(row)
+            if not isinstance(written, str):
+                quoted = (
+                    f'"{cell.replace(chr(34), chr(34) * 2)}"' if special.search(cell) else cell for cell in written
+                )
+                written = delimiter.join(quoted) or '""'
+            if count == cells + 1 and written.endswith(delimiter):
+                written, count = written.removesuffix(delimiter), cells
+            if count != cells:
+                more = "a row has more cells than the header line has names, or fewer"
+                raise TableError(f"{shown} is ragged: {more} ({_OUTSIDE}); make its rows alike")
+            breaks = breaks or "\n" in written
+            long = long or len(written) > LONG
+            kept.write(written + "\n")
+    return breaks, long
+
+
+def _rows(file: str, delimiter: str, shown: str) -> Iterator[str | list[str]]:
+    """The rows, of however many cells each; one without quotes as it is."""
+    behind = re.compile(f" *(?:{re.escape(delimiter)}|$)")
+    lines = _csv_lines(file, shown)
+    for text, end in lines:
+        if not text:
+            continue
+        if '"' not in text:
+            if "\r" not in text:
+                yield text
+            continue
+        row: list[str] = []
+        place: int | None = 0
+        bare = ""
+        while place is not None:
+            if opened := _OPENS.match(text, place):
+                parts, place, size = [], opened.end(), 0
+                while (held := _HELD.match(text, place)) and held.end() == len(text):
+                    parts += [text[place:], end]
+                    size, place = size + len(text), 0
+                    following = next(lines, None)
+                    if following is None or size > LONGEST["CSV"]:
+                        raise _open_quote(shown)
+                    text, end = following
+                assert held is not None
+                parts.append(text[place : held.end()])
+                row.append("".join(parts).replace('""', '"'))
+                closed = behind.match(text, held.end() + 1)
+                if closed is None:
+                    raise _open_quote(shown)
+                place = closed.end() if closed.group().endswith(delimiter) else None
+            else:
+                cell, separator, _ = text[place:].partition(delimiter)
+                row.append(cell)
+                bare += cell
+                place = place + len(cell) + len(delimiter) if separator else None
+        if "\r" not in bare:
+            yield row
+
+
+def _csv_lines(file: str, shown: str) -> Iterator[tuple[str, str]]:
+    """The lines and how each ends. One that is too long to be read is an empty one, or the end if it has a quote."""
+    for held, end, quoted, cut in _lines(file, LONGEST["CSV"]):
+        if cut and quoted:
+            raise _open_quote(shown)
+        long = cut or (len(held) > LONGEST["CSV"] and not quoted)
+        yield "" if long else held.decode(), end.decode()
+
+
+def _open_quote(shown: str) -> TableError:
+    return TableError(
+        f"{shown} has an open quote: one that nothing closes, or that is closed before other text, or a row of more "
+        f"than 16 million bytes ({_OUTSIDE}); double the quotes within a cell"
+    )
