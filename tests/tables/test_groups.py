@@ -105,7 +105,7 @@ def test_the_counts_of_one_pass_are_those_of_each_group_by_itself(make) -> None:
             for one in prepared.groups.values()
         ]
         apart = [one.name(picks) for one, picks in zip(prepared.groups.values(), everything, strict=True)]
-        assert prepared._named([(picks, None, None) for picks in everything]) == apart
+        assert prepared._named(everything) == apart
         assert [sorted(labels) for labels in apart] == [list(range(8))] * 3
 
 

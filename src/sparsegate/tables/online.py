@@ -60,10 +60,10 @@ from sparsegate.noise.sources import Uncopied
 from sparsegate.tables.categories import WEIGHT_BITS, Cells, Integers
 from sparsegate.tables.columns import as_labels, as_people, check_columns, check_unit, read_columns
 from sparsegate.tables.engines.engine import Engine, Frame, guarded, open_engine
-from sparsegate.tables.in_place import TableInPlace
 from sparsegate.tables.labels import Cell
 from sparsegate.tables.online_terms import STEP, Terms
 from sparsegate.tables.opening import OpenedTable, open_table
+from sparsegate.tables.prepared import TableInPlace
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

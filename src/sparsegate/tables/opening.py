@@ -1,9 +1,7 @@
 """What people bring, made ready to be counted: files and databases by their paths, or a table that is open already.
 
-Tables of plain Python and streams of Arrow are made such a table first: see ``tables.workspace``.
-
-A path is opened in a DuckDB of its own (``tables.workspace``), which goes with the context. Python and the command line
-come through here, so a file means the same to both.
+A path is opened in a DuckDB of its own (``tables.workspace``), which goes with the context; so are tables of plain
+Python and streams of Arrow.
 
 Work that is paid for is finished: Ctrl-C, SIGTERM and SIGHUP wait for it, and are heard when it is kept.
 """
@@ -16,7 +14,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -25,11 +23,11 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.tables.columns import identifier, read_columns
-from sparsegate.tables.domain import whole_labels
+from sparsegate.tables.domain import file_labels, split_column, whole_labels, whole_numbers
 from sparsegate.tables.engine_errors import quiet, raise_alone
 from sparsegate.tables.engines.engine import guarded, open_engine
-from sparsegate.tables.files import TextForm
-from sparsegate.tables.in_place import TableInPlace
+from sparsegate.tables.files import TextForm, expand
+from sparsegate.tables.prepared import TableInPlace
 from sparsegate.tables.python_tables import has_an_engine
 
 if TYPE_CHECKING:
@@ -79,118 +77,90 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, kw_only=True)
 class OpenedTable:
-    """A table that is open: what ``open_engine`` takes, and the column of it that tells people apart."""
+    """A table that is open: what ``open_engine`` takes, and the column of it that tells people apart.
+
+    Of files, ``workspace`` is where they are open, and ``kind`` what they are.
+    """
 
     table: Any
     user: str | None
+    workspace: Workspace | None = None
+    kind: str = ""
     signals: PaidWork = field(default_factory=PaidWork, init=False)
 
     def run(self, work: Callable[[], Result]) -> Result:
         """Do the work on the table, in such a way that Ctrl-C stops it."""
+        if self.workspace is not None:
+            return self.workspace.run(work)
         with self.signals:
             return work()
 
     def pay(self) -> None:
         """To be called by the work before it is charged: if it was to stop it stops here, and later it cannot."""
-        self.signals.pay()
-
-    def explained(self) -> AbstractContextManager[None]:
-        """In which an error of the engine is given its usual cause."""
-        return nullcontext()
-
-    def check_item(self, item: str | None) -> None:
-        """Raise a ParameterError where no column to rank was named, and the table has not one that everybody knows."""
-        if item is None:
-            raise ParameterError("item", "must name the column to rank", next_step='pass for instance item="page"')
-
-    def candidates(self, domain: Any, item: str) -> tuple[Any, Any]:
-        """The domain, and the table with its items in the type of its labels."""
-        return domain, self.table
-
-    def numbers(self, columns: Sequence[str]) -> Any:
-        """The table with whole numbers in these columns, where they hold text because their source has no types.
-
-        By a rule that looks at types alone: a cell that is no whole number becomes null, and its row is dropped.
-        """
-        return self.table
-
-    def groups(self, groups: Any) -> Any:
-        """The public groups, which are not those of the table itself."""
-        return groups
-
-
-@dataclass(frozen=True, kw_only=True)
-class OpenedFiles(OpenedTable):
-    """Files that are open in a workspace."""
-
-    workspace: Workspace
-    kind: str
-
-    def run(self, work: Callable[[], Result]) -> Result:
-        return self.workspace.run(work)
-
-    def pay(self) -> None:
-        self.workspace.pay()
+        (self.workspace or self.signals).pay()
 
     @contextmanager
     def explained(self) -> Iterator[None]:
+        """In which an error of the engine is given its usual cause."""
         try:
             yield
             return
         except TableError as error:
             reason = str(error)
-        if self.kind == "JSON":
-            reason += (
-                "; in a JSON file of one array the usual cause is a record that is not JSON; write one record a line"
-            )
-        raise_alone(TableError(reason))
+            if self.kind != "JSON":
+                raise
+        cause = "in a JSON file of one array the usual cause is a record that is not JSON; write one record a line"
+        raise_alone(TableError(f"{reason}; {cause}"))
 
     def check_item(self, item: str | None) -> None:
+        """Raise a ParameterError where no column to rank was named, and the table has not one that everybody knows."""
         if self.kind == "lines" and self.user is not None:
             rule = "must say how the lines of text are baskets: without it each line is one item, and nobody's"
             raise ParameterError("format", rule, next_step='pass "fimi" or "baskets", or unit="row"')
         if item is None and self.kind not in ("FIMI", "baskets", "lines"):
             # What stands first in a file of text may be a row of it.
             typed = self.kind in ("Parquet", "DuckDB", "SQLite")
-            known = f"pass item= with one of {', '.join(self.table.columns[:9])}" if typed else "pass item="
-            raise ParameterError("item", "must name the column to rank", next_step=known)
+            known = f"with one of {', '.join(self.table.columns[:9])}" if typed else 'for instance item="page"'
+            raise ParameterError("item", "must name the column to rank", next_step=f"pass it {known}")
 
     def candidates(self, domain: Any, item: str) -> tuple[Any, Any]:
-        """The same; labels of a file stay in the engine, and text becomes numbers where the domain asks for them."""
-        read_columns(open_engine(self.table), item, self.user)  # refuses names and types before the domain is read
-        from sparsegate.tables.domain import file_labels
+        """The domain, and the table with its items in the type of its labels.
 
+        Labels of a file stay in the engine of the files, and text becomes numbers where the domain asks for them.
+        """
+        if self.workspace is None:
+            return domain, self.table
+        read_columns(open_engine(self.table), item, self.user)  # refuses names and types before the domain is read
+        if not isinstance(domain, os.PathLike):
+            return domain, self.numbers([item]) if whole_labels(domain) else self.table
+        self._refuse_itself(domain, "domain", "items", 'give a public list, or domain="observed" with delta=1e-6')
         kind = str(self.table.types[self.table.columns.index(item)])
-        if isinstance(domain, os.PathLike):
-            place = os.fspath(domain)
-            step = 'give a public list, or domain="observed" with delta=1e-6'
-            self._refuse_itself(place, "domain", "items", step)
-            # The name of an enumeration is the list of its values, which an error must not hold.
-            kind = kind if kind == "INTEGER" or kind.endswith("INT") else "VARCHAR"
-            return file_labels(self.workspace, place, item=item, kind=kind), self.table
-        return domain, self.numbers([item]) if whole_labels(domain) else self.table
+        # The name of an enumeration is the list of its values, which an error must not hold.
+        kind = kind if kind == "INTEGER" or kind.endswith("INT") else "VARCHAR"
+        return file_labels(self.workspace, os.fspath(domain), item=item, kind=kind), self.table
 
     def numbers(self, columns: Sequence[str]) -> Any:
-        from sparsegate.tables.domain import whole_numbers
+        """The table with whole numbers in these columns, where they hold text because their source has no types.
 
+        By a rule that looks at types alone: a cell that is no whole number becomes null, and its row is dropped.
+        """
+        if self.workspace is None:
+            return self.table
         types = dict(zip(self.table.columns, map(str, self.table.types), strict=True))
         cells = [identifier(name) for name in columns if types.get(name) == "VARCHAR"]
         replaced = ", ".join(f"{whole_numbers(cell)} AS {cell}" for cell in cells)
         return self.table.select(f"* REPLACE ({replaced})") if cells else self.table
 
     def groups(self, groups: Any) -> Any:
+        """The public groups, which are not those of the table itself."""
         if isinstance(groups, os.PathLike):
-            self._refuse_itself(os.fspath(groups), "groups", "groups", "give a public list")
+            self._refuse_itself(groups, "groups", "groups", "give a public list")
         return groups
 
-    def _refuse_itself(self, place: str, parameter: str, labels: str, next_step: str) -> None:
-        from sparsegate.tables.domain import split_column
-        from sparsegate.tables.files import expand
-
-        public, _ = split_column(place)
-        if {Path(file).resolve() for file in expand([public])} & {
-            Path(file).resolve() for file in self.workspace.inbox.meant
-        }:
+    def _refuse_itself(self, place: os.PathLike[str], parameter: str, labels: str, next_step: str) -> None:
+        public, _ = split_column(os.fspath(place))
+        meant = [] if self.workspace is None else self.workspace.inbox.meant
+        if {Path(file).resolve() for file in expand([public])} & {Path(file).resolve() for file in meant}:
             rule = f"must not be the table itself: which {labels} are in it is private data"
             raise ParameterError(parameter, rule, public, next_step)
 
@@ -303,4 +273,4 @@ def open_table(
         options: dict[str, Any] = {"form": source.form, "table": source.table, "sql": source.sql}
         with quiet("the files cannot be read"):
             rows = workspace.read(source.paths, columns=asked, user=user, **options)
-        yield OpenedFiles(table=rows, user=workspace.people, workspace=workspace, kind=workspace.kind)
+        yield OpenedTable(table=rows, user=workspace.people, workspace=workspace, kind=workspace.kind)

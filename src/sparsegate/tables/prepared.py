@@ -1,28 +1,29 @@
 """A release that is counted and not yet drawn: from the table to a histogram, and from there to what is published.
 
 ``prepare`` reads the columns, finds the candidates and counts; where something is refused, it is refused there. Then
-the release is charged, and ``draw`` selects, names and adds noise. With groups each of them is a table of its own.
+the release is charged, and ``draw`` selects, names and adds noise. With groups each of them is a table of its own. A
+``TableInPlace`` is counted where it lives, by whoever keeps it.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 from sparsegate.errors import ParameterError
-from sparsegate.gates.laplace import error_bar, error_bar_all
 from sparsegate.noise import Source
 from sparsegate.selection.scores import Scores
 from sparsegate.selection.select import by_label
 from sparsegate.tables.columns import label_kind, read_columns
 from sparsegate.tables.counting import Counted, Pick, count_items, cut_users, name_picks, noisy_counts, number_of_people
-from sparsegate.tables.domain import Domain, label_reader, public_domain
+from sparsegate.tables.domain import Domain, Sized, label_reader, public_domain
 from sparsegate.tables.groups import public_groups
-from sparsegate.tables.in_place import CountsInPlace, TableInPlace
 from sparsegate.tables.labels import STRING, LabelKind
 from sparsegate.tables.observed import pick_above, pick_observed
-from sparsegate.tables.question import CONFIDENCE, MOST_SELECTED, Question
+from sparsegate.tables.question import MOST_SELECTED, Question
 from sparsegate.tables.release import Record, TopItems
 from sparsegate.tables.sums import as_values, sum_items
 
@@ -32,8 +33,52 @@ if TYPE_CHECKING:
 STRIDE: Final = 2**40
 """No score is as large: where all groups are one table, the score s of the group at place p is p * STRIDE + s."""
 
-Selected: TypeAlias = tuple[list[Pick], tuple[int, ...] | None, tuple[int, int] | None]
-"""The picks; and the noisy scores that come with them, and their error bars, for each and for all, where any do."""
+Selected: TypeAlias = tuple[list[Pick], tuple[int, ...] | None]
+"""The picks; and the noisy scores that come with them, where any do."""
+
+
+class CountsInPlace(ABC):
+    """What a table that is counted where it lives says about items: see ``counting.Counted``."""
+
+    @property
+    @abstractmethod
+    def histogram(self) -> Mapping[int, int]:
+        """How many items have each score above 0, by rising score. Private."""
+
+    @property
+    def total(self) -> int:
+        """How many items have a score."""
+        return sum(self.histogram.values())
+
+    @abstractmethod
+    def named(self, picks: Sequence[Pick]) -> list[Any]:
+        """The labels of the picked members, in the order of the picks: see ``counting.name_picks``."""
+
+
+class TableInPlace(ABC):
+    """A table that is counted where it lives: nothing but a histogram and names comes out of it.
+
+    Leaving the context lets go of everything that was opened for it.
+    """
+
+    name: str
+    elsewhere: str
+    """What to do where something cannot be counted in place."""
+
+    def __init__(self) -> None:
+        self._opened = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        # What could not be let go of must not take a finished release with it.
+        with suppress(Exception):
+            self._opened.__exit__(*exc)
+
+    @abstractmethod
+    def counts(self, question: Question, domain: Any) -> tuple[Sized | None, CountsInPlace]:
+        """The size of the public domain, None for "observed"; and the counts, made when they are first asked for."""
 
 
 def prepare(
@@ -93,27 +138,18 @@ class Prepared:
         """Draw the selection. The score of a pick is private."""
         question, histogram = self._question, self._counted.histogram
         if question.bar is not None:
-            return pick_above(noise.stream(), histogram, question.bar), None, None
+            return pick_above(noise.stream(), histogram, question.bar), None
         if self._domain is None:
             assert question.dbar is not None
-            picked = pick_observed(
-                noise,
-                histogram,
-                dbar=question.dbar,
-                accounting=question.accounting,
-                sensitivity=question.sensitivity,
-            )
-            return picked, None, None
+            observed = {"dbar": question.dbar, "sensitivity": question.sensitivity}
+            return pick_observed(noise, histogram, accounting=question.accounting, **observed), None
         absent = self._domain.size - self._counted.total
         histogram = ({0: absent} if absent else {}) | dict(histogram)
         picks = question.request.pick(Scores.histogram(histogram), noise.stream())
         scores = list(histogram)
         groups, members = picks.groups.tolist(), picks.members.tolist()
         chosen = [(scores[group], member) for group, member in zip(groups, members, strict=True)]
-        if picks.noisy is None or (estimated := picks.ready.estimated) is None:
-            return chosen, None, None
-        bars = int(estimated.error_bar(CONFIDENCE)), int(estimated.error_bar_all(CONFIDENCE))
-        return chosen, tuple(picks.noisy.tolist()), bars
+        return chosen, None if picks.noisy is None else tuple(picks.noisy.tolist())
 
     def name(self, picks: Sequence[Pick]) -> list[Any]:
         """The items that were picked."""
@@ -123,13 +159,13 @@ class Prepared:
 
     def released(self, noise: Source, record: Record, selected: Selected, labels: list[Any]) -> TopItems:
         """What was selected and named, as it is released."""
-        question, (picks, estimates, bars) = self._question, selected
+        question, (picks, estimates) = self._question, selected
         # A set has no order but that of its labels.
         shown = question.request.shown_order(labels) if question.bar is None else by_label(labels)
         picks, labels = [picks[place] for place in shown], [labels[place] for place in shown]
         if (scale := question.answer_scale) is not None:
             estimates = noisy_counts(noise.stream(), [score for score, _ in picks], scale)
-            bars = error_bar(scale, CONFIDENCE), error_bar_all(scale, CONFIDENCE, len(picks))
+        bars = question.error_bars(self.size, items=len(picks))
         if estimates is None or bars is None:
             return TopItems(items=tuple(labels), record=record)
         counts = [question.shown(estimate) for estimate in estimates]
@@ -163,25 +199,24 @@ class PreparedGroups:
         parts = list(self.groups.values())
         selected = [prepared.select(noise) for prepared in parts]
         of_each = parts[0].record(private=record.private)
+        named = self._named([picks for picks, _ in selected])
         drawn = [
-            prepared.released(noise, of_each, chosen, labels)
-            for prepared, chosen, labels in zip(parts, selected, self._named(selected), strict=True)
+            part.released(noise, of_each, chosen, labels)
+            for part, chosen, labels in zip(parts, selected, named, strict=True)
         ]
         return TopItems.of_groups(dict(zip(self.groups, drawn, strict=True)), record)
 
-    def _named(self, selected: Sequence[Selected]) -> list[list[Any]]:
+    def _named(self, picked: Sequence[Sequence[Pick]]) -> list[list[Any]]:
         """The labels of what was picked in each group; where all were counted at once they are named at once, too."""
-        picked = [picks for picks, _, _ in selected]
+        parts = list(self.groups.values())
         if self.together is None:
-            return [prepared.name(picks) for prepared, picks in zip(self.groups.values(), picked, strict=True)]
+            return [part.name(picks) for part, picks in zip(parts, picked, strict=True)]
         present = [
             (place * STRIDE + score, rank) for place, picks in enumerate(picked) for score, rank in picks if score
         ]
-        (first, *_) = self.groups.values()
-        names = map(first.read, name_picks(*self.together, None, present))
+        names = map(parts[0].read, name_picks(*self.together, None, present))
         absent = [
-            iter(prepared.name([pick for pick in picks if pick[0] == 0]))
-            for prepared, picks in zip(self.groups.values(), picked, strict=True)
+            iter(part.name([pick for pick in picks if pick[0] == 0])) for part, picks in zip(parts, picked, strict=True)
         ]
         return [
             [next(names if score else others) for score, _ in picks]

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from sparsegate.budget import Number, exact_count, exact_decimal, exact_delta, exact_epsilon
 from sparsegate.conditions import names_in
@@ -34,7 +34,7 @@ from sparsegate.tables.counting import answer_scale
 from sparsegate.tables.domain import EXPLAINED, MOST_CANDIDATES
 from sparsegate.tables.groups import check_groups
 from sparsegate.tables.observed import Accounting, CountBar, bar_at, best_accounting
-from sparsegate.tables.sums import CLIP_STEP, Clip
+from sparsegate.tables.sums import Clip
 
 CONFIDENCE: Final = 0.95
 """With which promises and error bars hold, unless another is asked for."""
@@ -86,22 +86,33 @@ class Question:
             delta=exact_delta(self.delta, zero=True),
         )
         if self.domain is None or (isinstance(self.domain, str) and self.domain != "observed"):
-            raise ParameterError("domain", EXPLAINED[0], self.domain, EXPLAINED[1])
-        if self.people is not None:
-            self._set(people=exact_count(self.people, "people"))
+            self._refuse("domain", *EXPLAINED)
+        for name in ("people", "max_items_per_user", "above", "groups_per_user"):
+            if (number := getattr(self, name)) is not None:
+                self._set(**{name: exact_count(number, name)})
         self._check_unit()
         self._check_sums()
         if self.above is None:
-            _at_most(MOST_SELECTED, "count", self.request.count)  # the request checks method, delta and threshold
+            exact_count(self.request.count, "count", most=MOST_SELECTED)  # the request checks method, delta, threshold
             self._set(count=self.request.count)
-        self._check_observed()
-        self._check_above()
+        if self.observed:
+            self._check_observed()
+        elif self.dbar is not None:
+            self._refuse(
+                "dbar", 'must not be given with a public domain, which needs none; it is for domain="observed"'
+            )
+        if self.above is not None:
+            self._check_above()
         self._check_groups()
         _ = self.answer_scale  # an answers_epsilon that no noise can be made for is refused here
 
     def _set(self, **checked: object) -> None:
         for name, value in checked.items():
             object.__setattr__(self, name, value)
+
+    def _refuse(self, name: str, rule: str, next_step: str = "leave it out") -> NoReturn:
+        value = getattr(self, name)
+        raise ParameterError(name, rule, float(value) if isinstance(value, Fraction) else value, next_step)
 
     @property
     def observed(self) -> bool:
@@ -154,13 +165,10 @@ class Question:
     def sums(self) -> Clip | None:
         """How values are clipped and summed; None where people are counted."""
         if self.value is not None:
-            if self.clip is None:
-                raise ParameterError("clip", "must be given with value", next_step=f"pass {CLIP_STEP}")
             return Clip.of(self.clip, self.granularity)
         for name in ("clip", "granularity"):
-            if (needless := getattr(self, name)) is not None:
-                step = 'pass for instance value="amount"'
-                raise ParameterError(name, "must not be given without value", needless, step)
+            if getattr(self, name) is not None:
+                self._refuse(name, "must not be given without value", 'pass for instance value="amount"')
         return None
 
     @property
@@ -232,12 +240,10 @@ class Question:
         if self.above is None:
             return None
         if self.max_items_per_user is None:
-            raise ParameterError(
-                "max_items_per_user",
-                "must be given with above: a person is hidden in each of their items, at a share of epsilon and delta, "
-                "and how many items that are must be public",
-                next_step="pass for instance max_items_per_user=3",
+            rule = (
+                "must be given with above: a person is hidden in each of their items, at a share of epsilon and delta"
             )
+            self._refuse("max_items_per_user", rule, "pass for instance max_items_per_user=3")
         epsilon, delta = Fraction(self.epsilon), Fraction(self.delta)
         return bar_at(self.above, epsilon=epsilon, delta=delta, max_items_per_user=self.max_items_per_user)
 
@@ -275,10 +281,13 @@ class Question:
         steps = None if promise is None else promise.within(confidence)
         return None if steps is None else self.shown(steps)
 
-    def error_bars(self, total: int | None, confidence: float = CONFIDENCE) -> tuple[int, int] | None:
-        """How far noisy scores are off: each, and all of them at once; in steps, None where none are released."""
+    def error_bars(
+        self, total: int | None, confidence: float = CONFIDENCE, *, items: int | None = None
+    ) -> tuple[int, int] | None:
+        """How far noisy scores are off: each, and all ``items`` at once; in steps, None where none are released."""
         if (scale := self.answer_scale) is not None:
-            return error_bar(scale, confidence), error_bar_all(scale, confidence, self.count or 1)
+            items = self.count or 1 if items is None else items
+            return error_bar(scale, confidence), error_bar_all(scale, confidence, items)
         if self.observed or total is None or not self.request.estimates:
             return None
         estimated = self.request.prepare(Scores.histogram({0: total})).estimated
@@ -294,7 +303,9 @@ class Question:
         """
         if (people := self.people) is None:
             return None
-        span, everybody = people * self._span, f"an item that all {people:,} people have"
+        low, high = (0, 1) if self.sums is None else self.sums.steps
+        # How far apart one person can bring two scores, in steps: a sum that may fall and rise has both sides.
+        span, everybody = people * (max(high, 0) - min(low, 0)), f"an item that all {people:,} people have"
         if self.bar is not None and self.bar.never_below > people:
             return "above", f"must be lower for {people:,} people: {everybody} would never be kept"
         if self.observed and self.above is None and self.accounting.margin + 1 >= people:
@@ -310,14 +321,6 @@ class Question:
             return name, f"must be larger for {people:,} people: the error bar of a count would be {bars[0]:,}"
         return None
 
-    @property
-    def _span(self) -> int:
-        """How far apart one person can bring two scores, in steps: a sum that may fall and rise has both sides."""
-        if self.sums is None:
-            return 1
-        low, high = self.sums.steps
-        return max(high, 0) - min(low, 0)
-
     def refuse_hopeless(self, total: int | None) -> None:
         """Raise a ParameterError, before anything is charged, where the release is hopeless."""
         if (reason := self.hopeless(total)) is None:
@@ -332,112 +335,75 @@ class Question:
 
             needed = least_epsilon(enough)
             hint = hint if needed is None else f"pass {float(needed):g} or more, or {hint}"
-        raise ParameterError(name, rule, _shown(getattr(self, name)), hint)
+        self._refuse(name, rule, hint)
 
     def _check_unit(self) -> None:
         if not isinstance(self.item, str):
-            rule = "must be the name of a column"
-            raise ParameterError("item", rule, self.item, 'pass for instance item="page"')
+            self._refuse("item", "must be the name of a column", 'pass for instance item="page"')
         if self.user == self.item:
-            raise ParameterError(
-                "user",
-                "must not be the column of the items: each item would then be one person",
-                self.user,
-                "name the column that says whose row it is",
-            )
+            rule = "must not be the column of the items: each item would then be one person"
+            self._refuse("user", rule, "name the column that says whose row it is")
         check_unit(self.user, self.unit)
         self._set(unit="row" if self.user is None else "user")
-        if self.max_items_per_user is not None:
-            self._set(max_items_per_user=exact_count(self.max_items_per_user, "max_items_per_user"))
-        if self.user is None and self.max_items_per_user not in (None, 1):
-            self._needs_user("max_items_per_user", self.max_items_per_user)
         if self.user is None:
+            if self.max_items_per_user not in (None, 1):
+                self._refuse("max_items_per_user", "needs a user column", "pass user=, or leave it out")
             self._set(max_items_per_user=1)
-
-    def _needs_user(self, name: str, value: object) -> None:
-        if self.user is None:
-            raise ParameterError(name, "needs a user column", value, "pass user=, or leave it out")
 
     def _check_sums(self) -> None:
         if self.sums is None:
             return
         if not isinstance(self.value, str):
-            raise ParameterError(
-                "value", "must be the name of a column", self.value, 'pass for instance value="amount"'
-            )
+            self._refuse("value", "must be the name of a column", 'pass for instance value="amount"')
         if self.above is not None:
-            rule = "must not be given with value: it counts people, and has no meaning for sums"
-            raise ParameterError("above", rule, self.above, "leave one of them out")
+            self._refuse("above", "must not be given with value: it counts people, and has no meaning for sums")
         if self.observed and self.sums.low < 0:
             rule = 'must not reach below 0 for domain="observed", whose proof is for scores that one person only raises'
-            raise ParameterError("clip", rule, self.clip, "pass a low of 0 or more, or a public domain")
+            self._refuse("clip", rule, "pass a low of 0 or more, or a public domain")
 
     def _check_observed(self) -> None:
-        if not self.observed:
-            if self.dbar is not None:
-                rule = 'must not be given with a public domain, which needs none; it is for domain="observed"'
-                raise ParameterError("dbar", rule, self.dbar, "leave it out")
-            return
         if self.delta == 0:
-            raise ParameterError(
-                "delta",
+            rule = (
                 'must lie strictly between 0 and 1 for domain="observed": which items exist is private, and '
-                "a person who alone has an item can only be hidden up to a small probability",
-                0,
-                "pass for instance delta=1e-8, or a public domain, which needs no delta",
+                "a person who alone has an item can only be hidden up to a small probability"
             )
+            self._refuse("delta", rule, "pass for instance delta=1e-8, or a public domain, which needs no delta")
         if self.above is not None:
             return
         if self.method not in (AUTO, "exponential"):
             rule = 'must be "auto" or "exponential" for domain="observed"'
-            raise ParameterError("method", rule, self.method, "pass a public domain for the other methods")
+            self._refuse("method", rule, "pass a public domain for the other methods")
         assert self.count is not None  # checked with the request
-        dbar = exact_count(DBAR * self.count if self.dbar is None else self.dbar, "dbar")
-        if dbar < self.count:
-            raise ParameterError(
-                "dbar", f"must be at least count = {self.count}", dbar, "leave it out for ten times that"
-            )
-        _at_most(MOST_CANDIDATES, "dbar", dbar)
-        self._set(dbar=dbar)
+        dbar = DBAR * self.count if self.dbar is None else self.dbar
+        if exact_count(dbar, "dbar", most=MOST_CANDIDATES) < self.count:
+            self._refuse("dbar", f"must be at least count = {self.count}", "leave it out for ten times that")
+        self._set(dbar=int(dbar))
         # An epsilon too small for this delta is refused here, before anything is spent.
         if self.sensitivity * self.accounting.margin > LIMIT:
-            raise ParameterError("epsilon", "is too small for this delta and clip: no sum could ever be selected")
+            self._refuse("epsilon", "is too small for this delta and clip: no sum could ever be selected", "pass more")
 
     def _check_above(self) -> None:
-        if self.above is None:
-            return
         others = {"count": None, "dbar": None, "threshold": None, "method": AUTO, "ordered": False}
         for name, unused in others.items():
-            if (needless := getattr(self, name)) != unused:
-                rule = "must not be given with above, which selects all that many have, as a set"
-                raise ParameterError(name, rule, needless, "leave it out")
+            if getattr(self, name) != unused:
+                self._refuse(name, "must not be given with above, which selects all that many have, as a set")
         if not self.observed:
             rule = 'must not be given with a public domain; it is for domain="observed"'
-            raise ParameterError("above", rule, self.above, 'pass method="sparse-vector" with a threshold and a count')
-        self._set(above=exact_count(self.above, "above"))
+            self._refuse("above", rule, 'pass method="sparse-vector" with a threshold and a count')
         _ = self.bar  # a bar that is too low is refused here
 
     def _check_groups(self) -> None:
         if self.per is None:
             if self.groups_per_user is not None:
-                rule = "must not be given without per: it says in how many groups a person may be"
-                raise ParameterError("groups_per_user", rule, self.groups_per_user, "leave it out")
+                self._refuse(
+                    "groups_per_user", "must not be given without per: it says in how many groups a person may be"
+                )
         elif not isinstance(self.per, str) or not self.per:
             rule = "must be the name of a column, or an expression of a row"
-            raise ParameterError("per", rule, self.per, 'pass for instance per="country" or per="year_month(day)"')
-        elif self.groups_per_user is not None:
-            self._needs_user("groups_per_user", self.groups_per_user)
-            self._set(groups_per_user=exact_count(self.groups_per_user, "groups_per_user"))
+            self._refuse("per", rule, 'pass for instance per="country" or per="year_month(day)"')
         elif self.user is not None:
-            self._set(groups_per_user=1)
+            self._set(groups_per_user=self.groups_per_user or 1)
+        elif self.groups_per_user is not None:
+            self._refuse("groups_per_user", "needs a user column", "pass user=, or leave it out")
         check_groups(self.per, self.groups)
         _ = self.share  # what a part of epsilon and delta cannot pay for is refused here
-
-
-def _at_most(most: int, name: str, number: int) -> None:
-    if number > most:
-        raise ParameterError(name, f"must be at most {most}", number, "ask for fewer")
-
-
-def _shown(value: Any) -> Any:
-    return float(value) if isinstance(value, Fraction) else value

@@ -12,10 +12,9 @@ from sparsegate.noise.own_settings import own_settings
 from sparsegate.selection.select import AUTO
 from sparsegate.tables.engines.engine import Engine, guarded, open_engine
 from sparsegate.tables.groups import check_expression
-from sparsegate.tables.in_place import TableInPlace
 from sparsegate.tables.matching import grouping_engine, matching_engine
 from sparsegate.tables.opening import OpenedTable, open_table
-from sparsegate.tables.prepared import prepare
+from sparsegate.tables.prepared import TableInPlace, prepare
 from sparsegate.tables.question import Question
 from sparsegate.tables.release import TopItems
 

@@ -67,10 +67,10 @@ from sparsegate.tables.columns import read_columns
 from sparsegate.tables.counting import Pick, answer_scale, count_items, name_picks, noisy_counts
 from sparsegate.tables.domain import EXPLAINED, Domain, Listed, label_reader, public_domain
 from sparsegate.tables.engines.engine import Engine, guarded, open_engine
-from sparsegate.tables.in_place import TableInPlace
 from sparsegate.tables.matching import matching_engine
 from sparsegate.tables.observed import Accounting, pick_observed
 from sparsegate.tables.opening import OpenedTable, open_table
+from sparsegate.tables.prepared import TableInPlace
 from sparsegate.tables.question import Question
 from sparsegate.tables.release import installed_version
 from sparsegate.tables.top import names_of

@@ -40,7 +40,7 @@ from sparsegate.tables.counting import SEED_SHIFT, Pick
 from sparsegate.tables.databases.dialects import AskedRows, DialectRows, known_functions, other_rows, sqlite_rows
 from sparsegate.tables.databases.snapshot import NAMES, UNREAD, engine_at, one_moment, quiet_database
 from sparsegate.tables.domain import BASE, CHANGED, Sized, public_labels, whole_labels
-from sparsegate.tables.in_place import CountsInPlace, TableInPlace
+from sparsegate.tables.prepared import CountsInPlace, TableInPlace
 from sparsegate.tables.question import Question
 from sparsegate.tables.sums import CAP, Clip
 
