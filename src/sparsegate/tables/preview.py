@@ -8,6 +8,7 @@ themselves: what is shown of them is not private.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sized
@@ -29,7 +30,9 @@ from sparsegate.selection.accuracy import check_confidence
 from sparsegate.selection.scores import Scores
 from sparsegate.selection.select import AUTO, METHODS, Request
 from sparsegate.tables.columns import identifier
+from sparsegate.tables.domain import read_labels
 from sparsegate.tables.question import CONFIDENCE, Question
+from sparsegate.tables.workspace import Workspace
 
 RUNS: Final = 200
 """On a stand-in."""
@@ -98,39 +101,18 @@ def preview(
     >>> sg.preview(count=50, within=100, domain=40_000, max_items_per_user=1).epsilon
     Fraction(7, 40)
     """
+    asked = locals()
+    aside = {name: asked.pop(name) for name in ("within", "like", "confidence")}
     if epsilon is None and within is None:
         rule = "must be given, or within for the epsilon that is needed"
         raise ParameterError("epsilon", rule, next_step="pass for instance epsilon=0.5")
-    user = "user" if user is None and unit is None else user
+    asked["user"] = "user" if user is None and unit is None else user
     if domain is None and above is not None:
-        domain = "observed"
+        asked["domain"] = "observed"
     elif domain is None and like is not None:
-        domain = stand_in(like, total=None, people=people, item=item, user=user).total
-    question = Question(
-        item=item,
-        user=user,
-        unit=unit,
-        count=count,
-        above=above,
-        value=value,
-        clip=clip,
-        granularity=granularity,
-        epsilon=1 if epsilon is None else epsilon,
-        domain=domain,
-        delta=delta,
-        method=method,
-        ordered=ordered,
-        threshold=threshold,
-        answers_epsilon=answers_epsilon,
-        max_items_per_user=max_items_per_user,
-        dbar=dbar,
-        where=where,
-        people=people,
-        per=per,
-        groups=groups,
-        groups_per_user=groups_per_user,
-    )
-    return preview_of(question, fixed=epsilon is not None, within=within, like=like, confidence=confidence)
+        asked["domain"] = stand_in(like, total=None, people=people, item=item, user=asked["user"]).total
+    question = Question(**asked | {"epsilon": 1 if epsilon is None else epsilon})
+    return preview_of(question, fixed=epsilon is not None, **aside)
 
 
 @own_settings
@@ -164,8 +146,15 @@ def preview_of(
             rule = "is promised by no epsilon: a public threshold may lie anywhere among the counts"
             raise ParameterError("within", rule, within, "pass epsilon=, or leave the threshold out")
         question = replace(question, epsilon=chosen["epsilon"])
+    if chosen is not None:
+        accuracy = {name: chosen[name] for name in _FIGURES}
+    else:  # of what is above a bar: what is never, and what is always, among the items
+        bar = question.bar
+        assert bar is not None
+        each, together = question.error_bars(None, confidence) or (None, None)
+        accuracy = {"never_below": bar.never_below, "always_from": bar.always_from}
+        accuracy |= {"error_bar": each, "error_bar_all": together}
     reason = question.hopeless(total)
-    accuracy = {name: chosen[name] for name in _FIGURES} if chosen is not None else _bar_figures(question, confidence)
     return Preview(
         release="top items",
         epsilon=parts * question.total,
@@ -191,14 +180,6 @@ def preview_of(
 
 
 _FIGURES: Final = ("within", "error_bar", "error_bar_all", "needed_epsilon", "recall", "like_within")
-
-
-def _bar_figures(question: Question, confidence: float) -> dict[str, Any]:
-    """Of what is above a bar: what is never, and what is always, among the items."""
-    bar, bars = question.bar, question.error_bars(None, confidence)
-    assert bar is not None
-    counts = dict(zip(("error_bar", "error_bar_all"), bars or (None, None), strict=True))
-    return {"never_below": bar.never_below, "always_from": bar.always_from, **counts}
 
 
 def _statement(question: Question, chosen: Mapping[str, Any] | None, confidence: float) -> str:
@@ -238,8 +219,6 @@ def _size(question: Question) -> int:
     """How many candidates a public domain has; a file of them is public, too."""
     domain = question.domain
     if isinstance(domain, os.PathLike):
-        from sparsegate.tables.domain import read_labels
-
         return len(set(read_labels(domain, item=question.item, whole=False)))
     if not isinstance(domain, Sized | int):
         rule = 'must be a number of candidates, the candidates, or "observed"'
@@ -259,7 +238,8 @@ class _Options:
 
     def rows(self, fixed: bool) -> list[dict[str, Any]]:
         """What each method that fits is good for, in people; what is not known or not asked for is None."""
-        question, rows = self.question, []
+        question = self.question
+        rows: list[dict[str, Any]] = []
         for method in METHODS:
             try:
                 needed = None if self.asked is None else least_epsilon(partial(self._keeps, method))
@@ -270,12 +250,11 @@ class _Options:
             except ParameterError:  # it does not fit: an order of a set, no delta, no threshold, an observed domain
                 continue
             bars = of_method.error_bars(self.total, self.confidence) or (None, None)
-            seen = self._seen(of_method.request, RUNS)
             figures = [
                 of_method.within(self.total, self.confidence),
                 *(None if bar is None else of_method.shown(bar) for bar in bars),
                 needed,
-                *((None, None) if seen is None else seen),
+                *self._simulated(of_method, RUNS),
             ]
             chosen = replace(question, epsilon=epsilon).request.method == method
             named = dict(zip(_FIGURES, figures, strict=True))
@@ -294,24 +273,24 @@ class _Options:
         steps = self.asked if sums is None else sums.place(Fraction(self.asked))
         return promise is not None and promise.beyond(steps + 1) <= 1 - self.confidence
 
-    def _seen(self, request: Request, runs: int) -> tuple[float, float] | None:
-        return None if self.counts is None else simulated(request, self.counts, confidence=self.confidence, runs=runs)
+    def _simulated(self, of_method: Question, runs: int) -> tuple[float | None, float | None]:
+        if self.counts is None:
+            return None, None
+        return simulated(of_method.request, self.counts, confidence=self.confidence, runs=runs) or (None, None)
 
     def curves(self, rows: list[dict[str, Any]]) -> Iterator[Curve]:
         """What each method promises from a tenth of its epsilon to ten times; and its recall on the stand-in."""
-        yield from self._curve("within", rows, lambda of: of.within(self.total, self.confidence))
+        figures: dict[str, Callable[[Question], float | None]] = {
+            "within": lambda of_method: of_method.within(self.total, self.confidence)
+        }
         if self.counts is not None:
-            yield from self._curve("recall", rows, lambda of: (self._seen(of.request, _CURVE_RUNS) or [None])[0])
-
-    def _curve(
-        self, figure: str, rows: list[dict[str, Any]], at: Callable[[Question], float | None]
-    ) -> Iterator[Curve]:
-        for row in rows:
+            figures["recall"] = lambda of_method: self._simulated(of_method, _CURVE_RUNS)[0]
+        for (figure, height_of), row in itertools.product(figures.items(), rows):
             points = []
             for factor in _CURVE:
                 with suppress(ParameterError):  # such an epsilon does not fit
                     of_method = by_method(self.question, row["method"], row["epsilon"] * factor)
-                    if (height := at(of_method)) is not None:
+                    if (height := height_of(of_method)) is not None:
                         points.append((float(of_method.total), float(height)))
             if points:
                 yield Curve(figure=figure, parameter="epsilon", points=tuple(points), label=row["method"])
@@ -390,8 +369,6 @@ def _counts(like: Any, total: int | None, people: int | None, item: str, user: s
 
 def _counts_in_file(file: str, item: str, user: str | None) -> Scores:
     """How many people have each item of a public file, or what its column ``count`` says."""
-    from sparsegate.tables.workspace import Workspace
-
     if not Path(file).exists():
         raise ParameterError("like", "must name a file that can be read", file)
     try:
