@@ -18,7 +18,7 @@ from sparsegate.conditions import duckdb_columns, read_value
 from sparsegate.conditions.operations import PARTS, WINDOWS
 from sparsegate.errors import ConditionError, ParameterError, TableError
 from sparsegate.tables.engines.engine import open_engine
-from sparsegate.tables.groups import given_by, public_groups
+from sparsegate.tables.groups import form_of, public_groups
 from sparsegate.tables.labels import INTEGER, STRING
 from sparsegate.tables.prepared import PreparedGroups, prepare
 from sparsegate.tables.question import Question
@@ -323,7 +323,8 @@ def test_whatever_an_expression_gives_is_in_its_form(per: str) -> None:
             FROM range(3000) AS t(i))"""
     ).fetchall()
     assert len(found) > (per not in ("hour(day)", "minute(day)", "second(day)"))
-    assert all(given_by(read.tree)(text) for (text,) in found if text is not None)
+    may_give, _ = form_of(read.tree)
+    assert all(may_give(text) for (text,) in found if text is not None)
 
 
 ROWS = {

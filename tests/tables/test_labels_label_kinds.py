@@ -133,7 +133,7 @@ def test_spark_gives_the_same_labels(spark: Any) -> None:
         frame = engine.select({name: name for name in SPARK})
         kinds = {name: label_kind(dtype, name) for name, dtype in frame.collect_schema().items()}
         for name, kind in kinds.items():
-            frame = as_labels(engine, frame, kind, name)
+            frame = as_labels(frame, kind, name)
         found = zip(*engine.rows(frame), strict=True)  # one job for all of them
         read = {
             name: [kind.read(cell) for cell in column]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sparsegate.errors import ParameterError
 from sparsegate.gates.margin import central_shift
 from sparsegate.gates.variants import Scales
-from sparsegate.tables.online_terms import BETA, UpdateStep, least_cutoff
+from sparsegate.tables.online import BETA, UpdateStep, least_cutoff
 
 SCALES = Scales(Fraction(2), Fraction(30), Fraction(10))
 

@@ -30,11 +30,11 @@ def read_columns(
     check_columns(engine.names, list(named.values()))
     types = engine.types
     kind = label_kind(types[item], item)
-    rows = as_labels(engine, engine.select(named).drop_nulls(), kind)
+    rows = as_labels(engine.select(named).drop_nulls(), kind)
     if user is not None:
         rows = as_people(rows, types[user], user)
     if group is not None:
-        rows = as_labels(engine, rows, label_kind(types[group], group, "groups"), "group")
+        rows = as_labels(rows, label_kind(types[group], group, "groups"), "group")
     return rows, kind
 
 
@@ -54,12 +54,8 @@ def check_unit(user: Any, unit: Any) -> None:
     if unit not in (None, "user", "row"):
         raise ParameterError("unit", 'must be "row", or left out where user= names a column', unit)
     if user is None and unit != "row":
-        raise ParameterError(
-            "user",
-            "must name the column that says whose row it is, because the guarantee is for a person and one "
-            "person may have many rows",
-            next_step='if every row is another person, say so with unit="row"',
-        )
+        rule = "must name the column that says whose row it is: the guarantee is for a person, who may have many rows"
+        raise ParameterError("user", rule, next_step='if every row is another person, say so with unit="row"')
     if user is not None and unit == "row":
         raise ParameterError("unit", 'must not be "row" where user= is given', unit, "leave one of them out")
 
@@ -107,7 +103,7 @@ def label_kind(dtype: ColumnType, column: str, what: str = "items") -> LabelKind
     return dtype.kind
 
 
-def as_labels(engine: Engine, rows: Frame, kind: LabelKind, column: str = "item") -> Frame:
+def as_labels(rows: Frame, kind: LabelKind, column: str = "item") -> Frame:
     """The rows with a column brought to cells, whole numbers of 64 bits or strings; what has none is dropped."""
     rows = rows.cells(column)
     return rows if kind.range is None else rows.where(f'"{column}" BETWEEN {kind.range[0]} AND {kind.range[1]}')

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,20 +66,6 @@ EXPLAINED: Final = (
 )
 
 
-class Domain(Protocol):
-    """Public candidates: how many, which rows mention one, and the names of those without a score."""
-
-    @property
-    def size(self) -> int:
-        """How many candidates there are."""
-
-    def restrict(self, rows: Frame) -> Frame:
-        """The rows whose column "item" is a candidate."""
-
-    def absent(self, engine: Engine, counts: Frame, ranks: Sequence[int]) -> list[Any]:
-        """The candidates without a row in ``counts`` that have the given ranks, from 0, among all of those."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Sized:
     """The whole numbers from 0 to size - 1."""
@@ -87,9 +73,12 @@ class Sized:
     size: int
 
     def restrict(self, rows: Frame) -> Frame:
+        """The rows whose column "item" is a candidate."""
         return rows.where(f"item BETWEEN 0 AND {self.size - 1}")
 
     def absent(self, engine: Engine, counts: Frame, ranks: Sequence[int]) -> list[Any]:
+        """The candidates without a row in ``counts`` that have the given ranks, from 0, among all of those."""
+
         def taken(width: int, inside: Sequence[int] | None) -> dict[int, int]:
             # The widths are powers of two.
             narrow, wide = width.bit_length() - 1, (width * BASE).bit_length() - 1
@@ -151,6 +140,10 @@ class Listed:
         return [named[rank] for rank in ranks]
 
 
+Domain: TypeAlias = Sized | Listed
+"""Public candidates: how many, which rows mention one, and the names of those without a score."""
+
+
 def public_domain(engine: Engine, domain: Any, *, item: str, kind: LabelKind) -> Domain:
     """The domain in the table's engine; ``kind`` is what the table's items are.
 
@@ -207,12 +200,8 @@ def _sized(size: int, kind: LabelKind) -> Sized | range:
     if not 1 <= size <= most:
         raise ParameterError("domain", f"must be a number of candidates from 1 to {shown}", size)
     if kind not in (INTEGER, FLOAT, OBJECTS):
-        raise ParameterError(
-            "domain",
-            f"must not be a number where items are {kind}: it stands for the labels 0, 1, ..., n-1",
-            size,
-            "pass the list of candidates",
-        )
+        rule = f"must not be a number where items are {kind}: it stands for the labels 0, 1, ..., n-1"
+        raise ParameterError("domain", rule, size, "pass the list of candidates")
     return Sized(size=size) if kind is INTEGER else range(size)
 
 
@@ -221,7 +210,7 @@ def _labels_of(other: Engine, item: str) -> tuple[Frame, LabelKind]:
     column = other.names[0] if len(other.names) == 1 else item
     check_columns(other.names, [column])
     kind = label_kind(other.types[column], column)
-    return as_labels(other, other.select({"item": column}).drop_nulls(), kind), kind
+    return as_labels(other.select({"item": column}).drop_nulls(), kind), kind
 
 
 def _cells(domain: Any, other: Engine | None, item: str, kind: LabelKind) -> dict[Cell, Any]:
@@ -230,17 +219,14 @@ def _cells(domain: Any, other: Engine | None, item: str, kind: LabelKind) -> dic
         labels, theirs = _labels_of(other, item)
         domain = [theirs.read(cell) for (cell,) in other.rows(labels.group("item"))]
     try:
-        cells = kind.cells(sorted(domain, key=_reading) if isinstance(domain, set | frozenset) else domain)
+        if isinstance(domain, set | frozenset):  # in one order, so that of labels with one cell the same is first
+            domain = sorted(domain, key=lambda label: (type(label).__name__, str(label)))
+        cells = kind.cells(domain)
     except TypeError:
         raise ParameterError("domain", EXPLAINED[0], domain, EXPLAINED[1]) from None
     if not cells:
         raise ParameterError("domain", "must hold at least one candidate")
     return cells
-
-
-def _reading(label: Any) -> tuple[str, str]:
-    """What a set is read by, so that of labels with one cell the same is first each time."""
-    return type(label).__name__, str(label)
 
 
 def _checked_size(engine: Engine, listed: Frame, kind: LabelKind) -> int:
@@ -286,6 +272,18 @@ def read_labels(domain: os.PathLike[str], *, item: str, whole: bool, parameter: 
     raise ParameterError(parameter, rule, os.fspath(domain))
 
 
+@contextmanager
+def _public_file() -> Iterator[None]:
+    """Where an error speaks of a public file: of its encoding nothing can be said, so that it must be UTF-8."""
+    try:
+        yield
+        return
+    except TableError as error:
+        reason = str(error).replace(NO_TEXT, "save it in UTF-8")
+    raise_alone(TableError(reason))
+
+
+@_public_file()
 def file_labels(
     workspace: Workspace, domain: str, *, item: str, kind: str, parameter: str = "domain"
 ) -> DuckDBPyRelation:
@@ -294,11 +292,10 @@ def file_labels(
     The column is the one named behind a colon, the only one of the file, or the one called like the item.
     """
     file, column = split_column(domain)
-    with _domain_file_public():
-        kinds = {kind_of(name) for name in expand([file])}
-        if kinds & set(DATABASES):
-            raise ParameterError(parameter, "must be a file of labels, not a database", file, "export the column first")
-        public = workspace.open([file], columns=[column] if column and kinds == {"CSV"} else None)
+    kinds = {kind_of(name) for name in expand([file])}
+    if kinds & set(DATABASES):
+        raise ParameterError(parameter, "must be a file of labels, not a database", file, "export the column first")
+    public = workspace.open([file], columns=[column] if column and kinds == {"CSV"} else None)
     names = public.columns
     column = column or (names[0] if len(names) == 1 else item)
     if column not in names:
@@ -307,22 +304,11 @@ def file_labels(
     whole = kind.endswith("INT") or kind == "INTEGER"
     converted = whole_numbers("held", kind) if whole else f"TRY_CAST(held AS {kind})"
     held = public.select(f"{identifier(column)} AS held, {converted} AS label").filter("held IS NOT NULL")
-    with _domain_file_public(), quiet(f"{file} cannot be read"):
+    with quiet(f"{file} cannot be read"):
         ((lost,),) = held.aggregate("count(*) - count(label)").fetchall()
     if lost:
         raise ParameterError(parameter, f"must hold values of the item's type, {kind}", next_step="convert them")
     return held.select("label")
-
-
-@contextmanager
-def _domain_file_public() -> Iterator[None]:
-    """Where an error speaks of a public file: of its encoding nothing can be said, so that it must be UTF-8."""
-    try:
-        yield
-        return
-    except TableError as error:
-        reason = str(error).replace(NO_TEXT, "save it in UTF-8")
-    raise_alone(TableError(reason))
 
 
 def whole_numbers(held: str, kind: str = "BIGINT") -> str:

@@ -35,115 +35,18 @@ from __future__ import annotations
 import datetime
 import decimal
 import itertools
+import math
 import os
 import re
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, Final
-
-import numpy as np
+from typing import Any, Final, TypeAlias
 
 from sparsegate.conditions import Kind
 from sparsegate.conditions.tree import Apply, CaseWhen, Cast, Literal, Node
 from sparsegate.errors import ParameterError
 from sparsegate.tables.columns import MOST_LABEL
 from sparsegate.tables.domain import read_labels
-from sparsegate.tables.labels import INTEGER, STRING, LabelKind
-
-
-def check_forms(labels: Iterable[str], tree: Node, per: str) -> None:
-    """Raise a ParameterError for the first of the groups that the expression ``per``, read as ``tree``, never gives."""
-    may_give, example = given_by(tree), _example(tree)
-    for label in labels:
-        if not may_give(label):
-            step = f'write for instance groups="{example}"' if example else "list the groups as it writes them"
-            raise ParameterError("groups", f"must be groups that {per} can give", label, step)
-
-
-def given_by(tree: Node) -> Callable[[str], bool]:
-    """Whether an expression may give a text; where nothing is known of it, it may."""
-    match tree:
-        case Literal(constant=constant):
-            return lambda label: label == _constant(constant)
-        case CaseWhen(branches=branches, otherwise=otherwise):
-            parts = [given_by(value) for _, value in branches] + [given_by(otherwise)]
-            return lambda label: any(part(label) for part in parts)
-        case Apply("coalesce", arguments):
-            parts = [given_by(value) for value in arguments]
-            return lambda label: any(part(label) for part in parts)
-        case Apply(operation=operation) if operation in _FORMS:
-            return _FORMS[operation][0]
-        case Cast(arguments=(argument,), kind=Kind.TEXT) if argument.kind is not Kind.TEXT:
-            return given_by(argument)
-    return _KINDS[tree.kind][0] if tree.kind in _KINDS else lambda label: True
-
-
-def _example(tree: Node) -> str:
-    match tree:
-        case Apply(operation=operation) if operation in _FORMS:
-            return _FORMS[operation][1]
-        case Cast(arguments=(argument,), kind=Kind.TEXT) if argument.kind is not Kind.TEXT:
-            return _example(argument)
-        case CaseWhen(branches=branches, otherwise=otherwise):
-            known = [_constant(each.constant) for *_, each in (*branches, (otherwise,)) if isinstance(each, Literal)]
-            return ",".join(dict.fromkeys(text for text in known if text is not None))
-    return _KINDS.get(tree.kind, (None, ""))[1]
-
-
-def _constant(constant: object) -> str | None:
-    if isinstance(constant, bool):
-        return str(constant).lower()
-    return None if constant is None else str(constant)
-
-
-def _whole_from(low: float, high: float) -> Callable[[str], bool]:
-    return lambda label: bool(re.fullmatch("0|-?[1-9][0-9]*", label)) and low <= int(label) <= high
-
-
-def _in_form(pattern: str, real: Callable[[str], object] = bool) -> Callable[[str], bool]:
-    def fits(label: str) -> bool:
-        try:
-            return bool(re.fullmatch(pattern, label)) and not label.startswith("0000") and bool(real(label))
-        except ValueError:
-            return False
-
-    return fits
-
-
-_FORMS: Final[dict[str, tuple[Callable[[str], bool], str]]] = {
-    "year_month": (_in_form("[0-9]{4}-(0[1-9]|1[0-2])"), "2031-01..2031-12"),
-    "year_quarter": (_in_form("[0-9]{4}-Q[1-4]"), "2031-Q1..2031-Q4"),
-    "year_week": (
-        _in_form("[0-9]{4}-W[0-9]{2}", lambda label: datetime.date.fromisocalendar(int(label[:4]), int(label[6:]), 1)),
-        "2031-W01..2031-W20",
-    ),
-    "year": (_whole_from(-float("inf"), float("inf")), "2030..2031"),
-    "quarter": (_whole_from(1, 4), "1..4"),
-    "month": (_whole_from(1, 12), "1..12"),
-    "week": (_whole_from(1, 53), "1..53"),
-    "day": (_whole_from(1, 31), "1..31"),
-    "dow": (_whole_from(0, 6), "0..6"),
-    "isodow": (_whole_from(1, 7), "1..7"),
-    "doy": (_whole_from(1, 366), "1..366"),
-    "hour": (_whole_from(0, 23), "0..23"),
-    "minute": (_whole_from(0, 59), "0..59"),
-    "second": (_whole_from(0, 59), "0..59"),
-    "length": (_whole_from(0, float("inf")), "1..9"),
-    # Of other letters engines and Python disagree in places.
-    "lower": (lambda label: not re.search("[A-Z]", label), ""),
-    "upper": (lambda label: not re.search("[a-z]", label), ""),
-    "trim": (lambda label: label == label.strip(" "), ""),
-    "ltrim": (lambda label: not label.startswith(" "), ""),
-    "rtrim": (lambda label: not label.endswith(" "), ""),
-}
-"""By the operation that is done last: what it may give, and an example of groups."""
-
-_KINDS: Final[dict[Kind | None, tuple[Callable[[str], bool], str]]] = {
-    Kind.INTEGER: (_whole_from(-float("inf"), float("inf")), "1..12"),
-    Kind.BOOLEAN: (lambda label: label in ("true", "false"), "true,false"),
-    Kind.DATE: (_in_form("[0-9]{4}-[0-9]{2}-[0-9]{2}", datetime.date.fromisoformat), "2031-01-01..2031-01-31"),
-}
-"""By the kind of an expression, where no more is known of it."""
-
+from sparsegate.tables.labels import INTEGER, STRING, LabelKind, plain_value
 
 MOST_GROUPS: Final = 10_000
 """Each is named by queries of its own."""
@@ -166,8 +69,12 @@ def check_groups(per: str | None, groups: Any) -> None:
 
 
 def check_expression(groups: Any, per: str, tree: Node) -> None:
-    """Raise a ParameterError where a group is listed in a form that the expression ``per`` never gives."""
-    check_forms(public_groups(groups, per, STRING), tree, per)
+    """Raise a ParameterError for the first of the groups that the expression ``per``, read as ``tree``, never gives."""
+    may_give, example = form_of(tree)
+    for label in public_groups(groups, per, STRING):
+        if not may_give(label):
+            step = f'write for instance groups="{example}"' if example else "list the groups as it writes them"
+            raise ParameterError("groups", f"must be groups that {per} can give", label, step)
 
 
 def public_groups(groups: Any, per: str, kind: LabelKind) -> dict[Any, Hashable]:
@@ -185,11 +92,13 @@ def public_groups(groups: Any, per: str, kind: LabelKind) -> dict[Any, Hashable]
             raise ParameterError("groups", rule, groups, "remove the comma, or pass a list or a file")
         groups = list(itertools.chain(*map(_expanded, parts)))
     try:
-        listed: dict[Any, Hashable] = {_text(label): label for label in map(_plain, groups)}
+        listed: dict[Any, Hashable] = {_text(label): label for label in map(plain_value, groups)}
     except TypeError:
         raise ParameterError("groups", EXPLAINED[0], groups, EXPLAINED[1]) from None
     if kind is INTEGER:
-        listed = {number: number for number in map(_whole, listed)}
+        for text in itertools.filterfalse(_written(_WHOLE, -MOST_LABEL, MOST_LABEL), listed):
+            raise ParameterError("groups", "must be whole numbers, as the column has", text, "convert one of the two")
+        listed = {int(text): int(text) for text in listed}
     elif kind is not STRING:
         listed = kind.cells(listed.values(), "groups")
     if not 1 <= len(listed) <= MOST_GROUPS:
@@ -200,10 +109,6 @@ def public_groups(groups: Any, per: str, kind: LabelKind) -> dict[Any, Hashable]
     return listed
 
 
-def _plain(label: Any) -> Any:
-    return label.item() if isinstance(label, np.generic) else label
-
-
 def _text(label: Any) -> str:
     """The label as the conditions language writes it as text."""
     if isinstance(label, bool):
@@ -211,12 +116,6 @@ def _text(label: Any) -> str:
     if isinstance(label, str | int | decimal.Decimal) or type(label) is datetime.date:
         return str(label)
     raise ParameterError("groups", "must be texts, whole numbers, decimals, truth values or dates", label)
-
-
-def _whole(text: int | str) -> int:
-    if re.fullmatch(r"0|-?[1-9]\d{0,18}", str(text), re.ASCII) and -MOST_LABEL <= int(text) <= MOST_LABEL:
-        return int(text)
-    raise ParameterError("groups", "must be whole numbers, as the column has", text, "convert one of the two")
 
 
 def _expanded(text: str) -> list[str]:
@@ -230,20 +129,24 @@ def _expanded(text: str) -> list[str]:
     first, dots, last = text.partition("..")
     if not dots:
         return [text]
-    for read, write in _RANGES:
-        try:
-            low, high = read(first), read(last)
-        except ValueError:
-            continue
-        if (write(low), write(high)) == (first, last) and low <= high < low + MOST_GROUPS:
-            return [write(place) for place in range(low, high + 1)]
+    for form in (_WHOLE, _WEEK, _QUARTER, _MONTH, _DAY):
+        if _written(form)(first) and _written(form)(last):
+            read, write = form
+            if 0 <= read(last) - read(first) < MOST_GROUPS:
+                return [write(place) for place in range(read(first), read(last) + 1)]
     rule = f'must have ranges such as "2024-01..2024-12" or "1..12", with at most {MOST_GROUPS:,} groups'
     raise ParameterError("groups", rule, text, "write both ends alike, the earlier one first")
 
 
-def _in_year(mark: str, parts: int, width: int) -> tuple[Callable[[str], int], Callable[[int], str]]:
+Numbered: TypeAlias = tuple[Callable[[str], int], Callable[[int], str]]
+"""How a text is read as a number, and how that is written again: what is written otherwise is no such text."""
+
+
+def _in_year(mark: str, parts: int, width: int) -> Numbered:
     def read(text: str) -> int:
         year, _, part = text.partition(mark)
+        if not 1 <= int(year) <= 9999:
+            raise ValueError
         return parts * int(year) + int(part) - 1
 
     return read, lambda place: f"{place // parts:04}{mark}{place % parts + 1:0{width}}"
@@ -259,11 +162,85 @@ def _week_written(place: int) -> str:
     return f"{year:04}-W{week:02}"
 
 
-_RANGES: Final = (
-    (int, str),
-    (_week_read, _week_written),
-    _in_year("-Q", 4, 1),
-    _in_year("-", 12, 2),
-    (lambda text: datetime.date.fromisoformat(text).toordinal(), lambda day: str(datetime.date.fromordinal(day))),
+_WHOLE: Final[Numbered] = int, str
+_WEEK: Final[Numbered] = _week_read, _week_written
+_QUARTER: Final = _in_year("-Q", 4, 1)
+_MONTH: Final = _in_year("-", 12, 2)
+_DAY: Final[Numbered] = (
+    lambda text: datetime.date.fromisoformat(text).toordinal(),
+    lambda day: str(datetime.date.fromordinal(day)),
 )
-"""How the ends of a range are read as numbers, and how numbers are written again."""
+
+
+def _written(form: Numbered, low: float = -math.inf, high: float = math.inf) -> Callable[[str], bool]:
+    """Whether a text is written in this form, and its number is from ``low`` to ``high``."""
+    read, write = form
+
+    def fits(text: str) -> bool:
+        try:
+            place = read(text)
+        except ValueError:
+            return False
+        return low <= place <= high and write(place) == text
+
+    return fits
+
+
+Form: TypeAlias = tuple[Callable[[str], bool], str]
+"""Whether an expression may give a text, and an example of groups; where nothing is known of it, it may."""
+
+
+def form_of(tree: Node) -> Form:
+    """What an expression may give."""
+    match tree:
+        case Literal(constant=constant):
+            text = str(constant).lower() if isinstance(constant, bool) else str(constant)
+            return lambda label: constant is not None and label == text, "" if constant is None else text
+        case CaseWhen(branches=branches, otherwise=otherwise):
+            return _any_of([*(value for _, value in branches), otherwise])
+        case Apply("coalesce", arguments):
+            return _any_of(arguments)
+        case Apply(operation=operation) if operation in _FORMS:
+            return _FORMS[operation]
+        case Cast(arguments=(argument,), kind=Kind.TEXT) if argument.kind is not Kind.TEXT:
+            return form_of(argument)
+    return _KINDS.get(tree.kind, (lambda label: True, ""))
+
+
+def _any_of(trees: Iterable[Node]) -> Form:
+    forms = [form_of(tree) for tree in trees]
+    examples = dict.fromkeys(example for _, example in forms if example)
+    return lambda label: any(may_give(label) for may_give, _ in forms), ",".join(examples)
+
+
+_FORMS: Final[dict[str, Form]] = {
+    "year_month": (_written(_MONTH), "2031-01..2031-12"),
+    "year_quarter": (_written(_QUARTER), "2031-Q1..2031-Q4"),
+    "year_week": (_written(_WEEK), "2031-W01..2031-W20"),
+    "year": (_written(_WHOLE), "2030..2031"),
+    "quarter": (_written(_WHOLE, 1, 4), "1..4"),
+    "month": (_written(_WHOLE, 1, 12), "1..12"),
+    "week": (_written(_WHOLE, 1, 53), "1..53"),
+    "day": (_written(_WHOLE, 1, 31), "1..31"),
+    "dow": (_written(_WHOLE, 0, 6), "0..6"),
+    "isodow": (_written(_WHOLE, 1, 7), "1..7"),
+    "doy": (_written(_WHOLE, 1, 366), "1..366"),
+    "hour": (_written(_WHOLE, 0, 23), "0..23"),
+    "minute": (_written(_WHOLE, 0, 59), "0..59"),
+    "second": (_written(_WHOLE, 0, 59), "0..59"),
+    "length": (_written(_WHOLE, 0), "1..9"),
+    # Of other letters engines and Python disagree in places.
+    "lower": (lambda label: not re.search("[A-Z]", label), ""),
+    "upper": (lambda label: not re.search("[a-z]", label), ""),
+    "trim": (lambda label: label == label.strip(" "), ""),
+    "ltrim": (lambda label: not label.startswith(" "), ""),
+    "rtrim": (lambda label: not label.endswith(" "), ""),
+}
+"""By the operation that is done last."""
+
+_KINDS: Final[dict[Kind | None, Form]] = {
+    Kind.INTEGER: (_written(_WHOLE), "1..12"),
+    Kind.BOOLEAN: (lambda label: label in ("true", "false"), "true,false"),
+    Kind.DATE: (_written(_DAY), "2031-01-01..2031-01-31"),
+}
+"""By the kind of an expression, where no more is known of it."""

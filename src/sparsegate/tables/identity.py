@@ -104,8 +104,7 @@ def _read(cell: Any) -> Known:
     if type(cell) is str and cell.isascii():
         return "s", cell
     try:
-        read = _reader(type(cell))  # type: ignore[arg-type]  # a type is hashable
-        return None if read is None else read(cell)
+        return _reader(type(cell))(cell)  # type: ignore[arg-type]  # a type is hashable
     except Exception:  # a time zone that fails on this instant, say: it must not fail the release
         return None
 
@@ -162,11 +161,11 @@ def _instant(cell: datetime.datetime) -> Known:
 
 
 @functools.cache
-def _reader(kind: type) -> Callable[[Any], Known] | None:
+def _reader(kind: type) -> Callable[[Any], Known]:
     equal = next(base for base in kind.__mro__ if "__eq__" in vars(base))
     if equal.__module__.partition(".")[0] not in _COMPARED:
-        return None  # text that calls 'U1' and 'u1' equal, say
-    return next((read for kinds, read in _KINDS if issubclass(kind, kinds)), None)
+        return lambda cell: None  # text that calls 'U1' and 'u1' equal, say
+    return next((read for kinds, read in _KINDS if issubclass(kind, kinds)), lambda cell: None)
 
 
 _COMPARED: Final = {"builtins", "datetime", "decimal", "numpy", "pandas", "uuid"}

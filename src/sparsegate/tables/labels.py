@@ -45,9 +45,9 @@ _EXACT: Final = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
 class LabelKind:
     """What the items of a column are.
 
-    ``name`` is what they are called in an error. ``write`` makes a cell of a public label, None of a null, and raises a
-    ``ValueError``, ``TypeError`` or ``ArithmeticError`` for what no cell of the column can be; ``read`` makes a label
-    of a cell. ``range`` has the least and the largest cell that is a label, where not all are.
+    ``name`` is what they are called in an error. ``write`` makes a cell of a public label, None of not-a-number, and
+    raises a ``ValueError``, ``TypeError`` or ``ArithmeticError`` for what no cell of the column can be; ``read`` makes
+    a label of a cell. ``range`` has the least and the largest cell that is a label, where not all are.
     """
 
     name: str
@@ -66,9 +66,9 @@ class LabelKind:
             return dict(zip(public, public, strict=True))  # a million of them in no time
         cells: dict[Cell, Any] = {}
         for label in public:
-            value = _plain(label)
+            value = plain_value(label)
             try:
-                cell = self.write(value)
+                cell = None if value is None else self.write(value)
             except (TypeError, ValueError, ArithmeticError):
                 rule = f"must hold {self}, as the table's {'items' if parameter == 'domain' else parameter} are"
                 raise ParameterError(parameter, rule, next_step="convert its labels") from None
@@ -77,7 +77,7 @@ class LabelKind:
         return cells
 
 
-def _plain(label: Any) -> Any:
+def plain_value(label: Any) -> Any:
     """A value of numpy's or pandas' as Python's; None for a null of theirs."""
     if isinstance(label, np.datetime64):
         unit, _ = np.datetime_data(label.dtype)
@@ -97,11 +97,8 @@ def _of(label: Any, *kinds: type) -> Any:
     return label
 
 
-# --- numbers ---------------------------------------------------------------------------------------------------------
-
-
 def _integer(label: Any) -> int | None:
-    if label is None or _of(label, int, float, Decimal) != label:
+    if _of(label, int, float, Decimal) != label:
         return None
     number = int(label)
     if number != label:
@@ -112,8 +109,6 @@ def _integer(label: Any) -> int | None:
 
 
 def _float(label: Any) -> int | None:
-    if label is None:
-        return None
     number = float(_of(label, int, float, Decimal, str))
     if number != number:
         return None
@@ -127,10 +122,10 @@ def _of_bits(cell: int) -> int | float:
     return int(number) if number.is_integer() else float(number)
 
 
-def _boolean(label: Any) -> int | None:
+def _boolean(label: Any) -> int:
     if isinstance(label, str):
         return ("false", "true").index(label.lower())
-    return None if label is None else (0, 1).index(_of(label, bool, int))
+    return (0, 1).index(_of(label, bool, int))
 
 
 @functools.cache
@@ -139,8 +134,6 @@ def decimals(scale: int) -> LabelKind:
     step = Decimal(1).scaleb(-scale)
 
     def write(label: Any) -> str | None:
-        if label is None:
-            return None
         number = Decimal(str(_of(label, int, float, Decimal, str)))  # a float is the decimal it prints as
         if number.is_nan():
             return None
@@ -152,21 +145,14 @@ def decimals(scale: int) -> LabelKind:
     return LabelKind(f"decimals of {scale} places", write, Decimal)
 
 
-# --- time ------------------------------------------------------------------------------------------------------------
-
-
-def _date(label: Any) -> int | None:
-    if label is None:
-        return None
+def _date(label: Any) -> int:
     days, rest = divmod(_moment(label, zoned=False), _DAY)
     if rest:
         raise ValueError
     return days
 
 
-def _time(label: Any) -> int | None:
-    if label is None:
-        return None
+def _time(label: Any) -> int:
     more, label = _split(label, time.fromisoformat)
     if _of(label, time).tzinfo is not None:
         raise ValueError
@@ -188,8 +174,8 @@ def _moment(label: Any, *, zoned: bool) -> int:
 def _split(label: Any, read: Callable[[str], Any]) -> tuple[int, Any]:
     """What a label has beyond microseconds, in nanoseconds, and the rest; of pandas' Timestamp, or of text."""
     if isinstance(label, str):
-        found = re.fullmatch(r"(.*\.\d{6})(\d{1,3})(.*)", label)
-        return (int(found[2].ljust(3, "0")), read(found[1] + found[3])) if found else (0, read(label))
+        finer = re.fullmatch(r"(.*\.\d{6})(\d{1,3})(.*)", label)
+        return (int(finer[2].ljust(3, "0")), read(finer[1] + finer[3])) if finer else (0, read(label))
     if hasattr(label, "nanosecond"):
         return label.nanosecond, label.to_pydatetime(warn=False)
     return 0, label
@@ -216,9 +202,7 @@ def moments(unit: str, *, zoned: bool) -> LabelKind:
     """Instants in a time zone, or without one, counted in this unit."""
     step = _SECOND // UNITS[unit]
 
-    def write(label: Any) -> int | None:
-        if label is None:
-            return None
+    def write(label: Any) -> int:
         cell, rest = divmod(_moment(label, zoned=zoned), step)
         if rest or not -_LIMIT <= cell < _LIMIT:
             raise ValueError
@@ -235,21 +219,16 @@ def moments(unit: str, *, zoned: bool) -> LabelKind:
     return LabelKind(f"{name}, in {unit}", write, read, None if unit == "ns" else held)
 
 
-# --- the table of kinds ----------------------------------------------------------------------------------------------
+def _bytes(label: Any) -> str:
+    return (bytes.fromhex(label) if isinstance(label, str) else bytes(_of(label, bytes))).hex()
 
 
-def _bytes(label: Any) -> str | None:
-    return (
-        None if label is None else (bytes.fromhex(label) if isinstance(label, str) else bytes(_of(label, bytes))).hex()
-    )
-
-
-def _uuid(label: Any) -> str | None:
-    return None if label is None else str(label if isinstance(label, uuid.UUID) else uuid.UUID(_of(label, str)))
+def _uuid(label: Any) -> str:
+    return str(label if isinstance(label, uuid.UUID) else uuid.UUID(_of(label, str)))
 
 
 INTEGER: Final = LabelKind("whole numbers", _integer, int)
-STRING: Final = LabelKind("strings", lambda label: None if label is None else str(_of(label, str)), str)
+STRING: Final = LabelKind("strings", lambda label: str(_of(label, str)), str)
 OBJECTS: Final = LabelKind("objects", lambda label: labels([label])[0], str)
 FLOAT: Final = LabelKind("floats", _float, _of_bits)
 BOOLEAN: Final = LabelKind("booleans", _boolean, bool)

@@ -47,25 +47,17 @@ class Matching:
 
     def check(self, where: str) -> str:
         """Read a condition without the data, or raise ``ConditionError``; returns what a row is asked."""
-        import duckdb
-
         condition = read_condition(where, self._schema)
         guarded = f"TRY({condition.sql(cells=self._cells)})"
-        try:
-            self._row.filter(guarded).fetchall()
-        except duckdb.Error as error:
-            reason = str(error).partition("\n")[0]
-        else:
-            return guarded
-        raise ConditionError("must be a condition that the engine takes", where, 0, len(where), next_step=reason)
+        if reason := self._refused(guarded):
+            raise ConditionError("must be a condition that the engine takes", where, 0, len(where), next_step=reason)
+        return guarded
 
     def text(self, per: str, check: Callable[[Node], None]) -> str:
         """Read an expression without the data, or raise ``ConditionError``; returns how a row's group is written.
 
         What was read is given to ``check``, which may refuse it.
         """
-        import duckdb
-
         try:
             read = read_value(per, self._schema)
             if read.tree.kind not in (Kind.TEXT, Kind.INTEGER, Kind.BOOLEAN, Kind.DATE):
@@ -75,13 +67,19 @@ class Matching:
             raise error.about("per") from None
         check(read.tree)
         guarded = f"TRY(CAST({read.sql(cells=self._cells)} AS VARCHAR))"
+        if reason := self._refused(guarded):
+            raise read.refusal("must be an expression that the engine takes", reason).about("per")
+        return guarded
+
+    def _refused(self, expression: str) -> str:
+        """Why the engine does not take an expression, over a row of nulls; empty where it does."""
+        import duckdb
+
         try:
-            self._row.project(guarded).fetchall()
+            self._row.project(expression).fetchall()
         except duckdb.Error as error:
-            reason = str(error).partition("\n")[0]
-        else:
-            return guarded
-        raise read.refusal("must be an expression that the engine takes", reason).about("per")
+            return str(error).partition("\n")[0]
+        return ""
 
     def rows(self, where: str) -> DuckDBPyRelation:
         """The rows that match, with all their columns."""

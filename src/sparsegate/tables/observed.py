@@ -53,7 +53,7 @@ what is released, under both.
 *Sums.* Where one person raises a score by up to S (``tables.sums``), read all scores, and B, in units of S: weights are
 exp(e h / S), every h_(j) / S rises by 0 to 1, and the proof is the same, word for word. B = h_(dbar+1) + S (1 + t).
 
-Each step is Machine-checked: proofs/README.md.
+Each step is machine-checked: proofs/README.md.
 
 Everything that about N people have, where the labels that exist are themselves private: optimal partition selection.
 
@@ -128,32 +128,24 @@ def best_accounting(*, epsilon: Fraction, delta: Fraction, count: int, max_items
     >>> best_accounting(**options, count=100, max_items_per_user=1000).name
     'bounded-range'
     """
-    return min(
-        pure(epsilon=epsilon, delta=delta, count=count, max_items_per_user=max_items_per_user),
-        bounded_range(epsilon=epsilon, delta=delta, count=count, max_items_per_user=max_items_per_user),
-        key=lambda accounting: accounting.margin,
-    )
+    both = [
+        made(epsilon=epsilon, delta=delta, count=count, max_items_per_user=max_items_per_user)
+        for made in (pure, bounded_range)
+    ]
+    return min(both, key=lambda accounting: accounting.margin)
 
 
 def pure(*, epsilon: Fraction, delta: Fraction, count: int, max_items_per_user: int) -> Accounting:
-    """The first accounting of the theorem: an equal share of epsilon for each round.
-
-    Machine-checked: proofs/README.md.
-    """
+    """The first accounting of the theorem: an equal share of epsilon for each round."""
     rate = epsilon / count
-    return Accounting(
-        name="pure",
-        count=count,
-        rate=rate,
-        margin=bottom_margin(rate=rate, delta=delta, max_items_per_user=max_items_per_user),
-    )
+    margin = bottom_margin(rate=rate, delta=delta, max_items_per_user=max_items_per_user)
+    return Accounting(name="pure", count=count, rate=rate, margin=margin)
 
 
 def bounded_range(*, epsilon: Fraction, delta: Fraction, count: int, max_items_per_user: int) -> Accounting:
     """The second accounting of the theorem: half of delta for the rounds, half for who changes sides.
 
-    Where no order alpha gives more, the rate is epsilon / count, whose rounds need no delta. Machine-checked:
-    proofs/README.md.
+    Where no order alpha gives more, the rate is epsilon / count, whose rounds need no delta.
     """
     rate = round_epsilon(epsilon=epsilon, delta=delta / 2, count=count)
     margin = bottom_margin(rate=rate, delta=delta, max_items_per_user=max_items_per_user, both_sides=epsilon)
@@ -191,11 +183,10 @@ def candidates(histogram: Mapping[int, int], dbar: int) -> tuple[dict[int, int],
     largest: dict[int, int] = {}
     left = dbar
     for score in sorted(histogram, reverse=True):
-        if left == 0:
-            return largest, score
-        largest[score] = min(left, histogram[score])
-        left -= largest[score]
-        if largest[score] < histogram[score]:
+        if taken := min(left, histogram[score]):
+            largest[score] = taken
+        left -= taken
+        if taken < histogram[score]:
             return largest, score
     if left:
         largest[0] = left
@@ -208,7 +199,6 @@ def pick_observed(
     """Draw the selection: the picked groups by score, and the rank of each member by label, without the dummies.
 
     All ``count`` rounds are drawn, and what comes after bottom is dropped: the same law as that of ending there.
-    Machine-checked: proofs/README.md.
     """
     largest, following = candidates(histogram, dbar)
     scores = Scores(
@@ -219,10 +209,9 @@ def pick_observed(
     count, epsilon = accounting.count, accounting.rate * accounting.count
     request = Request(count=count, epsilon=epsilon, sensitivity=sensitivity, monotonic=True, method="exponential")
     picks = request.pick(scores, source.stream())
-    bottom = len(largest)
     chosen: list[Pick] = []
     for group, member in zip(picks.groups.tolist(), picks.members.tolist(), strict=True):
-        if group == bottom:
+        if group == len(largest):  # bottom
             break
         chosen.append((int(scores.values[group]), member))
     return [pick for pick in chosen if pick[0] > 0]
@@ -274,13 +263,8 @@ def bar_at(above: int, *, epsilon: Fraction, delta: Fraction, max_items_per_user
         half += 2 * step < 1 << bits
         sure += 1
     if above < half:
-        raise ParameterError(
-            "above",
-            f"must be at least {half} for this epsilon and delta, and {max_items_per_user} labels of a person: what "
-            "fewer people have cannot be kept half of the time",
-            above,
-            f"pass above={half} or more, or more epsilon or delta",
-        )
+        rule = f"must be at least {half} for this epsilon and delta, and {max_items_per_user} labels of a person"
+        raise ParameterError("above", rule, above, f"pass above={half} or more, or more epsilon or delta")
     offset = above - half
     return CountBar(epsilon=share, delta=part, above=above, never_below=offset + 1, always_from=offset + sure)
 

@@ -29,6 +29,22 @@ with the step fitted instead of fixed).
 Moving towards one answer may lose another, so the latest answers that were released are gone through again: where the
 histogram has left the interval that an answer is certain to, it moves to the nearer end. If the true share lies in
 the interval that is progress too, and it costs no privacy: it looks at nothing but releases.
+
+**How many are paid for.** Scales are in people: rho has scale b1, the noise nu of a comparison b2, a paid answer b3; T
+is the tolerance, and kappa the public shift of the comparison. rho and nu are geometric, at least 0, and such a
+variable of scale b exceeds t with probability at most exp(-t/b), as a discrete Laplace one does in absolute value. So
+with probability 1 - beta all of the following holds for k questions and c paid answers:
+
+    rho <= b1 ln(3/beta),   every nu <= b2 ln(3k/beta),   every paid answer is off by at most z = b3 ln(3c/beta).
+
+Then an unpaid answer is within T + kappa + b1 ln(3/beta) + 4g of the truth (g: the lattice step, for what is rounded to
+it), because nu only ever raises an error; and a positive has an error of at least d = T + kappa - b2 ln(3k/beta) - 4g,
+because rho only ever raises the threshold. Let d > z. For a gap y between the estimate and the released answer the
+histogram is moved by max(y d/(d+z), y - z): not past the truth, which is at least max(d, y - z) away, and by at least
+x = d (d-z)/(d+z). By the progress above there are then at most n**2 ln(cells + 1) / (2 x**2) positives, and a cutoff
+above that is never reached. Such a tolerance is large, because it must serve any data and any questions. Where d <= z
+nothing is proved about the number of positives, and the step takes for d the tolerance, and for z what a paid answer is
+off by at most with probability 0.95. Privacy depends on neither.
 """
 
 from __future__ import annotations
@@ -36,7 +52,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
@@ -44,24 +60,25 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsegate.budget import Budget, Number, Prepaid, Spender, charge
+from sparsegate.budget import Budget, Number, Prepaid, Spender, charge, check_truth, exact_count, exact_epsilon
 from sparsegate.display.charts import bar_chart
 from sparsegate.display.plain import plain
 from sparsegate.display.sheet import Sheet
 from sparsegate.display.tabular import Single
 from sparsegate.errors import GateClosed, ParameterError
-from sparsegate.gates.calibration import trusted_source
+from sparsegate.gates.bounds import Setting, check_one_of
+from sparsegate.gates.calibration import Calibration, calibrate, trusted_source
 from sparsegate.gates.gate import Gate
 from sparsegate.gates.laplace import error_bar, laplace
-from sparsegate.gates.variants import VARIANTS, Noise, Released
+from sparsegate.gates.lattice import exact_number
+from sparsegate.gates.margin import central_shift
+from sparsegate.gates.variants import VARIANTS, Noise, Released, Scales, Variant
 from sparsegate.noise import Source
 from sparsegate.noise.own_settings import own_settings
 from sparsegate.noise.sources import Uncopied
 from sparsegate.tables.categories import WEIGHT_BITS, Cells, Integers
-from sparsegate.tables.columns import as_labels, as_people, check_columns, check_unit, read_columns
-from sparsegate.tables.engines.engine import Engine, Frame, guarded, open_engine
-from sparsegate.tables.labels import Cell
-from sparsegate.tables.online_terms import STEP, Terms
+from sparsegate.tables.columns import as_labels, as_people, check_columns, check_unit, label_kind
+from sparsegate.tables.engines.engine import Engine, guarded, open_engine
 from sparsegate.tables.opening import OpenedTable, open_table
 from sparsegate.tables.prepared import TableInPlace
 
@@ -121,48 +138,33 @@ def count_cells(engine: Engine, cells: Cells, user: str | None, *, only_one: boo
 
     ``only_one``: whoever has rows in several cells is in none of them.
     """
-    rows, written = _read(engine, cells, user)
+    named = {f"c{place}": name for place, name in enumerate(cells.names)} | ({} if user is None else {"user": user})
+    check_columns(engine.names, list(named.values()))
+    rows = engine.select(named).drop_nulls()
+    if user is not None:
+        rows = as_people(rows, engine.types[user], user)
     stride = cells.size
-    for place, labels in enumerate(written):
+    for place, (name, labels) in enumerate(zip(cells.names, cells.categories, strict=True)):
+        kind = label_kind(engine.types[name], name)
+        try:
+            written = list(kind.cells(labels, "columns"))
+        except ParameterError:
+            written = []
+        if len(written) < len(labels):
+            rule = f"must list {kind} as categories of {name!r}, as the table's column holds, each of them once"
+            raise ParameterError("columns", rule, list(labels), "cast one of the two")
         stride //= len(labels)
-        codes: dict[str, Any] = {f"c{place}": labels, f"k{place}": [code * stride for code in range(len(labels))]}
-        rows = rows.join(engine.bring(codes), f"c{place}")
-    rows = rows.with_columns(cell=" + ".join(f"k{place}" for place in range(len(written))))
+        codes: dict[str, Any] = {f"c{place}": written, f"k{place}": [code * stride for code in range(len(labels))]}
+        rows = as_labels(rows, kind, f"c{place}").join(engine.bring(codes), f"c{place}")
+    rows = rows.with_columns(cell=" + ".join(f"k{place}" for place in range(len(cells.names))))
     if user is not None:
         rows = rows.group("user", cell="min(cell)", last="max(cell)")
         if only_one:
             rows = rows.where("cell = last")
-    counted = engine.rows(rows.group("cell", people="count(*)"))
     histogram = np.zeros(cells.size, dtype=np.int64)
-    for index, people in counted:
+    for index, people in engine.rows(rows.group("cell", people="count(*)")):
         histogram[int(index)] = int(people)
     return histogram
-
-
-def _read(engine: Engine, cells: Cells, user: str | None) -> tuple[Frame, list[list[Cell]]]:
-    """The columns as c0, c1, ... and "user", without nulls; and the categories as they are written there."""
-    kinds, written = [], []
-    for name, labels in zip(cells.names, cells.categories, strict=True):
-        _, kind = read_columns(engine, name, user)  # for its checks of names and types
-        try:
-            cells_of = kind.cells(labels, "columns")
-        except ParameterError:
-            cells_of = {}
-        if len(cells_of) < len(labels):
-            rule = f"must list {kind} as categories of {name!r}, as the table's column holds, each of them once"
-            raise ParameterError("columns", rule, list(labels), "cast one of the two")
-        kinds.append(kind)
-        written.append(list(cells_of))
-    rows = _without_nulls(engine, {f"c{place}": name for place, name in enumerate(cells.names)}, user)
-    for place, kind in enumerate(kinds):
-        rows = as_labels(engine, rows, kind, f"c{place}")
-    return rows, written
-
-
-def _without_nulls(engine: Engine, named: dict[str, str], user: str | None) -> Frame:
-    if user is None:
-        return engine.select(named).drop_nulls()
-    return as_people(engine.select(named | {"user": user}).drop_nulls(), engine.types[user], user)
 
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -260,6 +262,167 @@ def _tilt(values: Floats, masses: Floats, target: float) -> float:
     return (low + high) / 2
 
 
+BETA: Final = 0.05
+"""The probability with which the bounds above may fail."""
+
+PLANNED: Final = 10_000
+"""k: the number of questions that a cutoff is derived for. Privacy has no such limit."""
+
+STEP: Final = Fraction(1, 1024)
+"""The lattice that answers, estimates, the tolerance and all noise live on, in people."""
+
+_MOST_CUTOFF: Final = 10**6
+
+ScalesOf: TypeAlias = Callable[[int], Scales]
+"""From a cutoff to the scales of its gate, in people."""
+
+
+@dataclass(frozen=True)
+class UpdateStep:
+    """How far an update goes: ``error`` is d, ``certain`` is z, ``proved`` whether d > z holds as in the theorem."""
+
+    error: float
+    certain: float
+    proved: bool
+
+    @classmethod
+    def of(cls, *, tolerance: float, cutoff: int, scales: Scales) -> UpdateStep:
+        """The step for noise of such scales, in people."""
+        _, b2, b3 = (float(scale or 0) for scale in scales)
+        shift = central_shift(scales, lattice=False)
+        error = tolerance + shift - b2 * math.log(3 * PLANNED / BETA) - 4 * float(STEP)
+        certain = b3 * math.log(3 * cutoff / BETA)
+        if error > certain:
+            return cls(error, certain, True)
+        return cls(tolerance, b3 * math.log(1 / BETA), False)
+
+    def toward(self, gap: float) -> float:
+        """By how much to move for a gap between the estimate and a released answer.
+
+        >>> UpdateStep(300.0, 100.0, True).toward(-400.0), UpdateStep(300.0, 100.0, True).toward(1000.0)
+        (-300.0, 900.0)
+        """
+        return math.copysign(max(abs(gap) * self.error / (self.error + self.certain), abs(gap) - self.certain), gap)
+
+    def updates(self, *, cells: int, population: int) -> float:
+        """The most positives there can be, with probability 1 - beta; infinity where nothing is proved."""
+        if not self.proved:
+            return math.inf
+        least = self.error * (self.error - self.certain) / (self.error + self.certain)
+        return population**2 * math.log(cells + 1) / (2 * least**2)
+
+
+def least_cutoff(*, cells: int, population: int, tolerance: float, scales: ScalesOf) -> int:
+    """The smallest cutoff that is never reached; a ParameterError that names a feasible tolerance where there is none.
+
+    More positives mean more noise, and more noise means more positives: the smallest fixed point, from below.
+    """
+    cutoff = _fixed_point(cells=cells, population=population, tolerance=tolerance, scales=scales)
+    if cutoff is None:
+        low, high = tolerance, max(tolerance, 1.0)
+        while _fixed_point(cells=cells, population=population, tolerance=high, scales=scales) is None:
+            low, high = high, 2 * high
+        while high > 1.01 * low:
+            middle = math.sqrt(low * high)
+            feasible = _fixed_point(cells=cells, population=population, tolerance=middle, scales=scales) is not None
+            low, high = (low, middle) if feasible else (middle, high)
+        rule = (
+            f"must be given, or else a tolerance of at least {math.ceil(high):,}: below that no cutoff is sure to last"
+        )
+        raise ParameterError("cutoff", rule, next_step="pass for instance cutoff=50; most data need far fewer updates")
+    return cutoff
+
+
+def _fixed_point(*, cells: int, population: int, tolerance: float, scales: ScalesOf) -> int | None:
+    cutoff = 1
+    while cutoff <= _MOST_CUTOFF:
+        step = UpdateStep.of(tolerance=tolerance, cutoff=cutoff, scales=scales(cutoff))
+        most = step.updates(cells=cells, population=population)
+        if most < cutoff:
+            return cutoff
+        if math.isinf(most):
+            return None
+        cutoff = max(cutoff + 1, math.floor(most) + 1)
+    return None
+
+
+MOST_PEOPLE: Final = 2**39
+"""This many at the largest weight of a query fit 64 bits."""
+
+_COUNT_SHARE = Fraction(1, 20)  # of epsilon, where a noisy count of the people is needed
+_ANSWER_SHARE = Fraction(1, 3)  # of what is left; the gate has the rest
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """What was agreed before a row was read: ``total`` is the epsilon of everything, ``count`` that of a noisy count.
+
+    ``population`` is None where a noisy count takes its place, and ``step`` how far an update of the histogram goes.
+    """
+
+    calibration: Calibration
+    tolerance: Fraction
+    population: int | None
+    total: Fraction
+    count: Fraction
+    step: UpdateStep
+
+    @classmethod
+    def of(
+        cls,
+        row: Variant,
+        *,
+        cells: int,
+        tolerance: Any,
+        epsilon: Number | None,
+        budget: Budget | None,
+        cutoff: int | None,
+        population: Any,
+        not_private: bool,
+    ) -> Terms:
+        """Check the parameters of ``OnlineAnswers``; where no cutoff is given, derive it."""
+        people = None if population is None else exact_count(population, "population", most=MOST_PEOPLE)
+        exact = exact_number(tolerance)
+        if exact is None or not 0 < exact <= MOST_PEOPLE:
+            rule = "must be a positive number of people, at most 2**39"
+            raise ParameterError("tolerance", rule, tolerance, "pass for instance 2 % of the population")
+        total, count = _price(epsilon, budget, counted=people is None)
+
+        def shares(cutoff: int) -> Budget:
+            left = total - count
+            return budget or Budget.allocate(left, cutoff=cutoff, answer_epsilon=left * _ANSWER_SHARE)
+
+        def scales(cutoff: int) -> Scales:
+            return row.scales(shares(cutoff), cutoff=cutoff, monotonic=False)
+
+        if cutoff is None and people is None:
+            rule = "must be given where population is not: what is sure to last depends on a public population"
+            raise ParameterError("cutoff", rule, next_step="pass for instance cutoff=50, or population=")
+        if cutoff is None and people is not None:
+            cutoff = least_cutoff(cells=cells, population=people, tolerance=float(exact), scales=scales)
+        cutoff = exact_count(cutoff, "cutoff")
+        setting = Setting(row=row, cutoff=cutoff, budget=shares(cutoff), granularity=STEP)
+        calibration = calibrate(setting, threshold=exact, not_private=not_private)
+        step = UpdateStep.of(tolerance=float(exact), cutoff=cutoff, scales=scales(cutoff))
+        return cls(calibration=calibration, tolerance=exact, population=people, total=total, count=count, step=step)
+
+
+def _price(epsilon: Number | None, budget: Budget | None, *, counted: bool) -> tuple[Fraction, Fraction]:
+    """The epsilon of everything, and that of a noisy count of the people where they are ``counted``."""
+    check_one_of(epsilon, budget)
+    if budget is None:
+        total = exact_epsilon(epsilon)
+        return total, total * _COUNT_SHARE if counted else Fraction(0)
+    if not isinstance(budget, Budget) or not (budget.threshold_epsilon and budget.answer_epsilon):
+        rule = "must be a Budget with a share for the threshold, the queries and the answers each"
+        step = "pass sg.Budget(threshold_epsilon=0.1, query_epsilon=0.5, answer_epsilon=0.4)"
+        raise ParameterError("budget", rule, budget, step)
+    if counted:
+        rule = "must be given with a budget, which has no share for a count of the people"
+        raise ParameterError("population", rule, next_step="pass epsilon=, or pay for a count with sg.laplace")
+    return budget.total, Fraction(0)
+
+
 ROW: Final = replace(VARIANTS["hardt-rothblum-2010-repaired"], released=Released.FRESH_ANSWER, noise=Noise.EXPONENTIAL)
 """The gate: |estimate - truth| + nu >= T + rho + kappa, where a positive also carries a fresh noisy answer."""
 
@@ -299,7 +462,7 @@ class OnlineAnswers(Uncopied):
     for another, so an error is not monotonic; with the scale c/eps2 of monotonic queries the gate would leak eps1 + 2
     eps2.
 
-    **Theorem** (accuracy; proof in ``tables.online_terms`` and above). Whatever the data, if n is no less than the
+    **Theorem** (accuracy; proof above). Whatever the data, if n is no less than the
     number of people: with probability 0.95, of ten thousand queries no more than n**2 ln(cells + 1) / (2 x**2) are paid
     for, x = d (d-z)/(d+z), where d is T less what nu may add to an error and z < d the noise of the answers; and while
     the gate is open every estimate it lets through lies within T plus what rho may add to the threshold.
@@ -374,10 +537,9 @@ class OnlineAnswers(Uncopied):
         source: Source | None = None,
         not_private: bool = False,
     ) -> None:
-        if not isinstance(refund, bool):
-            raise ParameterError("refund", "must be True or False", refund)
-        if not isinstance(one_row_per_user, bool) or (one_row_per_user and user is None):
-            rule = "must be True or False, and True only with user: without, every row is another person"
+        check_truth(refund, "refund")
+        if check_truth(one_row_per_user, "one_row_per_user") and user is None:
+            rule = "must be True only with user: without, every row is another person"
             raise ParameterError("one_row_per_user", rule, one_row_per_user, "leave it out, or pass user=")
         check_unit(user, unit)
         cells = Cells.of(columns)
@@ -427,14 +589,12 @@ class OnlineAnswers(Uncopied):
         with one axis for each column. Once the checks are used up this raises ``GateClosed``, unless
         ``unchecked=True``: then the histogram answers as it stands, and the answer says so.
         """
-        if not isinstance(unchecked, bool | np.bool_):
-            raise ParameterError("unchecked", "must be True or False", unchecked)
-        steps = self._cells.steps(query)
+        unchecked, steps = check_truth(unchecked, "unchecked"), self._cells.steps(query)
         if self._gate.closed:  # before the lock: a fork may have left it held for ever
-            return self._alone(steps, bool(unchecked))
+            return self._alone(steps, unchecked)
         with self._lock:
             if self._gate.closed:
-                return self._alone(steps, bool(unchecked))
+                return self._alone(steps, unchecked)
             estimate = self._estimate(steps)
             outcome = self._gate.ask(self._truth(steps), estimate=estimate)
             if outcome.estimate is None:
@@ -533,10 +693,9 @@ def _counted(opened: OpenedTable, cells: Cells, *, only_one: bool) -> Integers:
     if isinstance(opened.table, TableInPlace):
         raise ParameterError("data", "must not stay in a database here", next_step=opened.table.elsewhere)
     numbers = [name for place, name in enumerate(cells.names) if cells.whole(place)]
-    with guarded("the engine of the table", lambda: open_engine(opened.numbers(numbers))) as engine:
-        check_columns(engine.names, cells.names)
-        with opened.explained():
-            return guarded(engine.name, lambda: count_cells(engine, cells, opened.user, only_one=only_one))
+    opening = guarded("the engine of the table", lambda: open_engine(opened.numbers(numbers)))
+    with opening as engine, opened.explained():
+        return guarded(engine.name, lambda: count_cells(engine, cells, opened.user, only_one=only_one))
 
 
 def _noisy_population(counts: Integers, epsilon: Fraction, noise: Source, not_private: bool) -> int:

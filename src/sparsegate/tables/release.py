@@ -30,21 +30,20 @@ class Record:
     ``epsilon`` and ``delta`` are the cost of the whole release, exactly; ``answers_epsilon`` is the part of epsilon
     that paid for the estimates. ``method`` selected the items, at ``threshold`` if it needs one, and ``ordered`` says
     whether they are in the order selected. ``item`` is the column that was ranked, ``where`` the condition that rows
-    had to meet, ``unit`` what the neighbours of the theorem add or remove, "user" or "row", and ``max_items_per_user``
-    how many items one of them can have. ``counted`` says what counts of a user, where users were cut.
+    had to meet, ``unit`` what the neighbours of the theorem add or remove, "user" or "row", ``max_items_per_user`` how
+    many items one of them can have, and ``counted`` what counts of a user who was cut.
 
-    ``domain_size`` is the number of public candidates, None for ``domain="observed"``; of that, ``accounting`` says how
-    it spent epsilon and delta, by which theorem of ``tables.observed``, and ``dbar`` how many of the largest it chose
-    from. Where all items that about ``above`` units have were asked for, those of fewer than ``never_below`` are never
-    among them and those of ``always_from`` or more always are. Where sums of the column ``value`` were ranked, clipped
-    to ``clip``, one unit moves each by at most ``sensitivity``, and ``granularity`` is the step of their lattice.
+    ``domain_size`` is the number of public candidates, None for ``domain="observed"``; of that, ``accounting`` names
+    the theorem of ``tables.observed``, and ``dbar`` is how many of the largest it chose from. Of what about ``above``
+    units have, items of fewer than ``never_below`` are never there and those of ``always_from`` or more always are. Of
+    sums of the column ``value``, clipped to ``clip``, one unit moves each by at most ``sensitivity``, and
+    ``granularity`` is the step of their lattice.
 
     Of a release for several ``groups``, ``per`` says which group a row is in, ``groups_per_user`` in how many of them a
-    person counts, and ``composition`` why epsilon is paid once; ``count``, ``max_items_per_user`` and the like are then
-    for each group. ``within`` says, from the other entries alone, how good the selection is: with 95 % probability
-    every item selected has a score of at least the ``count``-th largest less this much (``selection.accuracy``).
-    ``private`` is False where the noise came from a seed, and ``version`` is that of this library. Options that the
-    release did not use are None.
+    person counts, and ``composition`` why epsilon is paid once; ``count`` and the like are then for each group.
+    ``within``: with 95 % probability every item selected has a score of at least the ``count``-th largest less this
+    much (``selection.accuracy``). ``private`` is False where the noise came from a seed. Options that the release did
+    not use are None.
     """
 
     epsilon: Fraction
@@ -83,33 +82,26 @@ class Record:
         """What may be said about the release of a question to one table; ``size`` is that of the public domain."""
         bar, sums, observed = question.bar, question.sums, question.observed
         method = "partition-selection" if bar is not None else question.request.method
+        same = ("item", "unit", "count", "threshold", "max_items_per_user", "counted", "dbar", "above", "value")
         return cls(
+            **{name: getattr(question, name) for name in same},
+            where=question.where,
             epsilon=question.total,
             delta=question.total_delta,
             answers_epsilon=question.extra_answers,
             method=method,
             ordered=bar is None and METHODS[method].ordered,
-            max_items_per_user=question.max_items_per_user,
-            unit="row" if question.user is None else "user",
-            count=question.count,
             domain="observed" if observed else "public",
             domain_size=size,
             within=question.within(size),
-            threshold=question.threshold,
-            counted=question.counted,
-            dbar=question.dbar,
             accounting=question.accounting.name if observed and bar is None else None,
-            above=question.above,
             never_below=None if bar is None else bar.never_below,
             always_from=None if bar is None else bar.always_from,
-            where=question.where,
-            value=question.value,
             clip=None if sums is None else sums.ends,
             granularity=None if sums is None else plain_number(sums.granularity),
             sensitivity=None if sums is None else sums.values(sums.sensitivity),
             private=private,
             version=installed_version(),
-            item=question.item,
         )
 
     def of_groups(self, question: Question, groups: int) -> Record:
@@ -159,19 +151,16 @@ class TopItems(TopTable):
     ``for item, estimate in top`` goes through them, ``top[0]`` is the first; ``to_pandas``, ``to_polars``, ``to_arrow``
     and ``to_dict`` convert them, ``plot`` draws them, and a notebook shows a table.
 
-    ``estimates`` are the noisy counts of the items, or sums where those were ranked, in their order; None where none
-    were paid for. Each lies within
-    ``error_bar`` of the exact count with probability ``confidence``, before it was cut at zero; counts that came with
-    the selection (``record.answers_epsilon`` is 0) do so for at least that share of the items, on average. All of them
-    together lie within ``error_bar_all`` with probability ``confidence`` (``gates.laplace``, and for counts that
-    came with the selection ``selection.noisy_scores``). Where users were cut to some of their items
-    (``record.counted``), the exact count is of what is left of them: how much was cut away is private, and in no error
-    bar.
+    ``estimates`` are the noisy counts or sums of the items, in their order; None where none were paid for. Each lies
+    within ``error_bar`` of the exact one with probability ``confidence``, before it was cut at zero (counts that came
+    with the selection, for which ``record.answers_epsilon`` is 0: at least that share of the items, on average), and
+    all of them together within ``error_bar_all`` (``gates.laplace``, ``selection.noisy_scores``). Where users were cut
+    to some of their items (``record.counted``), the exact count is of what is left of them: how much was cut away is
+    private, and in no error bar.
 
     With ``per``, ``groups`` has the release of each group, in the order of the public list, also of those without an
-    item; ``items`` are those of all groups, one group after the other, and conversions have a column for the group.
-    ``record.epsilon`` and ``record.delta`` are the cost of all groups together; the record of one group says what that
-    one cost, a ``record.groups_per_user``-th: see ``tables.groups``.
+    item; ``items`` are those of all groups, one group after the other. ``record.epsilon`` and ``record.delta`` are the
+    cost of all groups together; the record of one group says what that one cost: see ``tables.groups``.
 
     >>> import sparsegate as sg
     >>> visits = {"visitor": [*range(50), *range(30)], "page": ["/home"] * 50 + ["/pay"] * 30}
@@ -228,20 +217,17 @@ class TopItems(TopTable):
 
     def to_dict(self) -> dict[str, Any]:
         """The release as JSON takes it, by the schema "sparsegate/top/1": see docs/reference/json.md."""
-        record = self.record
-        if self.groups:
-            items = [
-                {"group": plain(group), **row}
-                for group, top in self.groups.items()
-                for row in published_items(top, ranked=record.ordered)
-            ]
-        else:
-            items = published_items(self, ranked=record.ordered)
+        record, groups = self.record, {"groups": [plain(group) for group in self.groups]} if self.groups else {}
+        items = [
+            {"group": plain(group), **row}
+            for group, top in self.groups.items()
+            for row in published_items(top, ranked=record.ordered)
+        ]
         return {
             "schema": SCHEMA,
             "item": record.item,
-            **({"groups": [plain(group) for group in self.groups]} if self.groups else {}),
-            "items": items,
+            **groups,
+            "items": items if groups else published_items(self, ranked=record.ordered),
             "error_bar": self.error_bar,
             "error_bar_all": self.error_bar_all,
             "confidence": self.confidence,

@@ -57,10 +57,10 @@ def top_items(
     ----------
     data: a pandas, Polars (eager or lazy) or PyArrow table, a DuckDB relation, or a PySpark DataFrame. Or files by
         their path or pattern, as text or ``Path``, or several in a list: Parquet, CSV, JSON, baskets, or a database of
-        DuckDB or SQLite. They are read as ``sparsegate top`` reads them; see ``tables.workspace``. Or a dict of
-        columns, a list of dicts, a dataset of PyArrow or any stream of Arrow: see ``tables.workspace``. Or an
-        engine or URL of SQLAlchemy's, such as "postgresql://user@host/db": counted there, in a transaction that
-        only reads. Or a ``Table`` of any of them, which says what to read of a database, and how text is written.
+        DuckDB or SQLite, read as ``sparsegate top`` reads them. Or a dict of columns, a list of dicts, a dataset of
+        PyArrow or any stream of Arrow: see ``tables.workspace``. Or an engine or URL of SQLAlchemy's, such as
+        "postgresql://user@host/db": counted there, in a transaction that only reads. Or a ``Table`` of any of them,
+        which says what to read of a database, and how text is written.
     item, user: names of columns; both may be left out for baskets, whose lines are the users. Items are
         numbers, strings, booleans, bytes, UUIDs, dates, times or instants, and come back as such: see
         ``tables.labels``. Rows with a null in either column are dropped.
@@ -69,9 +69,9 @@ def top_items(
     epsilon: the privacy loss of the selection, > 0; a float is read as the decimal it prints as.
     domain: the public candidates: a list, array, series, a dataframe (its only column, or the one called ``item``),
         a file as Path("pages.csv") or Path("pages.csv:column"), or a number n for the labels 0, 1, ..., n-1. Those
-        that the table lacks have the score 0, and are selected as often as that deserves; items of the table that are
-        no candidates are ignored. Or "observed": whatever the table holds, at the price of ``delta``, and of fewer
-        items than asked for where counts are small.
+        that the table lacks have the score 0, and are selected as often as that deserves; items that are no candidates
+        are ignored. Or "observed": whatever the table holds, at the price of ``delta``, and of fewer items than asked
+        for where counts are small.
     delta: the probability, such as 1e-8, with which the guarantee may fail: needed for "observed", and for a public
         domain a way to much less noise where many are selected. It is charged where it is used.
     method, ordered, threshold: as in ``select_top``. What is selected as a set comes sorted by label, or by its noisy
@@ -82,8 +82,8 @@ def top_items(
         answers where it is below c, and a lower bar for "observed"; but counts, and their error bars, are then of what
         is left of each user, and lower than the counts of all items by an amount that nobody is told.
     dbar: with "observed", how many items take part; ten times ``count`` unless given.
-    where: a condition such as "country = 'DE'", in the language of ``sparsegate.conditions``: only rows that meet it
-        count. It must be public, and may speak of every column of the table. Not on Spark.
+    where: a PUBLIC condition such as "country = 'DE'", in the language of ``sparsegate.conditions``: only rows that
+        meet it count. Not on Spark.
     people: N, a PUBLIC number: how many people, or rows, there are in all. Where that makes the release hopeless (see
         ``tables.question``) it is refused before anything is charged.
     per, groups, groups_per_user: a release for every one of the ``groups``, a public list of labels, text such as
@@ -218,7 +218,6 @@ def _ask(
     not_private: bool,
     **parameters: Any,
 ) -> TopItems:
-    """The release of a question of these parameters."""
     column, person = names_of(item, user, unit)
     question = Question(item=column, user=person, unit=unit, **parameters)
     return release(data, question, named=item is not None, ledger=ledger, source=source, not_private=not_private)
@@ -243,8 +242,7 @@ def release(
 ) -> TopItems:
     """Release what a question asks of the data; ``named`` says whether the column of the items was named."""
     noise = trusted_source(source, not_private)
-    columns, user, value = question.columns, question.user, question.value
-    with open_table(data, columns=columns, user=user, value=value) as opened:
+    with open_table(data, columns=question.columns, user=question.user, value=question.value) as opened:
         opened.check_item(question.item if named else None)
         return opened.run(lambda: _released(opened, question, noise, ledger))
 
