@@ -19,8 +19,6 @@ from sparsegate.tables.workspace import Workspace
 duckdb = pytest.importorskip("duckdb")
 
 # Each once let one person move the count by everybody, because DuckDB left out a part that failed, or did not.
-
-# Each once let one person move the count by everybody, because DuckDB left out a part that failed, or did not.
 BROKEN = [
     "CAST(age AS TINYINT) > 3 OR age > 5",
     "NOT (age < 5 AND CAST(s AS INT) > 3)",
@@ -98,9 +96,6 @@ def test_a_count_is_the_sum_over_its_people(rows: list[tuple[Any, Any]], times: 
         assert counted([*blocks, (age, text, 1)], where) == times * sum(shares) + counted([(age, text, 1)], where)
 
 
-# page, visitor, age as text
-
-
 @pytest.mark.parametrize("where", BROKEN)
 def test_one_more_person_moves_a_count_over_several_row_groups_by_one_at_most(tmp_path: Path, where: str) -> None:
     crowd, found = [(200, "x", 260_000)], []
@@ -175,15 +170,11 @@ def test_a_missing_user_column_lists_the_near_ones(visits) -> None:
         MatchingUsers(visits, user="visitr")
 
 
-@pytest.mark.parametrize("kind", ["DOUBLE", "FLOAT", "INTEGER[]", "BIT", "TIMETZ"])
+@pytest.mark.parametrize("kind", ["DOUBLE", "INTEGER[]", "TIMETZ", "UUID", "DECIMAL(9, 2)", "BLOB", "VARCHAR"])
 def test_users_that_cannot_be_told_apart_are_refused_by_their_type(kind: str) -> None:
     people = duckdb.connect().sql(f"SELECT 'a' AS page, CAST(NULL AS {kind}) AS person")
+    if kind not in ("DOUBLE", "INTEGER[]", "TIMETZ"):
+        assert MatchingUsers(people, user="person").count("page = 'a'") == 0
+        return
     with pytest.raises(TableError, match="of a type that tells people apart exactly"):
         MatchingUsers(people, user="person")
-
-
-@pytest.mark.parametrize("kind", ["UUID", "DECIMAL(9, 2)", "BLOB", "INTERVAL", "UHUGEINT", "VARCHAR COLLATE NOCASE"])
-def test_users_that_can_are_taken(kind: str) -> None:
-    connection = duckdb.connect()
-    connection.execute(f"CREATE TABLE t (page VARCHAR, person {kind})")
-    assert MatchingUsers(connection.table("t"), user="person").count("page = 'a'") == 0

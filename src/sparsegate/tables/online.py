@@ -72,7 +72,7 @@ from sparsegate.gates.gate import Gate
 from sparsegate.gates.laplace import error_bar, laplace
 from sparsegate.gates.lattice import exact_number
 from sparsegate.gates.margin import central_shift
-from sparsegate.gates.variants import VARIANTS, Noise, Released, Scales, Variant
+from sparsegate.gates.variants import VARIANTS, Noise, Released, Scales
 from sparsegate.noise import Source
 from sparsegate.noise.own_settings import own_settings
 from sparsegate.noise.sources import Uncopied
@@ -262,6 +262,9 @@ def _tilt(values: Floats, masses: Floats, target: float) -> float:
     return (low + high) / 2
 
 
+ROW: Final = replace(VARIANTS["hardt-rothblum-2010-repaired"], released=Released.FRESH_ANSWER, noise=Noise.EXPONENTIAL)
+"""The gate: |estimate - truth| + nu >= T + rho + kappa, where a positive also carries a fresh noisy answer."""
+
 BETA: Final = 0.05
 """The probability with which the bounds above may fail."""
 
@@ -317,33 +320,29 @@ def least_cutoff(*, cells: int, population: int, tolerance: float, scales: Scale
 
     More positives mean more noise, and more noise means more positives: the smallest fixed point, from below.
     """
-    cutoff = _fixed_point(cells=cells, population=population, tolerance=tolerance, scales=scales)
-    if cutoff is None:
-        low, high = tolerance, max(tolerance, 1.0)
-        while _fixed_point(cells=cells, population=population, tolerance=high, scales=scales) is None:
-            low, high = high, 2 * high
-        while high > 1.01 * low:
-            middle = math.sqrt(low * high)
-            feasible = _fixed_point(cells=cells, population=population, tolerance=middle, scales=scales) is not None
-            low, high = (low, middle) if feasible else (middle, high)
-        rule = (
-            f"must be given, or else a tolerance of at least {math.ceil(high):,}: below that no cutoff is sure to last"
-        )
-        raise ParameterError("cutoff", rule, next_step="pass for instance cutoff=50; most data need far fewer updates")
-    return cutoff
 
+    def fixed_point(tolerance: float) -> int | None:
+        cutoff = 1
+        while cutoff <= _MOST_CUTOFF:
+            step = UpdateStep.of(tolerance=tolerance, cutoff=cutoff, scales=scales(cutoff))
+            most = step.updates(cells=cells, population=population)
+            if most < cutoff:
+                return cutoff
+            if math.isinf(most):
+                return None
+            cutoff = max(cutoff + 1, math.floor(most) + 1)
+        return None
 
-def _fixed_point(*, cells: int, population: int, tolerance: float, scales: ScalesOf) -> int | None:
-    cutoff = 1
-    while cutoff <= _MOST_CUTOFF:
-        step = UpdateStep.of(tolerance=tolerance, cutoff=cutoff, scales=scales(cutoff))
-        most = step.updates(cells=cells, population=population)
-        if most < cutoff:
-            return cutoff
-        if math.isinf(most):
-            return None
-        cutoff = max(cutoff + 1, math.floor(most) + 1)
-    return None
+    if (cutoff := fixed_point(tolerance)) is not None:
+        return cutoff
+    low, high = tolerance, max(tolerance, 1.0)
+    while fixed_point(high) is None:
+        low, high = high, 2 * high
+    while high > 1.01 * low:
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if fixed_point(middle) is None else (low, middle)
+    rule = f"must be given, or else a tolerance of at least {math.ceil(high):,}: below that no cutoff is sure to last"
+    raise ParameterError("cutoff", rule, next_step="pass for instance cutoff=50; most data need far fewer updates")
 
 
 MOST_PEOPLE: Final = 2**39
@@ -370,7 +369,6 @@ class Terms:
     @classmethod
     def of(
         cls,
-        row: Variant,
         *,
         cells: int,
         tolerance: Any,
@@ -393,7 +391,7 @@ class Terms:
             return budget or Budget.allocate(left, cutoff=cutoff, answer_epsilon=left * _ANSWER_SHARE)
 
         def scales(cutoff: int) -> Scales:
-            return row.scales(shares(cutoff), cutoff=cutoff, monotonic=False)
+            return ROW.scales(shares(cutoff), cutoff=cutoff, monotonic=False)
 
         if cutoff is None and people is None:
             rule = "must be given where population is not: what is sure to last depends on a public population"
@@ -401,7 +399,7 @@ class Terms:
         if cutoff is None and people is not None:
             cutoff = least_cutoff(cells=cells, population=people, tolerance=float(exact), scales=scales)
         cutoff = exact_count(cutoff, "cutoff")
-        setting = Setting(row=row, cutoff=cutoff, budget=shares(cutoff), granularity=STEP)
+        setting = Setting(row=ROW, cutoff=cutoff, budget=shares(cutoff), granularity=STEP)
         calibration = calibrate(setting, threshold=exact, not_private=not_private)
         step = UpdateStep.of(tolerance=float(exact), cutoff=cutoff, scales=scales(cutoff))
         return cls(calibration=calibration, tolerance=exact, population=people, total=total, count=count, step=step)
@@ -422,9 +420,6 @@ def _price(epsilon: Number | None, budget: Budget | None, *, counted: bool) -> t
         raise ParameterError("population", rule, next_step="pass epsilon=, or pay for a count with sg.laplace")
     return budget.total, Fraction(0)
 
-
-ROW: Final = replace(VARIANTS["hardt-rothblum-2010-repaired"], released=Released.FRESH_ANSWER, noise=Noise.EXPONENTIAL)
-"""The gate: |estimate - truth| + nu >= T + rho + kappa, where a positive also carries a fresh noisy answer."""
 
 CONFIDENCE: Final = 0.95
 
@@ -502,21 +497,6 @@ class OnlineAnswers(Uncopied):
         "online answers can be neither copied nor pickled: two copies would answer with the same noise; make new ones"
     )
 
-    __slots__ = (
-        "_calibration",
-        "_cells",
-        "_counts",
-        "_epsilon",
-        "_gate",
-        "_histogram",
-        "_lessons",
-        "_lock",
-        "_margins",
-        "_note",
-        "_population",
-        "_step",
-    )
-
     @own_settings
     def __init__(
         self,
@@ -544,7 +524,6 @@ class OnlineAnswers(Uncopied):
         check_unit(user, unit)
         cells = Cells.of(columns)
         terms = Terms.of(
-            ROW,
             cells=cells.size,
             tolerance=tolerance,
             epsilon=epsilon,
