@@ -34,7 +34,7 @@ from sparsegate.cli.watch import WatchReport
 from sparsegate.display.plain import printable
 from sparsegate.display.published import PrintedTop
 from sparsegate.errors import ParameterError
-from sparsegate.ledger.account import Amount, Entry, EntryKind, Release, Statement, exact_text
+from sparsegate.ledger.account import EntryKind, Release, Statement
 
 if TYPE_CHECKING:
     from sparsegate.service.gate_store import Activity, GateStore
@@ -68,7 +68,7 @@ def show(
         raise ParameterError(wrong, "needs a release to show", next_step="give --release, or use `ledger export`")
     statement = sg.Ledger(file).statement()
     if form == "json":
-        print_json(_statement(statement), schema="ledger")
+        print_json(statement.to_dict(), schema="ledger")
         return
     amounts = {name.replace("_", " "): str(getattr(statement, name)) for name in _SUMS}
     if form == "table":
@@ -105,7 +105,7 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Every entry, as CSV or JSON, with amounts exactly as they were recorded."""
-    records = [_record(entry) for entry in sg.Ledger(file).entries()]
+    records = [entry.to_dict() for entry in sg.Ledger(file).entries()]
     if as_json:
         print_json(records, schema="entry")
         return
@@ -291,7 +291,7 @@ def _print_release(release: Release, dataset: str, form: str, plot: str | None) 
     elif kind == "watch":
         WatchReport(as_json=as_json).repeat(release.gave)
     elif as_json:
-        print_json({"entry": _record(release.entry), "gave": release.gave}, schema="release")
+        print_json({"entry": release.entry.to_dict(), "gave": release.gave}, schema="release")
     else:
         typer.echo(f"{release.entry.what}, {release.entry.amount}, {recorded(release.entry.number, dataset)}")
         for part in release.gave:
@@ -314,23 +314,3 @@ def _table(statement: Statement) -> Table:
 
 def _short(value: Any) -> str:
     return f"{float(value):.6g}"
-
-
-def _amount(amount: Amount) -> dict[str, str]:
-    return {"epsilon": exact_text(amount.epsilon), "delta": exact_text(amount.delta)}
-
-
-def _record(entry: Entry) -> dict[str, Any]:
-    return {
-        "number": entry.number,
-        "at": entry.at.isoformat(),
-        "kind": entry.kind.value,
-        **_amount(entry.amount),
-        "what": entry.what,
-        "of": entry.of,
-    }
-
-
-def _statement(statement: Statement) -> dict[str, Any]:
-    amounts = {name: _amount(getattr(statement, name)) for name in _SUMS}
-    return {"dataset": statement.dataset, **amounts, "entries": [_record(entry) for entry in statement.entries]}

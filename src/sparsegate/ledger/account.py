@@ -62,6 +62,7 @@ from typing import Any
 
 from sparsegate.budget import Number, exact_epsilon
 from sparsegate.display.plain import exact_text as exact_text
+from sparsegate.display.plain import plain
 from sparsegate.display.published import SCHEMA, PrintedTop
 from sparsegate.display.sheet import Sheet
 from sparsegate.display.tabular import Printed
@@ -127,6 +128,11 @@ class Entry:
     what: str
     of: int | None = None
 
+    def to_dict(self) -> dict[str, Any]:
+        """The entry as JSON takes it."""
+        head = {"number": self.number, "at": self.at.isoformat(), "kind": self.kind.value}
+        return {**head, **plain(self.amount), "what": self.what, "of": self.of}
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Release(Printed):
@@ -168,6 +174,11 @@ class Statement(Printed):
         }
         title = f"{self.dataset}: {self.spent} spent of {self.budget}"
         return Sheet(title=title, columns=columns, numbers=frozenset({"entry", "epsilon", "delta"} & columns.keys()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The statement as JSON takes it, amounts as exact decimals in text."""
+        sums = {name: plain(getattr(self, name)) for name in ("budget", "spent", "given_back", "remaining")}
+        return {"dataset": self.dataset, **sums, "entries": [entry.to_dict() for entry in self.entries]}
 
     @property
     def budget(self) -> Amount:

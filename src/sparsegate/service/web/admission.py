@@ -39,8 +39,10 @@ from sparsegate.errors import GateBusy, SparsegateError, UnknownGate
 from sparsegate.service.fair_lines import Lines
 from sparsegate.service.gates import KeyedRequest
 from sparsegate.service.keeper import Keeper
+from sparsegate.service.opening import KeeperTerms
 from sparsegate.service.practice import Practice
 from sparsegate.service.tokens import Role, Token, Tokens
+from sparsegate.service.web.middleware import LOG
 from sparsegate.service.web.problems import FORBIDDEN, NOT_FOUND, TOO_MANY, UNAUTHENTICATED, Refused
 
 _MOST_BUCKETS: Final = 10_000
@@ -391,12 +393,12 @@ class ThreadedKeeper:
         self.keeper, self.practice = keeper, practice
         self._leases, self._changed = 0, threading.Condition()
         self.queues = GateQueues(waiting=limits.waiting, patience=keeper.pace.patience, delay=keeper.pace.delay)
-        # A preview takes tens of milliseconds, a planned one hundreds: all have a share of their own.
+        # A preview takes tens of milliseconds, a planned one hundreds; a page of a thousand gates a tenth of a second,
+        # and seconds where each has a noise of its own: each has a share of its own.
+        listing = replace(limits, share=limits.listing_share, share_burst=limits.listing_burst)
         self.reading: OwnWork = OwnWork(limits) if beside is None else beside.reading
         self.planning: OwnWork = OwnWork(limits) if beside is None else beside.planning
-        # A page of a thousand gates takes a tenth of a second, and seconds where each has a noise of its own.
-        share = replace(limits, share=limits.listing_share, share_burst=limits.listing_burst)
-        self.listing: OwnWork = OwnWork(share) if beside is None else beside.listing
+        self.listing: OwnWork = OwnWork(listing) if beside is None else beside.listing
         self._askers = anyio.CapacityLimiter(limits.asks)
         self._lookers = anyio.CapacityLimiter(_LOOKERS)
 
@@ -461,6 +463,50 @@ class ThreadedPractice:
         self._practice.close()
 
 
+class Refresh:
+    """Has an application answer from the data as it is now. Thread-safe; ``close`` ends what it began.
+
+    The old copy answers until there is a new one, and whoever is asking it may finish: it is closed when the last
+    request that began with it has ended.
+    """
+
+    def __init__(self, state: Any, terms: KeeperTerms, limits: Limits) -> None:
+        self._state, self._terms, self._limits = state, terms, limits
+        self._guard, self._stopped = threading.Lock(), threading.Event()
+
+    def now(self, *, close_gates: bool) -> bool:
+        """Whether the data has changed; blocks until it is read, and answered from."""
+        with self._guard:
+            before: ThreadedKeeper = self._state.service
+            keeper = self._terms.refreshed(before.keeper, close_gates=close_gates)
+            if keeper is None:
+                return False
+            self._state.service = ThreadedKeeper(keeper, self._limits, before)
+            self._state.practice.follow(keeper.dataset.schema)
+            threading.Thread(target=before.retire, daemon=True).start()
+            return True
+
+    def every(self, seconds: float, *, close_gates: bool) -> None:
+        """Do it again and again, in a thread; what goes wrong is in the log, and the old copy goes on."""
+
+        def repeat() -> None:
+            while not self._stopped.wait(seconds):
+                try:
+                    if self.now(close_gates=close_gates):
+                        LOG.info("the data was read anew")
+                except SparsegateError as error:
+                    LOG.warning("the data was not read anew: %s", " ".join(str(error).split()))
+
+        threading.Thread(target=repeat, daemon=True).start()
+
+    def close(self) -> None:
+        """Close the keeper that answers last, and its data."""
+        self._stopped.set()
+        with self._guard:
+            self._state.service.keeper.close()
+            self._state.service.keeper.dataset.close()
+
+
 async def _service(request: Request, token: Anybody) -> AsyncIterator[ThreadedKeeper]:
     if in_practice(request):
         practice: ThreadedPractice = request.app.state.practice
@@ -480,12 +526,6 @@ def _known_form(id: str) -> str:
 GateName = Annotated[str, AfterValidator(_known_form)]
 
 
-async def _gate(
-    id: Annotated[GateName, Path(description="The name of a gate.", examples=["g-0123456789abcdef"])],
-) -> str:
-    return id
-
-
 def link(request: Request, response: Response, rel: str, **changes: str | int) -> None:
     """Say where another page is: the same address, with other parameters."""
     there = request.url.include_query_params(**changes)
@@ -493,5 +533,5 @@ def link(request: Request, response: Response, rel: str, **changes: str | int) -
 
 
 Service = Annotated[ThreadedKeeper, Depends(_service)]
-GateInPath = Annotated[str, Depends(_gate)]
+GateInPath = Annotated[GateName, Path(alias="id", description="The name of a gate.", examples=["g-0123456789abcdef"])]
 Body = dict[str, Any]

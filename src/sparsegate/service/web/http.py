@@ -9,10 +9,11 @@ them for good; and they are outside the limit on requests without a token, which
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Coroutine, Mapping
+from collections.abc import Collection
 from functools import partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -26,11 +27,17 @@ from sparsegate.service.opening import KeeperTerms
 from sparsegate.service.practice import Practice
 from sparsegate.service.tokens import Tokens
 from sparsegate.service.web import problems, routes
-from sparsegate.service.web.admission import PRACTICE, Authentication, Limits, ThreadedKeeper, ThreadedPractice
+from sparsegate.service.web.admission import (
+    PRACTICE,
+    Authentication,
+    Limits,
+    Refresh,
+    ThreadedKeeper,
+    ThreadedPractice,
+)
 from sparsegate.service.web.middleware import BodyLimit, ErrorBoundary, HostCheck, RequestCounts, RequestLog
 from sparsegate.service.web.openapi import describe, methods_at
-from sparsegate.service.web.readiness import Metrics, Readiness
-from sparsegate.service.web.refresh import Refresh
+from sparsegate.service.web.readiness import Readiness
 from sparsegate.service.web.trusted_proxies import ForwardedAddress, TrustedProxies
 from sparsegate.tables.release import installed_version
 
@@ -38,10 +45,10 @@ _FIRST: Final = "index.html"
 _KEPT: Final = "public, max-age=31536000, immutable"
 _KINDS: Final = MappingProxyType(
     {
-        "html": "text/html; charset=utf-8",
-        "css": "text/css; charset=utf-8",
-        "js": "text/javascript; charset=utf-8",
-        "svg": "image/svg+xml",
+        ".html": "text/html; charset=utf-8",
+        ".css": "text/css; charset=utf-8",
+        ".js": "text/javascript; charset=utf-8",
+        ".svg": "image/svg+xml",
     }
 )
 
@@ -49,28 +56,19 @@ _KINDS: Final = MappingProxyType(
 def page_routes(folder: Traversable | None = None) -> APIRouter:
     """A route for each file of the page; they are read once, and nothing else is served."""
     place = files("sparsegate.service.web").joinpath("page") if folder is None else folder
-    contents = {file.name: file.read_bytes() for file in place.iterdir() if _ending(file.name) in _KINDS}
+    contents = {file.name: file.read_bytes() for file in place.iterdir() if PurePath(file.name).suffix in _KINDS}
     version = hashlib.sha256(repr(sorted(contents.items())).encode()).hexdigest()[:16]
     # The first file names two or three others from the root; those find the rest beside them.
     contents[_FIRST] = contents[_FIRST].replace(b'="/', f'="/{version}/'.encode())
     router = APIRouter(include_in_schema=False)
     for name, content in contents.items():
-        headers = {"Content-Type": _KINDS[_ending(name)]}
+        headers = {"Content-Type": _KINDS[PurePath(name).suffix]}
         if name == _FIRST:
             path = "/"
         else:
             path, headers["Cache-Control"] = f"/{version}/{name}", _KEPT
         router.add_api_route(path, partial(_file, content, headers), methods=["GET"])
     return router
-
-
-def page_paths(routes: APIRouter) -> frozenset[str]:
-    """The addresses of these files."""
-    return frozenset(route.path for route in routes.routes if isinstance(route, APIRoute))
-
-
-def _ending(name: str) -> str:
-    return name.rpartition(".")[2]
 
 
 async def _file(content: bytes, headers: dict[str, str]) -> Response:
@@ -100,20 +98,19 @@ def create_app(
     app = routed_app()
     app.state.service, app.state.tokens = ThreadedKeeper(keeper, limits), tokens
     app.state.readiness = Readiness(lambda: app.state.service)
-    counts = RequestCounts()
-    app.state.metrics = Metrics(lambda: app.state.service, counts)
+    app.state.counts = RequestCounts()
     app.state.refresh = None if terms is None else Refresh(app.state, terms, limits)
     practice = Practice(keeper.dataset.schema, keeper.dataset.unit)
     app.state.practice = ThreadedPractice(practice, limits, app.state.service)
     # The last one added is the outermost.
     app.add_middleware(BodyLimit, seconds=limits.body_seconds)
     app.add_middleware(
-        Authentication, tokens=tokens, limits=limits, metrics_port=metrics_port, page=page_paths(app.state.page)
+        Authentication, tokens=tokens, limits=limits, metrics_port=metrics_port, page=app.state.page_paths
     )
     if hosts is not None:
         app.add_middleware(HostCheck, hosts=hosts)
     app.add_middleware(ErrorBoundary)
-    app.add_middleware(RequestLog, counts=counts)
+    app.add_middleware(RequestLog, counts=app.state.counts)
     if proxies is not None:
         app.add_middleware(ForwardedAddress, proxies=proxies)
     return app
@@ -127,15 +124,16 @@ def routed_app() -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        exception_handlers=dict(HANDLERS),
+        exception_handlers={RequestValidationError: _invalid, HTTPException: _refused},
     )
     for router in (routes.account_router, routes.gate_router, routes.token_router):
         app.include_router(router, prefix="/v1")
     for router in (routes.practice_schema, routes.gate_router):
         app.include_router(router, prefix=PRACTICE.rstrip("/"))
     app.include_router(routes.operator_router)
-    app.state.page = page_routes()
-    app.include_router(app.state.page)
+    page = page_routes()
+    app.include_router(page)
+    app.state.page_paths = {route.path for route in page.routes if isinstance(route, APIRoute)}
     app.openapi = describe(app)  # type: ignore[method-assign]
     return app
 
@@ -164,11 +162,3 @@ async def _refused(request: Request, error: Exception) -> Response:
     if "Allow" in headers and (methods := methods_at(request.app.openapi(), request.url.path)):
         headers["Allow"] = ", ".join(methods)  # the framework knows those of one operation alone
     return problems.problem(sorts.get(error.status_code, problems.MALFORMED), headers=headers)
-
-
-_Handler = Callable[[Request, Any], Coroutine[Any, Any, Response]]
-
-HANDLERS: Final[Mapping[int | type[Exception], _Handler]] = MappingProxyType(
-    {RequestValidationError: _invalid, HTTPException: _refused}
-)
-"""What the framework's own errors become."""

@@ -15,7 +15,6 @@ from pydantic_core import PydanticCustomError
 
 from sparsegate.budget import exact_epsilon
 from sparsegate.errors import ParameterError
-from sparsegate.ledger.account import Amount, Statement, exact_text
 from sparsegate.selection.select import AUTO, METHODS, describe_methods
 from sparsegate.service import gates
 from sparsegate.service.gate_store import PAGE
@@ -464,18 +463,3 @@ class BudgetStatement(BaseModel):
     given_back: Money = means("What closed gates did not use, in all.")
     remaining: Money = means("What may still be spent.")
     entries: list[LedgerEntry] = means("Every entry, the oldest first.")
-
-
-def statement_view(statement: Statement) -> dict[str, Any]:
-    """A statement as it travels."""
-    names = ("number", "kind", "what", "of")
-    entries = [
-        {name: getattr(entry, name) for name in names} | {"at": entry.at.isoformat()} | _money(entry.amount)
-        for entry in statement.entries
-    ]
-    sums = {name: _money(getattr(statement, name)) for name in ("budget", "spent", "given_back", "remaining")}
-    return {"dataset": statement.dataset, **sums, "entries": entries}
-
-
-def _money(amount: Amount) -> dict[str, str]:
-    return {"epsilon": exact_text(amount.epsilon), "delta": exact_text(amount.delta)}

@@ -23,7 +23,7 @@ There is no duration of any ask, and no number for a gate, a token or a conditio
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import anyio
@@ -73,51 +73,48 @@ def _look(keeper: Keeper) -> str:
     return ""
 
 
-MEDIA_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-
-_Family = tuple[str, str, str, Mapping[str, float]]
+METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
-class Metrics:
-    """Writes all numbers down."""
-
-    def __init__(self, service: Callable[[], ThreadedKeeper], counts: RequestCounts) -> None:
-        self._service, self._counts = service, counts
-
-    def text(self) -> str:
-        """All numbers. Reads the ledger."""
-        lines = []
-        for name, kind, meaning, values in self._families():
-            lines += [f"# HELP sparsegate_{name} {meaning}", f"# TYPE sparsegate_{name} {kind}"]
-            lines += [
-                f"sparsegate_{name}{f'{{{labels}}}' if labels else ''} {value!r}" for labels, value in values.items()
-            ]
-        return "\n".join(lines) + "\n"
-
-    def _families(self) -> Iterator[_Family]:
-        service = self._service()
-        keeper = service.keeper
-        yield "info", "gauge", "The version that runs.", {f'version="{installed_version()}"': 1}
-        yield "requests_total", "counter", "Requests, by status.", dict(self._counts.requests)
-        asks = {f'outcome="{outcome}"': count for outcome, count in self._counts.asks.items()}
-        yield "asks_total", "counter", "Questions, by what the client was told.", asks
-        waiting = {
-            'at="gates"': service.queues.waiting,
-            'at="places"': keeper.waiting,
-            'at="reading"': len(service.reading.turn.waiting),
-        }
-        yield "waiting", "gauge", "Questions that wait: at a gate, to be counted, to be read.", waiting
-        yield (
+def metrics_text(service: ThreadedKeeper, counts: RequestCounts) -> str:
+    """All numbers. Reads the ledger."""
+    keeper = service.keeper
+    waiting = {"gates": service.queues.waiting, "places": keeper.waiting, "reading": len(service.reading.turn.waiting)}
+    statement = keeper.ledger.statement()
+    parts = {"allowed": statement.budget, "spent": statement.spent, "remaining": statement.remaining}
+    left = keeper.pressure.headroom()
+    families: list[tuple[str, str, str, Mapping[str, float]]] = [
+        ("info", "gauge", "The version that runs.", {f'version="{installed_version()}"': 1}),
+        ("requests_total", "counter", "Requests, by status.", counts.requests),
+        ("asks_total", "counter", "Questions, by what the client was told.", _labelled("outcome", counts.asks)),
+        ("waiting", "gauge", "Questions that wait: at a gate, to be counted, to be read.", _labelled("at", waiting)),
+        (
             "delay_seconds",
             "gauge",
-            "D: answers leave this long after their turn came; 0 is off.",
+            "D: an answer leaves this long after its turn came; 0 is off.",
             {"": keeper.pace.delay},
-        )
-        yield "overruns_total", "counter", "Questions that took longer than D.", {"": keeper.pressure.overruns}
-        if (left := keeper.pressure.headroom()) is not None:
-            yield "delay_headroom_ratio", "gauge", "What the slowest question of the last minute left of D.", {"": left}
-        statement = keeper.ledger.statement()
-        parts = {"allowed": statement.budget, "spent": statement.spent, "remaining": statement.remaining}
-        epsilons = {f'part="{part}"': float(amount.epsilon) for part, amount in parts.items()}
-        yield "budget_epsilon", "gauge", "The ledger's epsilon.", epsilons
-        yield "gates_open", "gauge", "Gates that can be asked.", {"": keeper.open_gates()}
+        ),
+        ("overruns_total", "counter", "Questions that took longer than D.", {"": keeper.pressure.overruns}),
+        (
+            "delay_headroom_ratio",
+            "gauge",
+            "What the slowest question of the last minute left of D.",
+            {} if left is None else {"": left},
+        ),
+        (
+            "budget_epsilon",
+            "gauge",
+            "The ledger's epsilon.",
+            _labelled("part", {part: float(amount.epsilon) for part, amount in parts.items()}),
+        ),
+        ("gates_open", "gauge", "Gates that can be asked.", {"": keeper.open_gates()}),
+    ]
+    lines = []
+    for name, kind, meaning, values in families:
+        lines += [f"# HELP sparsegate_{name} {meaning}", f"# TYPE sparsegate_{name} {kind}"] if values else []
+        lines += [f"sparsegate_{name}{f'{{{label}}}' if label else ''} {value!r}" for label, value in values.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _labelled(label: str, values: Mapping[str, float]) -> dict[str, float]:
+    return {f'{label}="{name}"': value for name, value in values.items()}

@@ -28,7 +28,6 @@ from sparsegate.service.gates import GateSpec, preview_view
 from sparsegate.service.practice import practice_condition
 from sparsegate.service.tokens import LONGEST_NAME, Role, Standing, TokenRecord, Tokens
 from sparsegate.service.web import models, problems
-from sparsegate.service.web import readiness as numbers
 from sparsegate.service.web.admission import (
     SHORT,
     Anybody,
@@ -38,13 +37,14 @@ from sparsegate.service.web.admission import (
     GateName,
     Owner,
     OwnerCalling,
+    Refresh,
     Service,
     ThreadedKeeper,
     link,
 )
 from sparsegate.service.web.models import MOST_WHOLE, Limit
 from sparsegate.service.web.openapi import LISTED, POSTED, READ, TOKEN, fails
-from sparsegate.service.web.refresh import Refresh
+from sparsegate.service.web.readiness import METRICS_TYPE, metrics_text
 
 gate_router = APIRouter()
 
@@ -187,7 +187,7 @@ async def schema(service: Service, _: Anybody) -> Body:
 @account_router.get("/budget", response_model=models.BudgetStatement, responses=fails(*TOKEN, problems.FORBIDDEN))
 async def budget(service: Service, _: Owner) -> Body:
     """What was allowed, spent and left; for owners."""
-    return models.statement_view(await service.run(service.keeper.budget))
+    return (await service.run(service.keeper.budget)).to_dict()
 
 
 @account_router.post(
@@ -240,7 +240,9 @@ async def metrics(request: Request) -> Response:
     if token is not None and token.role is not Role.OWNER:
         raise problems.Refused(problems.FORBIDDEN)
     app = request.app.state
-    return Response(await app.service.run(app.metrics.text), headers={"Content-Type": numbers.MEDIA_TYPE})
+    return Response(
+        await app.service.run(metrics_text, app.service, app.counts), headers={"Content-Type": METRICS_TYPE}
+    )
 
 
 token_router = APIRouter()
