@@ -1,7 +1,4 @@
-"""`audit`: any callable in, a certified lower bound on what it leaks out.
-
-What an audit proved, and its evidence.
-"""
+"""`audit`: any callable in, a certified lower bound on what it leaks out."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
-from sparsegate.auditor.blackbox import Bar, RunBudget
+from sparsegate.auditor.blackbox import RunBudget, progress_bar
 from sparsegate.auditor.certify import Candidate, Draw, Registration, Search, certify, schedule
 from sparsegate.auditor.confidence import Counts
 from sparsegate.auditor.encoding import Encoder, Sample
@@ -229,11 +226,13 @@ def audit(
     """
     _check(epsilon, delta, confidence, call_timeout, seed)
     space = Space.of(queries=queries, sensitivity=sensitivity, epsilon=epsilon, centre=centre, monotonic=monotonic)
-    own = [space.own(pair) if patterns else taken(pair) for pair in _listed(neighbours)]
+    if not isinstance(neighbours, Iterable):
+        step = "pass neighbours=[(answers, neighbour)]"
+        raise ParameterError("neighbours", "must be a list of pairs", neighbours, step)
+    own = [space.own(pair) if patterns else taken(pair) for pair in neighbours]
     if not patterns and not own:
-        raise ParameterError(
-            "neighbours", "must hold a pair where patterns=False", next_step="pass neighbours=[(input, neighbour)]"
-        )
+        step = "pass neighbours=[(input, neighbour)]"
+        raise ParameterError("neighbours", "must hold a pair where patterns=False", next_step=step)
     # A stream of its own: callers like to give the same seed to their mechanism.
     rng = np.random.default_rng(None if seed is None else [seed, _STREAM])
     pace = RunBudget(samples, budget_seconds)
@@ -243,10 +242,12 @@ def audit(
     box = pace.box(target, batch=batch, call_timeout=call_timeout)
     encoder = Encoder(box.name)
     alpha = 1 - confidence
-    with box, Bar(progress) as bar:
+    with box, progress_bar(progress) as bar:
+        task = bar.add_task("audit", total=1.0)
 
         def draw(answers: object, wanted: int) -> Sample:
-            bar.show(pace.gone, f"{box.name}: {'certifying' if encoder.frozen else 'searching'}")
+            what = f"{box.name}: {'certifying' if encoder.frozen else 'searching'}"
+            bar.update(task, completed=min(pace.gone, 1.0), description=what)
             count = box.chunk(wanted)
             drawn = box.draw(np.array(answers) if patterns else answers, count)
             return encoder.encode(drawn, count, answers if patterns else id(answers))
@@ -330,15 +331,6 @@ def _pairs(own: list[NeighbourPair], space: Space, rng: np.random.Generator, roo
     """The caller's pairs, some random ones and the patterns."""
     random = [random_pair(space, rng) for _ in range(room // 8)]
     return list(dict.fromkeys([*own, *random, *known_patterns(space, rng)]))[: max(room, len(own))]
-
-
-def _listed(neighbours: Any) -> list[Any]:
-    try:
-        return list(neighbours)
-    except TypeError:
-        raise ParameterError(
-            "neighbours", "must be a list of pairs", neighbours, "pass neighbours=[(answers, neighbour)]"
-        ) from None
 
 
 def _check(epsilon: Any, delta: Any, confidence: Any, call_timeout: Any, seed: Any) -> None:

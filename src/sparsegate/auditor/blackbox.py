@@ -33,9 +33,7 @@ _POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSIT
 
 
 def takes_count(mechanism: Callable[..., object]) -> bool:
-    """Whether the mechanism is a batch one: it needs two positional arguments, the answers and how many outcomes.
-
-    Parameters with a default do not count. A callable that hides its signature is taken to be a single one.
+    """Whether the mechanism needs two positional arguments: a callable that hides its signature does not.
 
     >>> takes_count(lambda answers: 0), takes_count(lambda answers, n: 0), takes_count(lambda answers, epsilon=1: 0)
     (False, True, False)
@@ -90,10 +88,9 @@ class BlackBox:
         self._tasks.put(None)
 
     def chunk(self, wanted: int) -> int:
-        """How many outcomes to ask for next: more and more, while it is quick.
+        """How many outcomes to ask for next: more and more while it is quick, fewer where it is slow.
 
-        Chunks grow with the number of calls as long as the clock allows, so that a seeded mechanism is asked in the
-        same way twice; one that is slow is asked for less, so that budgets and progress are looked at often enough.
+        Growth follows the number of calls as long as the clock allows, so that a seeded mechanism is asked alike twice.
         """
         return min(wanted, self._chunk)
 
@@ -114,13 +111,10 @@ class BlackBox:
             self._resize((time.perf_counter() - begun) / count)
         self.drawn += count
         if failure is not None:
-            shown = input_text(answers, _SHOWN)
-            raise ParameterError(
-                "mechanism",
-                f"must answer, but {self.name} raised {type(failure).__name__}: {failure} (on {shown})",
-                next_step="wrap it so that it takes an array of answers; centre=, queries=(least, most), sensitivity= "
-                "and patterns=False say which answers it is given",
-            ) from failure
+            said = f"{self.name} raised {type(failure).__name__}: {failure} (on {input_text(answers, _SHOWN)})"
+            step = "centre=, queries=(least, most), sensitivity= and patterns=False say which answers it is given"
+            step = f"wrap it so that it takes an array of answers; {step}"
+            raise ParameterError("mechanism", f"must answer, but {said}", next_step=step) from failure
         return outcomes[0] if self.batch else outcomes
 
     def _wait(self, answers: Any, outcomes: list[Any]) -> BaseException | None:
@@ -133,12 +127,10 @@ class BlackBox:
                     seen, since = len(outcomes), time.perf_counter()
                 elif time.perf_counter() - since >= self._call_timeout:
                     _end(self._thread)
-                    raise ParameterError(
-                        "mechanism",
-                        f"must return within call_timeout={self._call_timeout:g} seconds, but {self.name} did not "
-                        f"(on {input_text(answers, _SHOWN)})",
-                        next_step="raise call_timeout=, or look for an endless loop",
-                    ) from None
+                    said = f"{self.name} did not (on {input_text(answers, _SHOWN)})"
+                    rule = f"must return within call_timeout={self._call_timeout:g} seconds, but {said}"
+                    step = "raise call_timeout=, or look for an endless loop"
+                    raise ParameterError("mechanism", rule, next_step=step) from None
 
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None:
@@ -162,12 +154,9 @@ def _fresh(answers: Any) -> Any:
     try:
         return copy.deepcopy(answers)
     except Exception as error:
-        kind = type(error).__name__
-    raise ParameterError(
-        "neighbours",
-        f"must hold inputs that can be copied, one for each run ({kind})",
-        next_step="pass something that makes the input, and let the mechanism make it",
-    )
+        rule = f"must hold inputs that can be copied, one for each run ({type(error).__name__})"
+    step = "pass something that makes the input, and let the mechanism make it"
+    raise ParameterError("neighbours", rule, next_step=step)
 
 
 def _kept(outcome: Any) -> Any:
@@ -249,31 +238,11 @@ class RunBudget:
         return max(int(_TO_SPARE * (self.seconds - self.elapsed) / max(cost, 1e-9)), 0)
 
 
-class Bar:
-    """A progress bar on stderr where that is a terminal, or nothing. A context manager."""
+def progress_bar(wanted: bool) -> Any:
+    """A bar of rich on stderr where that is a terminal, or one that shows nothing. A context manager."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    def __init__(self, wanted: bool) -> None:
-        self._progress: Any = None
-        self._task: Any = None
-        if wanted:
-            from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-            columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-            console = Console(stderr=True)
-            self._progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-            self._task = self._progress.add_task("audit", total=1.0)
-
-    def __enter__(self) -> Bar:
-        if self._progress is not None:
-            self._progress.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self._progress is not None:
-            self._progress.stop()
-
-    def show(self, done: float, what: str) -> None:
-        """Say how far the audit is."""
-        if self._progress is not None:
-            self._progress.update(self._task, completed=min(done, 1.0), description=what)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    console = Console(stderr=True)
+    return Progress(*columns, console=console, transient=True, disable=not (wanted and console.is_terminal))

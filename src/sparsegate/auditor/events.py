@@ -36,7 +36,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -115,11 +115,6 @@ class Atoms:
     examples: Sample
     distinct: int
 
-    @property
-    def complete(self) -> bool:
-        """Whether all distinct outcomes could be listed, were there runs enough."""
-        return self.distinct <= _MOST_ATOMS
-
     @staticmethod
     def learned(sample: Sample) -> Atoms:
         """The outcomes that came up more than once; of those with numbers only the frequent ones: bins do the rest."""
@@ -184,7 +179,7 @@ class Bins:
             return None
         discrete = np.flatnonzero(few)
         kinds, inverse, count = np.unique(
-            _discrete_keys(sample.word, columns, discrete), return_inverse=True, return_counts=True
+            keys(sample.word, columns[:, discrete]), return_inverse=True, return_counts=True
         )
         keep = np.sort(np.argsort(-count, kind="stable")[:_MOST_GROUPS])
         groups: list[Group] = []
@@ -213,7 +208,7 @@ class Bins:
     def cells(self, sample: Sample) -> Cells:
         """The group by lookup, the cell inside it by its cuts."""
         columns = sample.wide(self.width)
-        place = self.lookup(_discrete_keys(sample.word, columns, self.discrete))
+        place = self.lookup(keys(sample.word, columns[:, self.discrete]))
         result = np.full(len(sample), self.size - 1, dtype=np.intp)
         for number, group in enumerate(self.groups):
             rows = np.flatnonzero(place == number)
@@ -232,10 +227,6 @@ class Bins:
                 outcome = _outcome(group.word, group.columns, shapes, {column for column, _ in group.cuts})
                 texts.append(f"{outcome} with {_ranges(group, inside)}" if group.cuts else outcome)
         return _either(texts, "kinds", rest=self.size - 1 in chosen)
-
-
-def _discrete_keys(word: Integers, columns: Reals, discrete: NDArray[np.intp]) -> NDArray[np.uint64]:
-    return keys(word, columns[:, discrete])
 
 
 def _cuts(columns: Reals, varying: list[int], cells: int) -> tuple[tuple[int, Reals], ...]:
@@ -448,10 +439,10 @@ class Runs:
 
     def split(self, at: int) -> tuple[Runs, Runs]:
         """The first runs on either input, and the others."""
-        return (
-            Runs(one=self.one.part(slice(at)), other=self.other.part(slice(at)), magnified=self.magnified),
-            Runs(one=self.one.part(slice(at, None)), other=self.other.part(slice(at, None)), magnified=self.magnified),
+        first, rest = (
+            replace(self, one=self.one.part(part), other=self.other.part(part)) for part in (slice(at), slice(at, None))
         )
+        return first, rest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -510,10 +501,7 @@ class Estimate:
 
     def at(self, place: int) -> Estimate:
         """Of one event alone."""
-        only = slice(place, place + 1)
-        return Estimate(
-            loss=self.loss[only], error=self.error[only], middle=self.middle[only], endless=self.endless[only]
-        )
+        return Estimate(**{name: values[place : place + 1] for name, values in vars(self).items()})
 
     def promised(self, aim: Aim, caution: float) -> tuple[Reals, NDArray[np.bool_]]:
         """The bounds that the events promise, less some standard errors."""
@@ -547,7 +535,9 @@ def find_events(
         judged = [_counts(partition, sample) for sample in (judge.one, judge.other)]
         for swapped in (False, True):
             i, j = (1, 0) if swapped else (0, 1)
-            order = _by_ratio(learned[i], learned[j]) if scores is None else _by_score(-scores if swapped else scores)
+            # NaN, the rest, comes last.
+            badness = _badness(learned[i], learned[j]) if scores is None else scores if swapped else -scores
+            order = np.argsort(badness, kind="stable")
             ends = _ends(order.size)
             hits = np.cumsum(judged[i][order])[ends], np.cumsum(judged[j][order])[ends]
             sizes = (len(judge.other), len(judge.one)) if swapped else (len(judge.one), len(judge.other))
@@ -589,7 +579,7 @@ def _partitions(runs: Runs, thorough: bool, seed: int) -> Iterator[tuple[Partiti
     rare = atoms.distinct > _MANY_ATOMS and len(both) < _RUNS_AN_ATOM * atoms.distinct
     if not (bins.blunt if bins is not None else rare) or len(both) < _ENOUGH:
         return
-    few = bins is None and atoms.complete
+    few = bins is None and atoms.distinct <= _MOST_ATOMS  # all could be listed, were there runs enough
     for boosted in (False, True) if thorough and not few else (False,):
         scores = Slices.learned(runs.one, runs.other, boosted=boosted, seed=seed)
         if scores is not None:
@@ -602,13 +592,10 @@ def _counts(partition: Partition, sample: Sample) -> Reals:
     return np.bincount(known, minlength=partition.size).astype(np.float64)
 
 
-def _by_ratio(counts1: Reals, counts2: Reals) -> NDArray[np.intp]:
+def _badness(counts1: Reals, counts2: Reals) -> Reals:
+    """The smaller, the better a cell tells the first input: its standard error less the observed log ratio."""
     x1, x2 = counts1 + 0.5, counts2 + 0.5
-    return np.argsort(np.sqrt(1 / x1 + 1 / x2) - np.log(x1 / x2), kind="stable")
-
-
-def _by_score(scores: Reals) -> NDArray[np.intp]:
-    return np.argsort(-scores, kind="stable")  # NaN, the rest, comes last
+    return np.sqrt(1 / x1 + 1 / x2) - np.log(x1 / x2)
 
 
 def _ends(cells: int) -> NDArray[np.intp]:

@@ -109,25 +109,17 @@ class Space:
         except (TypeError, ValueError):
             allowed = False
         if not allowed:
-            raise ParameterError(
-                "neighbours",
-                "must be pairs of equally long sequences of numbers",
-                pair,
-                "pass patterns=False to audit inputs of any other kind",
-            )
+            rule, step = "must be pairs of equally long sequences of numbers", "pass patterns=False for any other kind"
+            raise ParameterError("neighbours", rule, pair, step)
         moves = (b - a) / self.sensitivity
         if np.abs(moves).max() > 1 + 1e-9 or (self.monotonic and moves.min() < 0 < moves.max()):
             way = ", all of them the same way" if self.monotonic else ""
-            raise ParameterError(
-                "neighbours",
-                f"must move each answer by at most the sensitivity, {self.sensitivity:g}{way}",
-                pair,
-                "raise sensitivity=, or pass patterns=False if these inputs are neighbours in another sense",
-            )
+            rule = f"must move each answer by at most the sensitivity, {self.sensitivity:g}{way}"
+            step = "raise sensitivity=, or pass patterns=False if these inputs are neighbours in another sense"
+            raise ParameterError("neighbours", rule, pair, step)
         if self.whole and not (np.equal(np.mod(a, 1), 0).all() and np.equal(np.mod(b, 1), 0).all()):
-            raise ParameterError(
-                "neighbours", "must be whole numbers where the sensitivity is one", pair, "pass sensitivity=1.0"
-            )
+            rule = "must be whole numbers where the sensitivity is one"
+            raise ParameterError("neighbours", rule, pair, "pass sensitivity=1.0")
         number = int if self.whole else float
         return NeighbourPair(tuple(number(x) for x in a.tolist()), tuple(number(x) for x in b.tolist()))
 
@@ -160,10 +152,8 @@ def _statdp(space: Space) -> Iterator[tuple[list[float], list[float]]]:
     step = space.sensitivity / space.unit
     for n in sorted({space.most, min(space.most, 5)}):
         half, zeros = n // 2, [0.0] * n
-        yield zeros, [1.0] + [0.0] * (n - 1)
-        yield zeros, [-1.0] + [0.0] * (n - 1)
-        yield zeros, [1.0] + [-1.0] * (n - 1)
-        yield zeros, [-1.0] + [1.0] * (n - 1)
+        for first, rest in ((1.0, 0.0), (-1.0, 0.0), (1.0, -1.0), (-1.0, 1.0)):
+            yield zeros, [first] + [rest] * (n - 1)
         yield zeros, [-1.0] * half + [1.0] * (n - half)
         yield zeros, [1.0] * n
         yield zeros, [-1.0] * n
@@ -228,9 +218,8 @@ def mutation(pair: NeighbourPair, space: Space, rng: np.random.Generator) -> Nei
 
 def _two(pair: object) -> tuple[Any, Any]:
     if not isinstance(pair, tuple | list) or len(pair) != 2:
-        raise ParameterError(
-            "neighbours", "must hold pairs (answers, neighbour)", pair, "pass neighbours=[(answers, neighbour)]"
-        )
+        step = "pass neighbours=[(answers, neighbour)]"
+        raise ParameterError("neighbours", "must hold pairs (answers, neighbour)", pair, step)
     return pair[0], pair[1]
 
 
