@@ -17,13 +17,14 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsegate.budget import Number, exact_count, exact_epsilon
+from sparsegate.budget import Number, check_choice, exact_count, exact_epsilon
 from sparsegate.errors import ParameterError
 from sparsegate.gates.bounds import tight_epsilon
 from sparsegate.gates.research import run_many
@@ -100,10 +101,9 @@ def _each(task: _Task) -> Chosen:
 
 def _gate(row: str, task: _Task) -> Chosen:
     """One pass in random order at a gate that closes after k positives."""
-    orders = iter([task.rng.permutation(task.scores.size) for _ in range(task.runs)])
 
     def passed() -> Any:
-        order = next(orders)
+        order = task.rng.permutation(task.scores.size)
         return order[task.gate(row, task.scores[order], task.epsilon, runs=1, cutoff=task.k)[0]]
 
     return task.marked(passed)
@@ -175,12 +175,11 @@ def choose_many(
     >>> choose_many("subset", [900, 20, 800, 10], k=2, epsilon=1, sensitivity=1, runs=2).tolist()
     [[True, False, True, False], [True, False, True, False]]
     """
+    check_choice(way, "way", WAYS)
     numbers = np.asarray(scores)
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not 1 <= exact_count(k, "k") < numbers.size:
         rule = "must be whole numbers, one for each feature, and more than k of them"
         raise ParameterError("scores", rule, numbers.shape, "pass what a score of feature_scores gives")
-    if way not in WAYS:
-        raise ParameterError("way", f"must be one of {', '.join(WAYS)}", way)
     task = _Task(
         scores=numbers.astype(np.int64),
         k=k,
@@ -212,22 +211,20 @@ def compare_choices(
     """
     rows = []
     public: dict[str, Any] = {"k": k, "sensitivity": sensitivity, "monotonic": monotonic, "runs": runs, "seed": seed}
-    for way in ways:
-        for epsilon in epsilons:
-            chosen, values = choose_many(way, scores, epsilon=epsilon, **public), np.asarray(scores, dtype=np.int64)
-            ranked = np.sort(values)[::-1][:k]
-            hits = np.minimum((chosen & (values >= ranked[-1])).sum(axis=1), k)
-            claimed = float(exact_epsilon(epsilon))
-            flawed = tight_epsilon(_FLAWED, epsilon=epsilon, queries=values.size, monotonic=monotonic)
-            rows.append(
-                FeatureQuality(
-                    way=way,
-                    epsilon=claimed,
-                    true_epsilon={"best": math.inf, _FLAWED: flawed, "chance": 0.0}.get(way, claimed),
-                    recall=float(hits.mean() / k),
-                    kept=float((chosen @ values).mean() / ranked.sum()) if ranked.sum() else 1.0,
-                    runs=runs,
-                    recall_std=float(hits.std(ddof=1) / k) if runs > 1 else math.nan,
-                )
-            )
+    for way, epsilon in product(ways, list(epsilons)):
+        chosen, values = choose_many(way, scores, epsilon=epsilon, **public), np.asarray(scores, dtype=np.int64)
+        ranked = np.sort(values)[::-1][:k]
+        hits = np.minimum((chosen & (values >= ranked[-1])).sum(axis=1), k)
+        claimed = float(exact_epsilon(epsilon))
+        flawed = tight_epsilon(_FLAWED, epsilon=epsilon, queries=values.size, monotonic=monotonic)
+        row = FeatureQuality(
+            way=way,
+            epsilon=claimed,
+            true_epsilon={"best": math.inf, _FLAWED: flawed, "chance": 0.0}.get(way, claimed),
+            recall=float(hits.mean() / k),
+            kept=float((chosen @ values).mean() / ranked.sum()) if ranked.sum() else 1.0,
+            runs=runs,
+            recall_std=float(hits.std(ddof=1) / k) if runs > 1 else math.nan,
+        )
+        rows.append(row)
     return tuple(rows)

@@ -19,12 +19,11 @@ from typing import Final
 
 import numpy as np
 
-from sparsegate.budget import Number, exact_count, exact_epsilon
+from sparsegate.budget import Number, check_choice, exact_count, exact_epsilon
 from sparsegate.errors import ParameterError
 from sparsegate.gates.bounds import tight_epsilon
-from sparsegate.gates.variants import VARIANTS
 from sparsegate.noise import Seeded
-from sparsegate.paper.methods import METHODS, Method
+from sparsegate.paper.methods import METHODS
 from sparsegate.paper.ranked import Ladder
 from sparsegate.paper.simulation import simulate
 from sparsegate.selection.scores import Scores
@@ -159,10 +158,9 @@ def compare_itemsets(
     [('items-first', 1.0), ('levels', 1.0)]
     """
     exact, runs = exact_epsilon(epsilon), exact_count(runs, "runs")
-    if selection not in SELECTIONS:
-        raise ParameterError("selection", f"must be one of {', '.join(SELECTIONS)}", selection)
-    if unknown := set(methods) - set(METHOD_NAMES):
-        raise ParameterError("methods", f"must be of {', '.join(METHOD_NAMES)}", ", ".join(sorted(unknown)))
+    check_choice(selection, "selection", SELECTIONS)
+    for name in methods:
+        check_choice(name, "methods", METHOD_NAMES)
     most = max((exact_count(count, "counts") for count in counts), default=0)
     if not most:
         raise ParameterError("counts", "must hold at least one number of sets", counts)
@@ -172,12 +170,11 @@ def compare_itemsets(
     supports = public.short_list(count=most, smallest=smallest, size=size)
     if most >= supports.size:
         raise ParameterError("counts", f"must be less than the number of sets, {supports.size}", most, "ask for fewer")
-    row, ladder = VARIANTS["lee-clifton-2014"], Ladder.of(supports)
-    flawed = Method(key=row.key, title=row.title, row=row, interactive=True)
+    flawed, ladder = METHODS["alg-4"], Ladder.of(supports)
     gates = {PUBLISHED: flawed, TRUE: flawed, GATE: METHODS["svt-s-1:c23"], LISTED: METHODS["subset"]}
     rows = []
     for count, method in product(counts, [name for name in METHOD_NAMES if name in methods]):
-        factor = Fraction(tight_epsilon(row, cutoff=count, epsilon=1, monotonic=True))
+        factor = Fraction(tight_epsilon("lee-clifton-2014", cutoff=count, epsilon=1, monotonic=True))
         claimed = exact / factor if method == TRUE else exact
         if method in gates:
             rungs = simulate(gates[method], ladder, count=count, epsilon=claimed, runs=runs, rng=seed)
@@ -186,20 +183,16 @@ def compare_itemsets(
             plan = replace(asked, count=count, method=method).plan(len(public.counts))
             selected = public.released(plan, exact, selection, runs=runs, seed=seed)
         rates = np.array([_rates(run, supports[:count]) for run in selected])
-        precision, fnr, ser = rates.mean(axis=0).tolist()
-        rows.append(
-            ItemsetRow(
-                method=method,
-                count=count,
-                epsilon=float(claimed),
-                true_epsilon=float(exact * factor if method == PUBLISHED else exact),
-                runs=runs,
-                precision=precision,
-                fnr=fnr,
-                ser=ser,
-                fnr_std=float(rates[:, 1].std(ddof=1)) if runs > 1 else float("nan"),
-            )
+        row = ItemsetRow(
+            method=method,
+            count=count,
+            epsilon=float(claimed),
+            true_epsilon=float(exact * factor if method == PUBLISHED else exact),
+            runs=runs,
+            **dict(zip(("precision", "fnr", "ser"), rates.mean(axis=0).tolist(), strict=True)),
+            fnr_std=float(rates[:, 1].std(ddof=1)) if runs > 1 else float("nan"),
         )
+        rows.append(row)
     return rows
 
 

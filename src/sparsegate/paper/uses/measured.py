@@ -19,15 +19,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from itertools import product
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsegate.budget import Number, exact_count, exact_epsilon
-from sparsegate.errors import ParameterError
 from sparsegate.noise import Seeded
 from sparsegate.paper.results import MECHANISMS, OURS, UseRow, write_uses
 from sparsegate.paper.uses.features import compare_choices
@@ -42,7 +42,7 @@ from sparsegate.uses.tree_model import dependences
 
 EPSILONS: Final = (0.1, 0.3, 1.0)
 RUNS: Final = 400
-LEAST_RUNS: Final = 8
+LEAST_RUNS: Final = 8  # the costly ones, too, have a standard deviation
 STAGE: Final = "uses"
 MEASURE: Final = "share of the c best that is missed"
 PEOPLE, ITEMS, SETS = 20_000, 200, 25
@@ -52,13 +52,8 @@ ATTRIBUTES, CATEGORIES = 14, 3
 Integers = NDArray[np.int64]
 
 
-class Missed(NamedTuple):
-    """What one way missed: mean and standard deviation over runs, and what it claims and costs."""
-
-    mean: float
-    std: float
-    claimed: float
-    true: float
+Missed: TypeAlias = tuple[float, float, float, float]
+"""The mean share that one way missed, its standard deviation over runs, the epsilon it claims, and what it costs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,14 +107,14 @@ def made_dependences() -> dict[tuple[int, int], int]:
 def _itemsets(way: str, epsilon: Fraction, runs: int, seed: int) -> Missed:
     public: dict[str, Any] = {"counts": [SETS], "epsilon": epsilon, "size": 2}
     (row,) = compare_itemsets(made_baskets(), **public, runs=runs, seed=seed, methods=[way])
-    return Missed(row.fnr, row.fnr_std, row.epsilon, row.true_epsilon)
+    return row.fnr, row.fnr_std, row.epsilon, row.true_epsilon
 
 
 def _features(way: str, epsilon: Fraction, runs: int, seed: int) -> Missed:
     score = SCORES["agreement"]
     public: dict[str, Any] = {"k": TELLING, "sensitivity": score.sensitivity, "monotonic": score.monotonic}
     (row,) = compare_choices(made_agreements(), **public, epsilons=[epsilon], runs=runs, seed=seed, ways=[way])
-    return Missed(1 - row.recall, row.recall_std, row.epsilon, row.true_epsilon)
+    return 1 - row.recall, row.recall_std, row.epsilon, row.true_epsilon
 
 
 def _pairs(way: str, epsilon: Fraction, runs: int, seed: int) -> Missed:
@@ -131,7 +126,7 @@ def _pairs(way: str, epsilon: Fraction, runs: int, seed: int) -> Missed:
     chosen = [CHOICES[way](EdgeTask(scores, ATTRIBUTES, epsilon, source.stream(), (threshold,))) for _ in range(runs)]
     missed = np.array([1 - len(best & set(run.edges)) / edges for run in chosen])
     claimed = epsilon / flawed_factor(len(scores)) if way == "chen-2015 at its loss" else epsilon
-    return Missed(float(missed.mean()), float(missed.std(ddof=1)), float(claimed), float(chosen[-1].spent))
+    return float(missed.mean()), float(missed.std(ddof=1)), float(claimed), float(chosen[-1].spent)
 
 
 USES: Final[Mapping[str, MeasuredUse]] = MappingProxyType(
@@ -157,7 +152,7 @@ USES: Final[Mapping[str, MeasuredUse]] = MappingProxyType(
 """Every use by its name."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class UseTask:
     """One use, mechanism and epsilon: what one process works off at a time."""
 
@@ -176,44 +171,32 @@ class UseTask:
 
 def use_tasks(*, epsilons: Iterable[Number] = EPSILONS, runs: int = RUNS, seed: int = 0) -> list[UseTask]:
     """Every use with every mechanism at every epsilon."""
-    shares = [exact_epsilon(epsilon) for epsilon in epsilons]
-    if exact_count(runs, "runs") < LEAST_RUNS:
-        rule = f"must be at least {LEAST_RUNS}, so that the costly ones have a standard deviation"
-        raise ParameterError("runs", rule, runs)
+    exact_count(runs, "runs", least=LEAST_RUNS)
     return [
-        UseTask(
-            use=name,
-            mechanism=mechanism,
-            epsilon=share,
-            runs=runs // 4 if mechanism in use.costly else runs,
-            seed=seed,
-        )
-        for name, use in USES.items()
-        for share in shares
-        for mechanism in MECHANISMS
+        UseTask(name, mechanism, share, runs // 4 if mechanism in USES[name].costly else runs, seed)
+        for name, share, mechanism in product(USES, map(exact_epsilon, epsilons), MECHANISMS)
     ]
 
 
 def measure_use(task: UseTask) -> UseRow:
     """Run one mechanism of one use, many times.
 
-    >>> task = UseTask(use="feature selection (SCM14)", mechanism=OURS, epsilon=Fraction(1), runs=20, seed=0)
-    >>> measure_use(task).mean < 0.1
+    >>> measure_use(UseTask("feature selection (SCM14)", OURS, Fraction(1), 20, 0)).mean < 0.1
     True
     """
     use = USES[task.use]
     way = use.ways[MECHANISMS.index(task.mechanism)]
-    missed = use.measure(way, task.epsilon, task.runs, task.seed + 1)
+    mean, std, claimed, true = use.measure(way, task.epsilon, task.runs, task.seed + 1)
     return UseRow(
         use=task.use,
         data=use.data,
         mechanism=task.mechanism,
         way=way,
-        claimed_epsilon=missed.claimed,
-        true_epsilon=missed.true,
+        claimed_epsilon=claimed,
+        true_epsilon=true,
         measure=MEASURE,
-        mean=missed.mean,
-        std=missed.std,
+        mean=mean,
+        std=std,
         runs=task.runs,
         seed=task.seed,
     )

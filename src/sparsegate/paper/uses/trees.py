@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, partial
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -121,16 +122,14 @@ def compare_trees(
     exact = DependencyTree.of(attributes, fitted(NoisyTables(exact_tables(codes, sizes, best), {}, 0.0), sizes))
     rows = [_row(EXACT, exact, held_out, epsilon=None, true_epsilon=None, run=0, edges=best, best=best)]
     source = Seeded(seed)
-    for epsilon in epsilons:
+    for epsilon, method, number in product(epsilons, CHOICES if methods is None else methods, range(runs)):
         total, first = exact_shares(epsilon, edges_share)
-        for method in CHOICES if methods is None else methods:
-            for number in range(runs):
-                chosen = CHOICES[method](EdgeTask(scores, count, first, source.stream(), bars))
-                rest = total - min(chosen.spent, first)
-                noisy = noisy_tables(codes, sizes, chosen.edges, epsilon=rest, source=source.stream(), not_private=True)
-                tree = DependencyTree.of(attributes, fitted(noisy, sizes))
-                paid = {"epsilon": float(total), "true_epsilon": float(chosen.spent + rest), "run": number}
-                rows.append(_row(method, tree, held_out, edges=chosen.edges, best=best, **paid))
+        chosen = CHOICES[method](EdgeTask(scores, count, first, source.stream(), bars))
+        rest = total - min(chosen.spent, first)
+        noisy = noisy_tables(codes, sizes, chosen.edges, epsilon=rest, source=source.stream(), not_private=True)
+        tree = DependencyTree.of(attributes, fitted(noisy, sizes))
+        paid = {"epsilon": float(total), "true_epsilon": float(chosen.spent + rest), "run": number}
+        rows.append(_row(method, tree, held_out, edges=chosen.edges, best=best, **paid))
     return rows
 
 
