@@ -1,12 +1,10 @@
 """The comparison: every method at every c and epsilon on every dataset, run until it is known who wins where.
 
-All cases are run some times; then those that can still change the winners of a cell, as often as it should take to
-decide, round after round, until every cell is decided or the most runs are reached. Methods of the evaluation take
-part, the peers that are installed, and your own.
+All cases are run some times; then those that can still change the winners of a cell, round after round, until every
+cell is decided or the most runs are reached.
 
 **Leagues.** Who promises less may win by that alone, so winners are sought among equals. A method takes part in a
-league at a given c and epsilon only if its *true* epsilon is no more than that: rows as claimed that cost more are
-shown, and cannot win.
+league at a given c and epsilon only if its *true* epsilon is no more than that.
 
 **Winners.** Let m_i be the true mean error of method i at one dataset, c and epsilon. The winners of a league are
 
@@ -23,9 +21,8 @@ W is a function of the true means, so another seed gives the same winners, but f
 the chance of a false decision. ``sigmas`` bounds that chance over all pairs, cells, and looks at them, by FALSE_MAP. No
 error is below 0: so the difference to a rival is no more than the upper end of one's own interval, either.
 
-**Seconds.** What is simulated on grouped scores takes no such time, so where the library can release what a method
-selects, ``select_top`` itself is timed, on the score of every item with exact noise, once for each dataset and c. A
-method that is not ours is timed by its own runs.
+**Seconds.** Where the library can release what a method selects, ``select_top`` itself is timed, on the score of every
+item with exact noise, once for each dataset and c. A method that is not ours is timed by its own runs.
 """
 
 from __future__ import annotations
@@ -46,7 +43,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsegate.budget import Number, exact_count
+from sparsegate.budget import Number, check_choice, exact_count
 from sparsegate.display.plain import amount_text, plain
 from sparsegate.display.sheet import Sheet
 from sparsegate.errors import ParameterError, load_extra
@@ -134,10 +131,8 @@ class OpenDPTopK:
         """Scale count / epsilon, which OpenDP itself says is epsilon-DP for counts."""
         dp = load_extra("opendp.prelude", extra="bench")
         dp.enable_features("contrib")
-        domain, distance = (
-            dp.vector_domain(dp.atom_domain(T="f64", nan=False)),
-            dp.linf_distance(T="f64", monotonic=True),
-        )
+        domain = dp.vector_domain(dp.atom_domain(T="f64", nan=False))
+        distance = dp.linf_distance(T="f64", monotonic=True)
         noisy = dp.m.make_noisy_top_k(domain, distance, dp.max_divergence(), k=count, scale=count / epsilon)
         return list(noisy(scores))
 
@@ -293,9 +288,7 @@ def standing(measured: Mapping[str, MeanError], *, sigmas: float, margin: float 
     """
     order = sorted(measured, key=lambda key: (measured[key].mean, key))
     terms = {key: measured[key].term(sigmas) for key in order}
-    winners: list[str] = []
-    behind: list[str] = []
-    undecided: list[str] = []
+    places: dict[str, list[str]] = {"winners": [], "behind": [], "undecided": []}
     unsure: dict[tuple[str, str], float] = {}
     for key in order:
         mean, own = measured[key].mean, terms[key]
@@ -305,32 +298,26 @@ def standing(measured: Mapping[str, MeanError], *, sigmas: float, margin: float 
             gap, other = mean - measured[rival].mean, terms[rival]
             deviations, higher, lower = (own.deviation, other.deviation), (own.up, other.down), (own.down, other.up)
             if gap - reach(deviations, lower, sigmas) > margin:
-                behind.append(key)
+                places["behind"].append(key)
                 break
             if min(gap + reach(deviations, higher, sigmas), highest) > margin:
                 unseen = lower if gap > margin else higher
                 open_pairs[key, rival] = times_needed(abs(gap - margin), deviations, unseen, sigmas)
         else:
-            (undecided if open_pairs else winners).append(key)
+            places["undecided" if open_pairs else "winners"].append(key)
             unsure |= open_pairs
-    return CellPlaces(
-        winners=tuple(winners),
-        behind=tuple(behind),
-        undecided=tuple(undecided),
-        unsure=unsure,
-        best=min((error.mean for error in measured.values()), default=math.nan),
-    )
+    best = measured[order[0]].mean if order else math.nan
+    return CellPlaces(**{name: tuple(keys) for name, keys in places.items()}, unsure=unsure, best=best)
 
 
 def tallied(standings: Iterable[CellPlaces]) -> dict[str, tuple[int, int]]:
     """How many cells each method wins alone, and in how many it ties; most alone first."""
-    counts: dict[str, list[int]] = {}
+    counts: dict[str, tuple[int, int]] = {}
     for places in standings:
         for key in places.winners:
-            alone = places.decided and len(places.winners) == 1
-            counts.setdefault(key, [0, 0])[0 if alone else 1] += 1
-    order = sorted(counts, key=lambda key: (-counts[key][0], -sum(counts[key])))
-    return {key: (counts[key][0], counts[key][1]) for key in order}
+            alone, tied = counts.get(key, (0, 0))
+            counts[key] = (alone + 1, tied) if places.decided and len(places.winners) == 1 else (alone, tied + 1)
+    return dict(sorted(counts.items(), key=lambda entry: (-entry[1][0], -sum(entry[1]))))
 
 
 _RATES = ("fnr", "precision", "ser", "total_ser")
@@ -363,7 +350,7 @@ WINNER_COLUMNS: Mapping[str, str] = {
 """The columns of the winners; several names have a space between."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class WonCell:
     """The places of a league at one dataset, epsilon and c."""
 
@@ -439,12 +426,10 @@ class ComparisonResults(ExperimentResults):
 
     def write(self, folder: ResultFolder, about: Mapping[str, Any]) -> None:
         """Write all files but the report: ``about`` is the manifest."""
-        names = ("winners", "undecided")
         rows = [cell.row() for cell in self.winners]
+        named = [row | {name: " ".join(row[name]) for name in ("winners", "undecided")} for row in rows]
         folder.write("results", self.table)
-        folder.write(
-            "winners", table([row | {name: " ".join(row[name]) for name in names} for row in rows], WINNER_COLUMNS)
-        )
+        folder.write("winners", table(named, WINNER_COLUMNS))
         folder.write_json("results", self.to_dict())
         rule = {"margin": MARGIN, "false_map": FALSE_MAP, "sigmas": self.sigmas}
         folder.write_json("manifest", {**about, **rule}, indent=2)
@@ -507,11 +492,9 @@ def compare(
     from sparsegate.paper.uses import measured
 
     chosen = chosen_datasets(datasets, data or {}, records or {}, scale_to_records)
-    runs, most_runs = exact_count(runs, "runs"), exact_count(most_runs, "most_runs")
-    if by not in MEASURES:
-        raise ParameterError("by", f"must be one of {', '.join(MEASURES)}", by)
-    if runs < 2 or most_runs < runs:
-        raise ParameterError("runs", "must be at least 2, and most_runs at least that", (runs, most_runs))
+    check_choice(by, "by", MEASURES)
+    most_runs = exact_count(most_runs, "most_runs")
+    runs = exact_count(runs, "runs", least=2, most=most_runs)
     if uses and out is None:
         raise ParameterError("uses", "needs a folder to write to", next_step="pass out=")
     grid = ExperimentGrid.checked(
@@ -540,14 +523,9 @@ def compare(
         rows = [
             _row(case, chosen, seconds.get((cell.dataset, cell.method, cell.count))) for cell, case in gathered.items()
         ]
-        method_titles = {method.key: method.title for method in grid.methods}
-        results = ComparisonResults(
-            table=table(rows, COLUMNS),
-            winners=race.winners(gathered),
-            titles={name: dataset.title for name, dataset in chosen.items()} | method_titles,
-            by=by,
-            sigmas=race.sigmas,
-        )
+        titles = {name: dataset.title for name, dataset in chosen.items()}
+        titles |= {method.key: method.title for method in grid.methods}
+        results = ComparisonResults(table(rows, COLUMNS), race.winners(gathered), titles, by, race.sigmas)
         if folder is not None:
             parameters = grid.parameters() | {"by": by, "most_runs": most_runs, "scale_to_records": scale_to_records}
             about = manifest(datasets=chosen.values(), methods=grid.methods, parameters=parameters)
@@ -608,14 +586,8 @@ class _Race:
     def winners(self, gathered: Mapping[CellKey, Gathered]) -> list[WonCell]:
         """The places of each league with at least two that take part, at each dataset, epsilon and c."""
         return [
-            WonCell(
-                dataset=dataset,
-                league=league,
-                epsilon=epsilon,
-                count=count,
-                standing=standing({cell.method: self._error(gathered[cell]) for cell in cells}, sigmas=self.sigmas),
-            )
-            for (dataset, league, epsilon, count), cells in self._parts.items()
+            WonCell(*place, standing({cell.method: self._error(gathered[cell]) for cell in cells}, sigmas=self.sigmas))
+            for place, cells in self._parts.items()
             if len(cells) > 1
         ]
 

@@ -141,12 +141,10 @@ def winner_maps(results: ComparisonResults, league: League) -> dict[str, MapChar
             "; wins:" if len(places.winners) == 1 else "; tie:": [results.titles[key] for key in places.winners],
             "; undecided:": [results.titles[key] for key in places.undecided],
         }
+        says = "".join(f"{what} {', '.join(names)}" for what, names in parts.items() if names)
+        style = drawn[places.winners[0]] if len(places.winners) == 1 else None  # those that tie have no colour
         return MapCell(
-            text=cell_text(places, named),
-            note=f"{places.best:.2f}",
-            says="".join(f"{what} {', '.join(names)}" for what, names in parts.items() if names),
-            style=drawn[places.winners[0]] if len(places.winners) == 1 else None,  # those that tie have no colour
-            sure=places.decided,
+            text=cell_text(places, named), note=f"{places.best:.2f}", says=says, style=style, sure=places.decided
         )
 
     maps = {}
@@ -258,10 +256,8 @@ class _ComparisonPage:
         ]
         notes = []
         for league in leagues:
-            named = [
-                f"{element('b', escape(letter))} {escape(title)}"
-                for letter, title in legend(self._results, league).items()
-            ]
+            used = legend(self._results, league).items()
+            named = [f"{element('b', escape(letter))} {escape(title)}" for letter, title in used]
             links = file_links({kind.upper(): f"figures/winners-{league.key}.{kind}" for kind in ("svg", "png")})
             notes.append(element("p", f"{escape(league.title)}: {', '.join(named)}. {links}", class_="soft"))
         return PageFigure(

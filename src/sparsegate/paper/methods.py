@@ -43,7 +43,7 @@ from fractions import Fraction
 from functools import partial
 from importlib.metadata import Distribution, EntryPoint, entry_points
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, ClassVar, NamedTuple, TypeAlias, cast
 
 from sparsegate.budget import Allocation, Number, exact_epsilon
 from sparsegate.errors import ParameterError, unknown_key
@@ -120,10 +120,8 @@ class Method:
         if not 0 < self.threshold_factor < math.inf:
             raise ParameterError("threshold_factor", "must be positive and finite", self.threshold_factor)
 
-    @property
-    def kept(self) -> bool:
-        """Whether finished cases can be found again: ``law`` says all that the numbers depend on."""
-        return True
+    kept: ClassVar[bool] = True
+    """Whether finished cases can be found again: ``law`` says all that the numbers depend on."""
 
     @property
     def described(self) -> dict[str, object]:
@@ -192,13 +190,18 @@ class Method:
 
 
 _STANDARD, _BOOK = VARIANTS["standard"], VARIANTS["dwork-roth-2014"]
+_BOOK_ONCE = replace(_BOOK, key="dwork-roth-2014-once", redraws_threshold=False)
+_BOOK_MONOTONIC = replace(_BOOK, key="dwork-roth-2014-monotonic", query_noise_monotonic=_STANDARD.query_noise_monotonic)
+_RETRAVERSED: dict[str, Any] = {"row": _STANDARD, "allocation": "optimal", "passes": MOST_PASSES}
 
 
 def _gate(key: str, title: str, row: Variant = _STANDARD, **numbers: Any) -> Method:
     return Method(key=key, title=title, row=row, interactive=True, **numbers)
 
 
-_OPTIMAL: dict[str, Any] = {"row": _STANDARD, "allocation": "optimal"}
+def _touching(key: str, title: str, most: int) -> Method:
+    return Method(key=key, title=title, selection="noisy-scores", max_items_per_user=most)
+
 
 _ROWS = (
     _gate("svt-dpbook", "SVT-DPBook", _BOOK),
@@ -206,39 +209,21 @@ _ROWS = (
     _gate("svt-s-1:3", "SVT-S 1:3", allocation="1:3"),
     _gate("svt-s-1:c", "SVT-S 1:c", allocation="1:c"),
     _gate("svt-s-1:c23", "SVT-S 1:c^(2/3)", allocation="optimal"),
-    *(
-        Method(key=f"svt-retr-{k}d", title=f"SVT-ReTr {k}D", raise_by=k, passes=MOST_PASSES, **_OPTIMAL)
-        for k in range(6)
-    ),
+    *(Method(key=f"svt-retr-{k}d", title=f"SVT-ReTr {k}D", raise_by=k, **_RETRAVERSED) for k in range(6)),
     Method(key="em", title="EM"),
     Method(key="one-shot", title="One-shot", selection="one-shot"),
     Method(key="subset", title="Subset", selection="subset"),
     Method(key="gumbel", title="EM, δ = 1e-6", selection="gumbel", delta=1e-6),
-    *(
-        Method(
-            key=f"noisy-scores-{m}", title=f"Noisy scores, {m} touched", selection="noisy-scores", max_items_per_user=m
-        )
-        for m in (1, 10)
-    ),
+    *(_touching(f"noisy-scores-{m}", f"Noisy scores, {m} touched", m) for m in (1, 10)),
     # Why DPBook loses: its large threshold noise drawn only once; the threshold noise of Alg. 1, which does not grow
     # with c; and DPBook's own threshold noise with the query noise that suffices for monotonic queries.
-    _gate(
-        "svt-dpbook-once",
-        "SVT-DPBook, ρ drawn once",
-        replace(_BOOK, key="dwork-roth-2014-once", redraws_threshold=False),
-    ),
+    _gate("svt-dpbook-once", "SVT-DPBook, ρ drawn once", _BOOK_ONCE),
     _gate("svt-alg1", "SVT-DPBook, ρ of Alg. 1", VARIANTS["lyu-2017"]),
-    _gate(
-        "svt-dpbook-monotonic",
-        "SVT-DPBook, ν halved",
-        replace(_BOOK, key="dwork-roth-2014-monotonic", query_noise_monotonic=_STANDARD.query_noise_monotonic),
-    ),
+    _gate("svt-dpbook-monotonic", "SVT-DPBook, ν halved", _BOOK_MONOTONIC),
     # A threshold that is not the oracle's: too low, too high, and too high with the paper's way to deal with that.
     _gate("svt-s-half-t", "SVT-S 1:c^(2/3), T halved", allocation="optimal", threshold_factor=0.5),
     _gate("svt-s-double-t", "SVT-S 1:c^(2/3), T doubled", allocation="optimal", threshold_factor=2.0),
-    Method(
-        key="svt-s-double-t-retr", title="SVT-ReTr, T doubled", threshold_factor=2.0, passes=MOST_PASSES, **_OPTIMAL
-    ),
+    Method(key="svt-s-double-t-retr", title="SVT-ReTr, T doubled", threshold_factor=2.0, **_RETRAVERSED),
     # What came after the paper, as gates: exponential noise; and Laplace noise with a delta.
     _gate("svt-exponential", "SVT, exponential noise", VARIANTS["liu-2024"]),
     _gate("svt-delta", "SVT, δ = 1e-6", delta=1e-6),
@@ -424,10 +409,9 @@ class SuppliedMethod:
     @property
     def described(self) -> dict[str, object]:
         """What a manifest says of it."""
-        names = ("key", "title", "interactive", "delta", "version")
         kind = self.source if hasattr(self.source, "__qualname__") else type(self.source)
         source = f"{getattr(kind, '__module__', '')}:{getattr(kind, '__qualname__', '')}"
-        known = {name: getattr(self, name) for name in names}
+        known = {name: getattr(self, name) for name in ("key", "title", "interactive", "delta", "version")}
         none_of_ours = dict.fromkeys(("row", "allocation", "selection", "max_items_per_user"))
         return known | none_of_ours | {"raise_by": 0, "passes": 1, "source": source}
 
