@@ -74,11 +74,10 @@ def far_from_the_truth(
     as y >= u. []
 
     Both ideas are of Dwork, Feldman, Hardt, Pitassi, Reingold, Roth (NIPS 2015: description length, and max-information
-    of pure privacy); statements and constants are those of the proofs above, and not of their Theorem on Thresholdout,
-    whose noise is another. For large n the second is epsilon/2, the order of Bassily, Nissim, Smith, Steinke, Stemmer,
-    Ullman (STOC 2016). **Where epsilon is 1 it says next to nothing, whatever n**; the first does not ask for privacy
-    at all, and grows with c. What a holdout does in practice is better than both.
-
+    of pure privacy); statements and constants are those of the proofs above. For large n the second is epsilon/2, the
+    order of Bassily, Nissim, Smith, Steinke, Stemmer, Ullman (STOC 2016). **Where epsilon is 1 it says next to nothing,
+    whatever n**; the first does not ask for privacy at all, and grows with c. What a holdout does in practice is better
+    than both.
     >>> public = {"questions": 1000, "cutoff": 20, "values": 1000, "confidence": 0.95}
     >>> [round(far_from_the_truth(10_000, epsilon=epsilon, **public), 3) for epsilon in (0.02, 0.1, 1, 100)]
     [0.027, 0.056, 0.111, 0.111]
@@ -126,16 +125,15 @@ class HoldoutTerms:
     training and holdout may be and still agree, and ``cutoff`` how often they may not. The price of a paid answer is
     that of its ``question``, which found them apart, and of its ``answer``, the number.
 
-    **The statistic.** Each record has a value v, clamped to the public range [low, high] and rounded to whole steps, x
-    = round(2**20 (v - low) / (high - low)); NaN and a gap are read as low. The mean of the records is low + (high -
-    low) X / (2**20 n), where X is the sum of the x, exact in integers, and n the PUBLIC size. *Adding or removing one
-    record moves X by at most 2**20, and so does replacing one*, because n does not follow the data: a holdout of fewer
-    records than n has its missing ones at low. So no length is refused (that would tell whether somebody is in it), and
-    one epsilon holds for both kinds of neighbours, without a factor of two. A sum of floats would not do: its rounding
-    depends on all records.
+    **The statistic.** A record's value v, clamped to [low, high], is x = round(2**20 (v - low) / (high - low)) whole
+    steps (``uses.records``). The mean of the records is low + (high - low) X / (2**20 n), where X is the sum of the x,
+    exact in integers, and n the PUBLIC size. *Adding or removing one record moves X by at most 2**20, and so does
+    replacing one*, because n does not follow the data: a holdout of fewer records than n has its missing ones at low.
+    So no length is refused (that would tell whether somebody is in it), and one epsilon holds for both kinds of
+    neighbours, without a factor of two.
 
     **The prices.** With one-sided noise a transcript with a BELOW and k ABOVE costs e1 + k p, exactly, however many
-    BELOWs there are (``gates.bounds``): e1 opens a holdout, and p = eps2/c + eps3/c is the price of a paid answer. Both
+    BELOWs there are (``gates.bounds``): e1 opens a holdout, and p = eps2/c + eps3/c is the price of a paid answer. All
     are whole multiples of 10**-12, as is all that goes back to a ledger, so that a holdout goes on after a restart to
     the last answer.
     """
@@ -368,9 +366,9 @@ def _open_gate(ledger: Spender | None, name: str, terms: HoldoutTerms, *, refund
 class HoldoutScore(Single):
     """A score, and where it comes from.
 
-    ``paid``: it is a fresh noisy mean of the holdout, and used up one of the paid answers; else it is the training mean
-    itself, which the holdout agrees with. ``margin``: how far from the mean of the holdout it lies at most, with a
-    probability of 0.95 over the noise of this question. ``remaining``: how many paid answers are left after it.
+    ``paid``: it is a fresh noisy mean of the holdout, and used up one of the paid answers; else it is the training
+    mean, which the holdout agrees with. ``margin``: how far from the mean of the holdout it lies at most, with a
+    probability of 0.95 over its noise. ``remaining``: how many paid answers are left after it.
 
     >>> import numpy as np, sparsegate as sg
     >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
@@ -403,13 +401,13 @@ class HoldoutScore(Single):
 
     def plot(self) -> Figure:
         """The score with its margin."""
-        said = "paid: from the holdout" if self.paid else "free: the training mean, which the holdout agrees with"
+        origin = "paid: from the holdout" if self.paid else "free: the training mean, which the holdout agrees with"
         return bar_chart(
             ["score"],
             [self.value],
             error_bar=self.margin,
             error_bar_all=None,
-            title=("holdout score", said),
+            title=("holdout score", origin),
             caption="the bar holds the mean of the holdout with 95 % probability",
         )
 
@@ -438,8 +436,8 @@ class Holdout(Uncopied):
     the holdout further from its mean in the population than ``generalisation`` says. (One that is chosen after the last
     answer is a question more.) Proof and limits: ``far_from_the_truth``; docs/how-to/holdout.md has numbers.
 
-    This is Thresholdout (Dwork, Feldman, Hardt, Pitassi, Reingold, Roth 2015) with two changes: the threshold noise is
-    drawn once and not after each ABOVE, and the noise is one-sided, so that more answers can be paid for.
+    This is Thresholdout (Dwork, Feldman, Hardt, Pitassi, Reingold, Roth 2015) with threshold noise that is drawn once
+    and not after each ABOVE, and is one-sided, so that more answers can be paid for.
 
     Parameters
     ----------
@@ -585,7 +583,7 @@ class Holdout(Uncopied):
 
     @property
     def spent(self) -> Fraction:
-        """What the scores of this object count for: e1 with the first one, and a price for each that was paid for."""
+        """What its scores count for: e1 with the first one, and a price for each that was paid for."""
         return self._cost(lost=self._lost)
 
     def _cost(self, *, lost: bool) -> Fraction:
@@ -638,21 +636,19 @@ class HoldoutScorer(Uncopied):
     """``scorer(estimator, X, y)``: the score of a fitted estimator, by records that are public and by a holdout.
 
     X and y are what scikit-learn hands to a scorer, records that the theorem does not protect: the training set itself,
-    or a fold of it. Their mean is the *training score* of ``Holdout.score``; the holdout that this object holds is
-    asked whether it agrees. So a search needs no change but ``scoring=``:
-
-    - ``cv=scorer.training_only(X)``: one split whose test part is the training set; one question for each candidate;
-    - ``cv=5``: a fold says how good a candidate is, and the holdout is asked about each of the five models. Folds are
-      more honest than the training set, so fewer questions are paid for.
+    or a fold of it. Their mean is the *training score* of ``Holdout.score``; the holdout is asked whether it agrees. So
+    a search needs no change but ``scoring=``: with ``cv=scorer.training_only(X)`` one question for each candidate; with
+    ``cv=5`` one about each of its five models, and fewer are paid for, because folds are more honest than the training
+    set.
 
     **Theorem.** That of ``Holdout``, if (1) no estimator was fitted on the holdout, nor on anything computed from it
     but for these scores, and (2) ``per_record`` gives each record its value from that record and the estimator alone,
     and gives one to every record: an error because of one of them (a model that takes no NaN) tells of it. What looks
     at several records at once (an AUC, a rank, a batch that is normalised) is no mean, and has no such theorem.
 
-    A search must run in this process: ``n_jobs=None`` or 1, or threads (``joblib.parallel_config("threading")``).
-    Processes copy their scorer, and a holdout can be neither copied nor pickled; nor can a search that holds it, so
-    keep ``search.best_estimator_``. Where the holdout is used up a search goes on with NaN and a warning unless it has
+    A search must run in this process: ``n_jobs=None`` or 1, or threads (``joblib.parallel_config("threading")``),
+    because a holdout can be neither copied nor pickled; nor can a search that holds it, so keep
+    ``search.best_estimator_``. Where the holdout is used up a search goes on with NaN and a warning unless it has
     ``error_score="raise"``.
 
     Parameters

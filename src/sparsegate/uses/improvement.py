@@ -169,9 +169,9 @@ class Improvement(Uncopied):
     def _told(self, total: int, length: int) -> Answer:
         self._unsaid = True  # from before it is drawn until it may be told, and the best is known
         answer = Answer(True) if self._length is None else self._gate.ask(total - self._best_sum)
-        told = answer
+        shown = answer
         if answer.estimate is not None and answer.standard_error is not None:
-            told = Answer(True, self._mean(answer.estimate), self._mean(answer.standard_error))
+            shown = Answer(True, self._mean(answer.estimate), self._mean(answer.standard_error))
         if answer:
             self._best, self._best_sum, self._in_vain = self._seen, total, 0
         else:
@@ -183,7 +183,7 @@ class Improvement(Uncopied):
         elif self._in_vain == self.patience:
             self._finish(f"{self.patience} candidates in a row brought no improvement")
         self._unsaid = False
-        return told
+        return shown
 
     def _end_if_lost(self) -> None:
         """Nobody knows which candidate is the best after an answer that was cut short."""
@@ -253,5 +253,5 @@ class Improvement(Uncopied):
     def __repr__(self) -> str:
         best = f", the best was number {self._best}" if self._seen else ""
         state = "closed" if self.finished else "open"
-        told = repr(self._gate).partition(": ")[2].rpartition(",")[0].replace("positives", "improvements")
-        return f"<Improvement by {self.by:g}: {self._seen} candidates{best}; {told}, {state}>"
+        counted = repr(self._gate).partition(": ")[2].rpartition(",")[0].replace("positives", "improvements")
+        return f"<Improvement by {self.by:g}: {self._seen} candidates{best}; {counted}, {state}>"

@@ -162,15 +162,15 @@ class ItemBits:
             places, ends = by_start[members[:-1]]
             places.append(place)
             ends.append(members[-1])
-        found = np.zeros(len(sets), dtype=np.int64)
+        counts = np.zeros(len(sets), dtype=np.int64)
         for begin in range(0, self.bits.shape[1], _BLOCK):
             block = self.bits[:, begin : begin + _BLOCK]
             for start, (places, ends) in by_start.items():
                 rows = block[ends]
                 if start:
                     rows &= np.bitwise_and.reduce(block[list(start)], axis=0)
-                found[places] += np.bitwise_count(rows).sum(axis=1, dtype=np.int64)
-        return found
+                counts[places] += np.bitwise_count(rows).sum(axis=1, dtype=np.int64)
+        return counts
 
 
 class CountedBaskets:
@@ -311,10 +311,10 @@ class SetQuestion:
             allowed = (ITEMS_FIRST, LEVELS) if self.pool is not None else (WHOLE, ITEMS_FIRST, LEVELS)
             method = next((name for name in allowed if fits[name]), allowed[-1])
         if not fits[method]:
-            name, given = ("method", method) if method == WHOLE else ("pool", pools[method])
+            name, value = ("method", method) if method == WHOLE else ("pool", pools[method])
             rule = f"makes more than {MOST_SETS:,} candidate sets"
             step = 'pass method="items-first"' if method == WHOLE else "pass a smaller pool=, or a smaller size="
-            raise ParameterError(name, rule, given, step)
+            raise ParameterError(name, rule, value, step)
         if number_of_sets(pools[method], self.smallest, self.size) < self.count:
             rule = f"must have at least count = {self.count} sets of {self.smallest} to {self.size} items"
             raise ParameterError("pool", rule, pools[method], "pass a larger pool=, or leave it out")
@@ -686,9 +686,9 @@ def _released(opened: OpenedTable, asked: ItemsetQuestion, noise: Source, ledger
         keep = charge(ledger, epsilon=record.epsilon, delta=record.delta, what=what).keep
         with opened.explained():
             released = guarded(engine.name, lambda: draw_sets(baskets, plan, asked, noise), charged=True)
-        found = _published(released, record, asked, baskets, noise)
-        keep({"release": "top_items", **found.to_dict()})
-    return found
+        itemsets = _published(released, record, asked, baskets, noise)
+        keep({"release": "top_items", **itemsets.to_dict()})
+    return itemsets
 
 
 def draw_sets(baskets: CountedBaskets, plan: LevelPlan, asked: ItemsetQuestion, noise: Source) -> ReleasedSets:

@@ -62,23 +62,17 @@ class Joined:
     """Which attributes are connected by the edges so far."""
 
     def __init__(self, attributes: int) -> None:
-        self._root = list(range(attributes))
-
-    def root(self, attribute: int) -> int:
-        """One attribute of its part, the same for all of that part."""
-        while self._root[attribute] != attribute:
-            attribute = self._root[attribute]
-        return attribute
+        self._part = list(range(attributes))
 
     def apart(self, pair: Pair) -> bool:
         """Whether an edge between these two closes no cycle."""
-        return self.root(pair[0]) != self.root(pair[1])
+        return self._part[pair[0]] != self._part[pair[1]]
 
     def join(self, pair: Pair) -> bool:
         """Add an edge, unless it closes a cycle."""
-        first, second = self.root(pair[0]), self.root(pair[1])
-        self._root[first] = second
-        return first != second
+        apart, (first, second) = self.apart(pair), (self._part[end] for end in pair)
+        self._part = [second if part == first else part for part in self._part]
+        return apart
 
 
 def largest_forest(order: Iterable[Pair], attributes: int) -> tuple[Pair, ...]:

@@ -62,6 +62,7 @@ from sparsegate.noise import Source
 from sparsegate.tables.categories import Label, category_labels
 from sparsegate.tables.columns import check_columns, check_unit
 from sparsegate.tables.engines.engine import ColumnType, open_engine
+from sparsegate.tables.identity import people
 from sparsegate.tables.labels import BOOLEAN, STRING
 from sparsegate.tables.python_tables import has_an_engine, is_table, read_table
 from sparsegate.uses.records import category_places, contingency, distance_from_independence
@@ -201,15 +202,10 @@ def _array_type(values: Any) -> str | None:
 
 
 def _one_row_each(codes: Codes, users: Any) -> Codes:
-    """Of each person's rows the first in the order of the categories. None, not-a-number and the like are nobody."""
-    numbers: dict[Any, int] = {}
-    owners = np.full(len(codes), -1, dtype=np.int64)
-    for place, person in enumerate(users.tolist() if isinstance(users, np.ndarray) else users):
-        try:
-            if person is not None and bool(person == person):
-                owners[place] = numbers.setdefault(person, len(numbers))
-        except Exception:  # what will not be compared is nobody; an error would tell of it
-            continue
+    """Of each person's rows the first in the order of the categories; who is a person: ``tables.identity``."""
+    numbers: dict[str, int] = {}
+    keys = people(users.tolist() if isinstance(users, np.ndarray) else users)
+    owners = np.array([-1 if key is None else numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
     order = np.lexsort((*codes.T[::-1], owners))
     owners = owners[order]
     first = (owners >= 0) & np.append(True, owners[1:] != owners[:-1])[: len(owners)]

@@ -177,8 +177,8 @@ def read_moment(cell: Any) -> int | None:
     try:
         if isinstance(cell, str):
             text = cell.strip()
-            if found := _WEB_SERVER.fullmatch(text):
-                day, month, year, clock, zone = found.groups()
+            if match := _WEB_SERVER.fullmatch(text):
+                day, month, year, clock, zone = match.groups()
                 text = f"{year}-{_MONTHS.index(month) + 1:02d}-{day}T{clock}{zone or ''}"
             if not _NUMBER.fullmatch(text):
                 return _micros(datetime.fromisoformat(text))
@@ -215,24 +215,23 @@ def _bounded(micros: Fraction) -> int | None:
     return whole if abs(whole) < _FARTHEST else None
 
 
-def _public_moment(given: object, parameter: str) -> int:
-    found = read_moment(given)
-    if found is None:
+def _public_moment(value: object, parameter: str) -> int:
+    if (moment := read_moment(value)) is None:
         rule = "must be a datetime, ISO 8601 text or seconds since 1970"
-        raise ParameterError(parameter, rule, given, f'pass for instance {parameter}="2026-03-01T00:00"')
-    return found
+        raise ParameterError(parameter, rule, value, f'pass for instance {parameter}="2026-03-01T00:00"')
+    return moment
 
 
-def _duration(given: object, parameter: str, *, zero: bool = False) -> int:
+def _duration(value: object, parameter: str, *, zero: bool = False) -> int:
     seconds: Fraction | None = None
-    if isinstance(given, str) and (found := _DURATION.fullmatch(given.strip())):
-        seconds = Fraction(int(found[1]) * _UNITS[found[2]])
-    elif isinstance(given, timedelta):
-        seconds = Fraction(given // timedelta(microseconds=1), SECOND)
-    elif not isinstance(given, str):
-        seconds = exact_decimal(given)
+    if isinstance(value, str) and (match := _DURATION.fullmatch(value.strip())):
+        seconds = Fraction(int(match[1]) * _UNITS[match[2]])
+    elif isinstance(value, timedelta):
+        seconds = Fraction(value // timedelta(microseconds=1), SECOND)
+    elif not isinstance(value, str):
+        seconds = exact_decimal(value)
     micros = None if seconds is None else seconds * SECOND
     if micros is None or micros.denominator != 1 or not (0 if zero else 1) <= micros < _FARTHEST:
         rule = "must be a duration" + ("" if zero else " of more than 0")
-        raise ParameterError(parameter, rule, given, f'pass for instance {parameter}="5m"')
+        raise ParameterError(parameter, rule, value, f'pass for instance {parameter}="5m"')
     return int(micros)
