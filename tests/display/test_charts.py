@@ -39,15 +39,11 @@ def test_both_error_bars_are_drawn_and_told_apart_by_their_width() -> None:
     assert [text.get_text() for text in axes.get_yticklabels()] == list(top.items)
 
 
-def test_the_picture_says_for_what_its_bars_hold() -> None:
+def test_the_picture_says_for_what_its_bars_hold_or_what_it_needs() -> None:
     top = release(answers_epsilon=1).to_dict()
-    one = PrintedTop(kept=top).plot().axes[0].get_xlabel()
-    assert "all at once (thin) and for each (thick), 95 %" in one
+    assert "all at once (thin) and for each (thick), 95 %" in PrintedTop(kept=top).plot().axes[0].get_xlabel()
     grouped = {**top, "groups": ["DE"], "items": [{"group": "DE", **row} for row in top["items"]]}
     assert "all of a group at once (thin)" in PrintedTop(kept=grouped).plot().axes[0].get_xlabel()
-
-
-def test_a_picture_without_counts_says_what_it_needs() -> None:
     with pytest.raises(sg.ParameterError, match="plot needs noisy counts to draw; pay for them with answers_epsilon"):
         release().plot()
 

@@ -37,14 +37,10 @@ def test_everything_is_something_that_json_has(value: object, expected: object) 
     json.dumps(plain(value), allow_nan=False)
 
 
-def test_an_amount_is_the_decimal_that_it_prints_as() -> None:
+def test_an_amount_is_the_decimal_that_it_prints_as_and_a_sum_has_two_digits_of_its_bar() -> None:
     assert [amount_text(value) for value in (0.1, 1e-12, 3, Fraction(5, 4))] == ["0.1", "0.000000000001", "3", "1.25"]
-
-
-def test_a_sum_is_shown_to_two_digits_of_its_bar() -> None:
-    assert rounded(123456.789, 0.031) == "123,456.789"
-    assert rounded(123456.789, 310.0) == "123,457"
-    assert rounded(5, 0) == "5"
+    sums = [(123456.789, 0.031), (123456.789, 310.0), (5, 0)]
+    assert [rounded(*each) for each in sums] == ["123,456.789", "123,457", "5"]
 
 
 def test_an_amount_reads_the_same_whatever_the_context_is() -> None:

@@ -27,13 +27,9 @@ def test_a_release_is_valid_by_its_schema_and_comes_back_from_json(options: dict
     assert shown["schema"] == "sparsegate/top/1"
     assert PrintedTop(kept=shown).chosen == list(top)
     assert PrintedTop(kept=shown).json == shown
-
-
-@pytest.mark.parametrize("wrong", [{"epsilon": 1.0}, {"epsilon": "1e-3"}, {"delta": None}, {"unit": "person"}])
-def test_the_schema_refuses_what_is_no_exact_decimal_in_text(wrong: dict[str, Any]) -> None:
-    shown = release().to_dict()
-    assert valid(shown)
-    assert not valid({**shown, "record": {**shown["record"], **wrong}})
+    for wrong in ({"epsilon": 1.0}, {"epsilon": "1e-3"}, {"delta": None}, {"unit": "person"}):
+        assert not valid({**shown, "record": {**shown["record"], **wrong}}), "amounts are exact decimals in text"
+    assert not valid({**shown, "more": 1}), "a field that is not declared"
 
 
 def test_rows_are_gone_through_and_indexed() -> None:
@@ -45,6 +41,9 @@ def test_rows_are_gone_through_and_indexed() -> None:
     with pytest.raises(IndexError):
         top[99]
     assert release()[0].estimate is None
+    assert f"± {top.error_bar} for each count" in top._repr_html_()
+    assert f"± {top.error_bar_all} for all at once" in top._repr_html_()
+    assert top.error_bar_all > top.error_bar
 
 
 def test_every_dataframe_has_the_same_columns() -> None:
@@ -55,6 +54,8 @@ def test_every_dataframe_has_the_same_columns() -> None:
     expected = {"rank": [1, 2, 3], "page": list(top.items), "estimate": list(top.estimates)}
     assert frame.to_dict("list") == polar.to_dict(as_series=False) == arrow.to_pydict() == expected
     assert frame.attrs["record"]["epsilon"] == "31"
+    named = release(item="rank", ordered=True, answers_epsilon=1).to_pandas()
+    assert list(named.columns) == ["rank", "item", "estimate"], "a column that is called like ours does not hide it"
     assert json.loads(arrow.schema.metadata[b"sparsegate"])["error_bar_all"] == top.error_bar_all
 
 
@@ -67,11 +68,6 @@ def test_no_selection_at_all_keeps_the_types_of_its_columns() -> None:
     assert "nothing" in top._repr_html_()
 
 
-def test_a_column_that_is_called_like_ours_does_not_hide_it() -> None:
-    frame = release(item="rank", ordered=True, answers_epsilon=1).to_pandas()
-    assert list(frame.columns) == ["rank", "item", "estimate"]
-
-
 @pytest.mark.parametrize(
     ("method", "package"), [("to_pandas", "pandas"), ("to_polars", "polars"), ("to_arrow", "pyarrow")]
 )
@@ -82,14 +78,6 @@ def test_a_missing_package_is_asked_for_in_the_words_of_the_house(
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(sg.SparsegateError, match=rf"this needs {package}; run: pip install '.*{package}>="):
         getattr(top, method)()
-
-
-def test_a_notebook_gets_the_bars_of_each_and_of_all() -> None:
-    top = release(answers_epsilon=1)
-    shown = top._repr_html_()
-    assert f"± {top.error_bar} for each count" in shown
-    assert f"± {top.error_bar_all} for all at once" in shown
-    assert top.error_bar_all > top.error_bar
 
 
 def test_selections_verdicts_and_online_answers_have_schemas_of_their_own() -> None:
