@@ -66,19 +66,9 @@ class Server:
     def start(self, *more: str) -> None:
         """Start it, and wait until it answers; the port stays the same."""
         port = self.url.rpartition(":")[2] or "0"
-        arguments = ["--user", "visitor", "--budget", str(BUDGET), "--ledger", self._place, "--key", str(self._key)]
-        command = [
-            "serve",
-            str(self._file),
-            *arguments,
-            "--port",
-            port,
-            "--delay",
-            self._delay,
-            "--headroom",
-            "1",
-            *more,
-        ]
+        options = {"user": "visitor", "budget": str(BUDGET), "ledger": self._place, "key": str(self._key), "port": port}
+        options |= {"delay": self._delay, "headroom": "1"}
+        command = ["serve", str(self._file), *(f"--{name}={value}" for name, value in options.items()), *more]
         assert self._nursery.stdin is not None
         print(json.dumps(command), file=self._nursery.stdin, flush=True)
         self._pid = int(self._heard(r"pid (\d+)"))

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pytest
 from sqlalchemy import select
 from tests.support.pretend_service import HIGH, LOW, Pretend, Shop, broken, swallow, until
-from tests.support.serving import serving, visits
 
-import sparsegate
 from sparsegate.conditions import Column, Kind, Schema
 from sparsegate.errors import (
     BudgetExceeded,
@@ -355,29 +350,6 @@ def test_a_gate_that_is_made_anew_counts_what_was_lost(tmp_path: Path, monkeypat
     shop.shut()
 
 
-def test_a_retry_that_overtakes_its_answer_waits_for_it(shop: Shop) -> None:
-    # Two keepers with turns that do not exclude one another, as when a connection to PostgreSQL breaks.
-    first, second = (shop.keeper(delay=0.6) for _ in range(2))
-    second._turns = ManyTurns()  # type: ignore[assignment]
-    gate, begun = shop.open(first), time.monotonic()
-    asking = threading.Thread(target=lambda: first.ask(shop.caller("mine"), gate, HIGH))
-    asking.start()
-    until(lambda: GateStore(first.ledger).gate(gate).tally.above == 1)  # type: ignore[arg-type]
-    assert second.ask(shop.caller("mine"), gate, HIGH).above
-    assert time.monotonic() - begun >= 0.6
-    asking.join()
-
-
-class ManyTurns:
-    """Turns that everybody has at once."""
-
-    def at(self, gate: int) -> AbstractContextManager[None]:
-        return nullcontext()
-
-    def close(self) -> None:
-        pass
-
-
 def test_a_retry_gets_its_answer_whatever_has_changed_since(shop: Shop, tmp_path: Path) -> None:
     keeper = shop.keeper()
     gate = shop.open(keeper)
@@ -505,45 +477,3 @@ def everything(keeper: Keeper) -> list[Any]:
             list(connection.execute(select(table)))
             for table in (*schema.METADATA.sorted_tables, *service_schema.METADATA.sorted_tables)
         ]
-
-
-ROOT = Path(sparsegate.__file__).parent
-MOST, MOST_FIRST = 42, 47
-
-
-class Trace:
-    """The files of the package in which a function was called while it was on, in any thread made after it."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.files: set[str] = set()
-        self.on = False
-        threading.setprofile(self._called)
-        monkeypatch.setattr(threading, "_profile_hook", self._called)
-
-    def _called(self, frame: FrameType, event: str, _: Any) -> None:
-        if self.on and event == "call" and frame.f_code.co_filename.startswith(str(ROOT)):
-            self.files.add(str(Path(frame.f_code.co_filename).relative_to(ROOT)))
-
-    def __enter__(self) -> Trace:
-        self.files, self.on = set(), True
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.on = False
-
-
-def test_a_question_passes_through_few_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    trace = Trace(monkeypatch)
-    before = sys.getprofile()
-    with visits(tmp_path) as data, serving(tmp_path, data, delay=2) as service:
-        gate = service.open_gate()
-        for most in (MOST_FIRST, MOST):  # noise is drawn ahead, for many questions, at the first one
-            with trace:
-                assert service.ask(gate, "country = 'DE' AND seconds LIKE '7%'").status_code == 200
-            files = sorted(trace.files)
-            assert "service/keeper.py" in files
-            assert "gates/gate.py" in files
-            assert "ledger/database.py" in files
-            assert len(files) <= most, files
-    sys.setprofile(before)
-    threading.setprofile(None)  # type: ignore[arg-type]

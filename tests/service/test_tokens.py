@@ -295,11 +295,3 @@ def test_a_token_charges_as_much_as_it_may_and_what_goes_back_counts_down(shop: 
     assert standing(keeper, token) == Standing(
         most_above=None, above=0, most_epsilon=Fraction(3, 2), epsilon=Fraction(3, 2)
     )
-
-
-def test_the_ledger_has_the_last_word_though_a_quota_would_allow_more(shop: Shop, keeper: Keeper) -> None:
-    from sparsegate.errors import BudgetExceeded
-
-    token_of(keeper, most_epsilon=100)
-    with pytest.raises(BudgetExceeded):
-        shop.open(keeper, epsilon=11)

@@ -13,12 +13,10 @@ turn is held until the answer has left (``locks``), and until then nobody sees i
 a count follows from public numbers (``data.constant_work``), and D is a multiple of the most that it can take; that an
 engine could fail on one database and not on its neighbour lies outside the theorem.
 
-**Theorem.** A gate is charged in full in the transaction that stores it, a release before it draws, and charges add up
-to at most the budget (``ledger``); what a closed gate gives back is what its answers did not cost (``ledger.gate``,
-``ledger.account``), and goes back in the transaction that closes it; where its last answer did, in that of whoever
-opens, closes or looks next. So by sequential composition, which holds for gates that run side by side too
-(concurrent composition), all that the keeper ever says is (epsilon, delta)-DP for the budget; each gate by ``gates``
-and ``gates.sparse_vector``.
+**Theorem.** A gate is charged in full in the transaction that stores it, a release before it draws, and what a closed
+gate gives back is what its answers did not cost; it goes back in the transaction that closes the gate, or where its
+last answer did, in that of whoever opens, closes or looks next. So by the theorem of ``ledger.account`` all that the
+keeper ever says is (epsilon, delta)-DP for the budget; each gate by ``gates`` and ``gates.sparse_vector``.
 """
 
 from __future__ import annotations

@@ -270,21 +270,7 @@ def test_owners_are_those_with_a_match(people: list[list[bool]]) -> None:
     assert counted(people, [True] * WORD) == sum(map(any, people))
 
 
-@given(st.lists(st.tuples(LENGTHS, st.none() | st.integers(0, 199)), min_size=1, max_size=12))
-def test_one_match_is_found_wherever_it_is(people: list[tuple[int, int | None]]) -> None:
-    """At most one each, so that a carry goes through all the words in between."""
-    rows = [[place == at for place in range(length)] for length, at in people]
-    assert counted(rows, [True] * WORD) == sum(map(any, rows))
-
-
 @pytest.mark.parametrize("match", [0, 1, 62, 63, 64, 500, 998, 999])
 def test_a_carry_goes_through_as_many_words_as_a_person_has(match: int) -> None:
     rows = [place == match for place in range(1000)]
     assert counted([[False] * 70, rows, [False] * 70], [False] * WORD) == 1
-
-
-def test_many_people_are_counted_as_by_a_set() -> None:
-    rng = np.random.default_rng(1)
-    owners = np.sort(rng.integers(0, 20_000, 100_032))
-    matches = rng.random(len(owners)) < 0.1
-    assert count_owners(matches, last_rows(owners, len(owners))) == len(set(owners[matches].tolist()))

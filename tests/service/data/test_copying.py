@@ -14,43 +14,25 @@ import duckdb
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from scipy.stats import chi2
 from tests.support.neighbours import BASE, PATIENTS, opened
 from tests.support.rows import ask
 
 from sparsegate.conditions import Kind, read_condition
 from sparsegate.conditions.reading import converted
 from sparsegate.errors import ConditionError, ParameterError, TableError
-from sparsegate.noise import Seeded
 from sparsegate.service.data.copying import (
     CELLS,
     SERVED,
     TYPES,
     WIDTHS,
-    drawn_characters,
     filling_cells,
     read_declarations,
     width_counts,
 )
 from sparsegate.service.data.dataset import ServedTable, TableSource
-from sparsegate.service.data.sizes import LEAST, FillTerms, public_size
+from sparsegate.service.data.sizes import LEAST, public_size
 
 Law = Mapping[Any, float]
-
-
-def fits(drawn: list[int], law: Law) -> bool:
-    """By chi squared, with a false alarm once in 1e6."""
-    counts, expected = Counter(drawn), [len(drawn) * chance for chance in law.values()]
-    found = sum((counts[shown] - mean) ** 2 / mean for shown, mean in zip(law, expected, strict=True))
-    return set(counts) <= set(law) and found < chi2.isf(1e-6, len(law) - 1)
-
-
-def test_characters_are_added_evenly() -> None:
-    source, most = Seeded(2), CELLS * 1
-    drawn = [added for _ in range(10_000) for added in drawn_characters([7, 0, 0, 0], 1, source)[1:]]
-    assert fits(drawn, dict.fromkeys(range(most + 1), 1 / (most + 1)))
-    assert not fits(drawn, dict.fromkeys(range(most), 1 / most))
-    assert min(drawn_characters([7, 0, 0, 0], 1, source)[0] for _ in range(1000)) >= 7
 
 
 @given(text=st.text(max_size=50))
@@ -92,25 +74,6 @@ def saved(folder: Path, query: str = BASE) -> str:
     file = folder / "base.parquet"
     duckdb.sql(f"COPY ({query}) TO '{file}' (FORMAT parquet)")
     return str(file)
-
-
-def test_one_person_more_at_what_was_an_edge_changes_no_bound(tmp_path: Path) -> None:
-    """Rows and values went from one step to the next with this person, and so did D and what was refused."""
-    edge = 20_479
-    assert public_size(edge + 1) < public_size(edge + 2)
-    shown: dict[str, int] = {}
-    seen, speed = [], None
-    for people in (edge, edge + 1):
-        query = f"SELECT i AS patient, i AS age, i % 7 AS ward FROM range({people}) AS t(i)"
-        with ServedTable.read(TableSource(files=[saved(tmp_path, query)], user="patient")) as data:
-            shown = shown or FillTerms().drawn(data.sizes, Seeded(1))
-            data.fill(shown)
-            speed = speed or data._speed
-            conditions = [read_condition(text, data.schema) for text in ("age > 3", "ward = 3", "age > ward")]
-            bounds = [speed.seconds(condition, data._copy, SERVED) for condition in conditions]
-            seen.append((data._copy.rows, [coded.size for coded in data._copy.coded.values()], bounds))
-            assert data.count(conditions[0]) == people - 4
-    assert seen[0] == seen[1]
 
 
 def test_nothing_is_counted_before_it_is_filled_up_and_it_is_filled_up_once(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import os
 import random
 import sqlite3
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
@@ -265,101 +266,82 @@ def test_a_moment_before_all_dates_is_null_and_ends_no_engine(tmp_path: Path) ->
         assert ask(dataset, "CAST(at AS VARCHAR) LIKE '290309%'") == 2
 
 
-def test_the_fingerprint_is_of_the_content_and_of_the_query(tmp_path: Path) -> None:
-    first, again, other = (tmp_path / name for name in ("first.csv", "again.csv", "other.csv"))
-    first.write_text("visitor,n\nv1,1\n", encoding="utf-8")
-    again.write_text("visitor,n\nv1,1\n", encoding="utf-8")
-    other.write_text("visitor,n\nv1,2\n", encoding="utf-8")
+ONE = "visitor,n\nv1,1\n"
+TWO = "visitor,n\nv1,2\n"
 
-    def fingerprint(file: Path, sql: str | None = None) -> str:
-        with ServedTable.open([str(file)], user="visitor", sql=sql) as dataset:
-            return dataset.fingerprint
 
-    assert fingerprint(first) == fingerprint(again)
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "a.csv"
+    path.write_text(ONE)
+    return path
+
+
+def fingerprint(*files: Path, **how: Any) -> str:
+    with ServedTable.open([*map(str, files)], **({} if "unit" in how else {"user": "visitor"}) | how) as dataset:
+        return dataset.fingerprint
+
+
+def test_the_fingerprint_is_of_the_content_and_of_how_it_is_read(tmp_path: Path, file: Path) -> None:
+    again, other = tmp_path / "again.csv", tmp_path / "other.csv"
+    again.write_text(ONE)
+    other.write_text(TWO)
+    assert fingerprint(file) == fingerprint(again)
     query = "SELECT * FROM data"
-    assert (
-        len({fingerprint(first), fingerprint(other), fingerprint(first, query), fingerprint(first, query + " ")}) == 4
-    )
+    others: list[dict[str, Any]] = [{"sql": query}, {"sql": f"{query} "}, {"max_cell": 999}, {"user": "n"}]
+    prints = [fingerprint(file, **how) for how in (*others, {"unit": "row"})]
+    assert len({fingerprint(file), fingerprint(other), *prints}) == 7
 
 
 def test_a_boundary_between_files_is_part_of_the_fingerprint(tmp_path: Path) -> None:
-    def fingerprint(*contents: str) -> str:
-        folder = tmp_path / str(len(list(tmp_path.iterdir())))
-        folder.mkdir()
-        for at, content in enumerate(contents):
-            (folder / f"{at}.txt").write_text(content, encoding="utf-8")
-        with ServedTable.open([str(folder / "*.txt")], unit="row") as dataset:
-            return dataset.fingerprint
-
-    assert fingerprint("a\nb\n", "c\n") != fingerprint("a\n", "b\nc\n")
-
-
-def change_content(file: Path) -> None:
-    file.write_text("visitor,n\nv1,2\n", encoding="utf-8")
-
-
-def change_time(file: Path) -> None:
-    os.utime(file, ns=(1, 1))
+    prints = set()
+    for place, contents in enumerate((("a\nb\n", "c\n"), ("a\n", "b\nc\n"))):
+        files = [tmp_path / f"{place}{at}.txt" for at in range(2)]
+        for path, content in zip(files, contents, strict=True):
+            path.write_text(content)
+        prints.add(fingerprint(*files, unit="row"))
+    assert len(prints) == 2
 
 
 def replace(file: Path) -> None:
-    stamp = file.stat()
-    copy = file.with_suffix(".new")
+    stamp, copy = file.stat(), file.with_suffix(".new")
     copy.write_bytes(file.read_bytes())
     os.utime(copy, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
     copy.replace(file)
 
 
-def remove(file: Path) -> None:
-    file.unlink()
-
-
-def add_another(file: Path) -> None:
-    file.with_name("b.csv").write_text("visitor,n\nv1,2\n", encoding="utf-8")
-
-
-@pytest.mark.parametrize("touch", [change_time, replace])
-def test_a_file_with_other_stamps_and_the_same_content_is_the_same_data(tmp_path: Path, touch: Any) -> None:
-    file = tmp_path / "a.csv"
-    file.write_text("visitor,n\nv1,1\n", encoding="utf-8")
+@pytest.mark.parametrize("touch", [lambda file: os.utime(file, ns=(1, 1)), replace])
+def test_a_file_with_other_stamps_and_the_same_content_is_the_same_data(file: Path, touch: Any) -> None:
     with ServedTable.open([str(file)], user="visitor") as dataset:
         touch(file)
         assert not dataset.changed()
-        change_content(file)
-        assert dataset.changed()
-        file.write_text("visitor,n\nv1,1\n", encoding="utf-8")
-        assert dataset.changed()
+        for content in (TWO, ONE):
+            file.write_text(content)
+            assert dataset.changed()
 
 
-def test_other_people_to_count_and_cells_that_are_cut_otherwise_are_other_data(tmp_path: Path) -> None:
-    file = tmp_path / "a.csv"
-    file.write_text("visitor,n\nv1,1\n", encoding="utf-8")
-    prints = set()
-    for how in ({"user": "visitor"}, {"user": "visitor", "max_cell": 999}, {"user": "n"}, {"unit": "row"}):
-        with ServedTable.open([str(file)], **how) as dataset:
-            prints.add(dataset.fingerprint)
-    assert len(prints) == 4
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "written": lambda file: file.write_text(TWO),
+    "removed": lambda file: file.unlink(),
+    "joined": lambda file: file.with_name("b.csv").write_text(TWO),
+}
 
 
-@pytest.mark.parametrize("change", [change_content, remove, add_another])
-def test_a_change_of_the_files_is_seen_and_counts_go_on_over_what_was_opened(tmp_path: Path, change: Any) -> None:
-    file = tmp_path / "a.csv"
-    file.write_text("visitor,n\nv1,1\n", encoding="utf-8")
-    with ServedTable.open([str(tmp_path / "*.csv")], user="visitor") as dataset:
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_of_the_files_is_seen_and_counts_go_on_over_what_was_opened(file: Path, change: str) -> None:
+    with ServedTable.open([str(file.with_name("*.csv"))], user="visitor") as dataset:
         assert not dataset.changed()
-        change(file)
+        CHANGES[change](file)
         assert dataset.changed()
         assert ask(dataset, "n = '1'") == 1
 
 
-def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "a.csv"
-    file.write_text("visitor,n\nv1,1\n", encoding="utf-8")
+def test_a_file_that_changes_while_it_is_read_is_refused(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     honest = copying.CopyEngine.copy_files
 
-    def slow(self: Any, *given: Any, **named: Any) -> Any:
-        copied = honest(self, *given, **named)
-        change_content(file)
+    def slow(*args: Any) -> Any:
+        copied = honest(*args)
+        file.write_text(TWO)
         return copied
 
     monkeypatch.setattr(copying.CopyEngine, "copy_files", slow)

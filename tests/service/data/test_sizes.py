@@ -21,6 +21,7 @@ from sparsegate.errors import BudgetExceeded, ParameterError
 from sparsegate.ledger.backup import back_up, restore
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.noise import Seeded
+from sparsegate.service.data.copying import CELLS, drawn_characters
 from sparsegate.service.data.sizes import (
     LEAST,
     FillLaw,
@@ -139,11 +140,12 @@ def test_what_is_shown_of_sizes_has_the_laws_of_their_groups() -> None:
         assert not fits(shown, law_of(sizes[name].counted, FillLaw(scale=law.scale * 6 / 5, half=law.half)))
 
 
-@given(st.integers(0, 10**9))
-def test_a_drawn_size_is_never_too_small(size: int) -> None:
-    sizes = {"rows": Size(size), "values of note": Size(size // 3, 8)}
-    shown = FillTerms(epsilon=Fraction(5), delta=Fraction(1, 10)).drawn(sizes, Seeded(size))
-    assert all(shown[name] >= each.counted for name, each in sizes.items())
+def test_characters_are_added_evenly() -> None:
+    source, most = Seeded(2), CELLS * 1
+    drawn = [added for _ in range(10_000) for added in drawn_characters([7, 0, 0, 0], 1, source)[1:]]
+    assert fits(drawn, dict.fromkeys(range(most + 1), 1 / (most + 1)))
+    assert not fits(drawn, dict.fromkeys(range(most), 1 / most))
+    assert min(drawn_characters([7, 0, 0, 0], 1, source)[0] for _ in range(1000)) >= 7
 
 
 @pytest.mark.parametrize(
@@ -190,6 +192,11 @@ class Watchful(Seeded):
         if self.fails:
             raise KeyboardInterrupt
         return super().integer(bits)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> str:
+    return str(tmp_path / "visits.ledger")
 
 
 @pytest.fixture

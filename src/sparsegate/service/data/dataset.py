@@ -1,24 +1,19 @@
 """The served table: opened once, copied into an engine of its own, and counted.
 
-**Copied.** Whatever the data is, files or a table in PostgreSQL, the declared columns are copied when it is opened,
-each as the one type that stands for its kind, text cut to ``max_cell`` characters, and the people are numbered. A count
-then depends on what was fingerprinted and on nothing else: not on a file that somebody replaces, and not on a cell that
-cannot be cast. The copy lives in memory and spills to a private folder that goes when the dataset is closed. A table in
-PostgreSQL is read at one moment (``postgres_rows``); what is written to it later is in the next copy.
+**Copied.** Files, or a table in PostgreSQL at one moment, are copied when they are opened: a count depends on what was
+fingerprinted and on nothing else, not on a file that somebody replaces, and not on a cell that cannot be cast. The copy
+lives in memory and spills to a private folder that goes when the dataset is closed. No count is made before it is
+filled up to the sizes that are shown (``copying``).
 
 **Declared columns.** Those named by ``columns``, or all that are text, numbers, booleans, dates, timestamps or times,
-except the one that names the person: a question about one person is answered privately, and tells nothing. Decimals
-are reals. Text is read as numbers, dates and times where ``read`` declares it (``copying``): questions cast no
-text. Other types (blobs, lists, ...) are left out, and ``schema.unreadable`` names them; ``sql`` can cast them.
-Timestamps with a time zone are taken as UTC; one outside of the engine's range of microseconds becomes null.
-
-**Filled up.** What a count takes follows from sizes that are shown and not from those that there are: ``copying``. No
-count is made before they are known.
+except the one that names the person: a question about one person is answered privately, and tells nothing. Decimals are
+reals; timestamps with a time zone are taken as UTC, and null where the engine has no such microsecond. Other types are
+left out, and ``schema.unreadable`` names them; ``sql`` can cast them.
 
 **Changed.** A gate belongs to the data that it was opened on. Files are looked at before each question: once one was
 written to, replaced or removed, the dataset has changed for good.
 
-**Errors.** Whatever goes wrong in a count is one constant text. The engine's own words may quote a cell.
+**Errors.** Whatever goes wrong in a count is one constant text: the engine's own words may quote a cell.
 """
 
 from __future__ import annotations
