@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -17,13 +16,13 @@ from sparsegate.budget import Budget, advanced, allocation_ratio, exact_epsilon,
 from sparsegate.errors import ParameterError
 
 
-def test_twenty_times_a_tenth_is_two() -> None:
+def test_twenty_times_a_tenth_is_two():
     assert sequential(*[0.1] * 20) == 2
     assert sequential(*[Budget(threshold_epsilon=0.04, query_epsilon=0.06)] * 20) == 2
 
 
 @pytest.mark.parametrize("value", [0.1, np.float64(0.1), Decimal("0.1"), Fraction(1, 10)])
-def test_a_tenth_is_a_tenth_however_it_is_written(value: object) -> None:
+def test_a_tenth_is_a_tenth_however_it_is_written(value):
     assert exact_epsilon(value) == Fraction(1, 10)
 
 
@@ -34,11 +33,9 @@ def test_a_tenth_is_a_tenth_however_it_is_written(value: object) -> None:
     st.sampled_from(["optimal", "1:1", "1:3", "1:c", 7, 0.3]),
     st.floats(min_value=0, max_value=0.99),
 )
-def test_shares_add_up_to_exactly_what_was_given(
-    epsilon: float, cutoff: int, monotonic: bool, allocation: object, fraction: float
-) -> None:
+def test_shares_add_up_to_exactly_what_was_given(epsilon, cutoff, monotonic, allocation, fraction):
     answers = exact_epsilon(epsilon) * exact_epsilon(fraction, zero=True)
-    budget = Budget.allocate(epsilon, cutoff=cutoff, monotonic=monotonic, allocation=allocation, answer_epsilon=answers)  # type: ignore[arg-type]
+    budget = Budget.allocate(epsilon, cutoff=cutoff, monotonic=monotonic, allocation=allocation, answer_epsilon=answers)
     assert budget.total == exact_epsilon(epsilon)
     assert budget.answer_epsilon == answers
     assert budget.threshold_epsilon > 0
@@ -55,12 +52,12 @@ def test_shares_add_up_to_exactly_what_was_given(
         ("optimal", False, 128 ** (2 / 3)),
     ],
 )
-def test_the_rules_are_those_of_the_paper(allocation: str, monotonic: bool, ratio: float) -> None:
+def test_the_rules_are_those_of_the_paper(allocation, monotonic, ratio):
     assert float(allocation_ratio(allocation, cutoff=64, monotonic=monotonic)) == pytest.approx(ratio, rel=1e-6)
 
 
 @given(st.integers(1, 500), st.booleans(), st.floats(0.01, 100))
-def test_no_ratio_has_less_variance_than_the_optimal_one(cutoff: int, monotonic: bool, other: float) -> None:
+def test_no_ratio_has_less_variance_than_the_optimal_one(cutoff, monotonic, other):
     def variance(ratio: float) -> float:
         e1 = 1 / (1 + ratio)
         return (1 / e1) ** 2 + ((1 if monotonic else 2) * cutoff / (1 - e1)) ** 2
@@ -69,7 +66,7 @@ def test_no_ratio_has_less_variance_than_the_optimal_one(cutoff: int, monotonic:
     assert variance(best) <= variance(other * best) * (1 + 1e-9)
 
 
-def test_advanced_composition_is_the_formula_and_never_more_than_the_sum() -> None:
+def test_advanced_composition_is_the_formula_and_never_more_than_the_sum():
     eps, k, delta = 0.01, 10_000, 1e-6
     formula = math.sqrt(2 * k * math.log(1 / delta)) * eps + k * eps * (math.exp(eps) - 1)
     assert advanced(eps, runs=k, delta=delta) == pytest.approx(formula, rel=1e-12)
@@ -98,7 +95,7 @@ SHARES = ("threshold_epsilon", "query_epsilon", "answer_epsilon")
         *(("delta", partial(advanced, 0.1, runs=5, delta=bad)) for bad in (0, 1, -1, math.nan, "small")),
     ],
 )
-def test_what_is_no_share_and_no_rule_is_refused(parameter: str, call: Callable[[], object]) -> None:
+def test_what_is_no_share_and_no_rule_is_refused(parameter, call):
     with pytest.raises(ParameterError) as caught:
         call()
     assert caught.value.parameter == parameter

@@ -12,7 +12,6 @@ import tomllib
 from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -46,20 +45,20 @@ def documented_errors(page: str) -> list[str]:
     return re.findall(r"^\| `(\w+)` \| [^|]+\. \| [^|]+\. \|$", page, flags=re.MULTILINE)
 
 
-def test_the_page_of_errors_has_every_error_with_its_meaning_and_the_next_step() -> None:
+def test_the_page_of_errors_has_every_error_with_its_meaning_and_the_next_step():
     sources = (file.read_text(encoding="utf-8") for file in (ROOT / "src").rglob("*.py"))
     page = (ROOT / "docs" / "reference" / "errors.md").read_text(encoding="utf-8")
     assert sorted(documented_errors(page)) == sorted(error_classes(sources))
 
 
-def test_an_error_without_a_next_step_or_far_from_the_root_is_caught() -> None:
+def test_an_error_without_a_next_step_or_far_from_the_root_is_caught():
     assert documented_errors("| `Lost` | It is lost. |  |\n| `Found` | It is found. | Keep it. |\n") == ["Found"]
     sources = ["class Far(Near): ...\nclass Other(Exception): ...", "class Near(SparsegateError, ValueError): ..."]
     assert error_classes(sources) == {"SparsegateError", "Near", "Far"}
 
 
 @pytest.mark.parametrize("kind", TREE)
-def test_every_error_has_one_root_a_docstring_and_a_place_in_the_drawing(kind: type[Exception]) -> None:
+def test_every_error_has_one_root_a_docstring_and_a_place_in_the_drawing(kind):
     assert issubclass(kind, SparsegateError)
     assert kind.__doc__
     assert kind.__name__ in (errors.__doc__ or "")
@@ -82,13 +81,13 @@ class Unprintable:
         ((Unprintable(),), "seed must be whole, got <Unprintable>"),
     ],
 )
-def test_a_message_names_parameter_rule_value_and_next_step(value: tuple[Any, ...], message: str) -> None:
+def test_a_message_names_parameter_rule_value_and_next_step(value, message):
     error = ParameterError("seed", "must be whole", *value)
     assert isinstance(error, ValueError)
     assert str(error) == message
 
 
-def test_the_error_does_not_keep_the_value() -> None:
+def test_the_error_does_not_keep_the_value():
     secret = object()
     error = ParameterError("seed", "must be a whole number", secret)
     assert all(held is not secret for held in [*error.args, *vars(error).values()])
@@ -96,7 +95,7 @@ def test_the_error_does_not_keep_the_value() -> None:
 
 @pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, lambda error: pickle.loads(pickle.dumps(error))])
 @pytest.mark.parametrize("value", [3, lambda: None], ids=["plain", "unpicklable"])
-def test_a_parameter_error_survives_pickling_and_copying(clone, value) -> None:
+def test_a_parameter_error_survives_pickling_and_copying(clone, value):
     error = ParameterError("seed", "must be a whole number", value, "pass for instance Seeded(7)")
     again = clone(error)
     assert type(again) is ParameterError
@@ -110,7 +109,7 @@ DECLARED = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_
 
 
 @pytest.mark.parametrize("extra", sorted(DECLARED.keys() - {"dev"}))
-def test_what_to_install_are_the_packages_that_the_extra_declares(extra: str) -> None:
+def test_what_to_install_are_the_packages_that_the_extra_declares(extra):
     """By their own names: that works from a checkout and from a wheel, and before this library is published."""
     program, verb, *needs = shlex.split(errors.install_line(extra))
     assert (program, verb) == ("pip", "install")
@@ -118,7 +117,7 @@ def test_what_to_install_are_the_packages_that_the_extra_declares(extra: str) ->
 
 
 @pytest.mark.parametrize("declared", [PackageNotFoundError("sparsegate"), None, ["numpy>=2"]])
-def test_where_nothing_is_declared_the_checkout_is_named(monkeypatch: pytest.MonkeyPatch, declared: object) -> None:
+def test_where_nothing_is_declared_the_checkout_is_named(monkeypatch, declared):
     def requires(name: str) -> object:
         if isinstance(declared, Exception):
             raise declared

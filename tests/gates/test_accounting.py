@@ -97,7 +97,7 @@ def test_real_scores_lie_below_laplace_noise(method, scores, moved):
     event = selection_event(method, epsilon=epsilon, delta=Fraction(0), count=1, accountant="pld")
     law = exponential_law if method == "exponential" else lambda q, e: subset_law(q, e, 1)
     p, q = (law(values, float(epsilon)) for values in (scores, moved))
-    for at in np.linspace(0, 2, 9):
+    for at in np.linspace(0, 2, 5):
         assert exact_profile(p, q, at) <= laplace_profile(1 / event.noise_multiplier, at) + 1e-12
         assert exact_profile(p, q, at) <= spent(event, "pld", epsilon=at) + 1e-12
 

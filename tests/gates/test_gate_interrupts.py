@@ -196,16 +196,14 @@ def interrupted(row: str, before: str, act: str, error: type[BaseException], *, 
 @pytest.mark.parametrize("act", ACTS)
 @pytest.mark.parametrize("before", BEFORE)
 @pytest.mark.parametrize("row", ROWS)
-def test_a_question_that_is_interrupted_at_any_line_leaves_the_gate_as_it_was_or_closed(
-    row: str, before: str, act: str
-) -> None:
+def test_a_question_that_is_interrupted_at_any_line_leaves_the_gate_as_it_was_or_closed(row, before, act):
     # Each of the errors everywhere, in turn.
     odd = (list(ROWS).index(row) + list(BEFORE).index(before) + list(ACTS).index(act)) % 2
     interrupted(row, before, act, MemoryError if odd else KeyboardInterrupt)
 
 
 @pytest.mark.parametrize(("row", "act"), [("standard", "many"), ("numeric", "an ABOVE")])
-def test_or_at_any_instruction(row: str, act: str) -> None:
+def test_or_at_any_instruction(row, act):
     interrupted(row, "one ABOVE is left", act, KeyboardInterrupt, opcodes=True)
 
 
@@ -214,12 +212,12 @@ def test_or_at_any_instruction(row: str, act: str) -> None:
 @pytest.mark.parametrize("act", ACTS)
 @pytest.mark.parametrize("before", BEFORE)
 @pytest.mark.parametrize("row", ROWS)
-def test_or_at_any_instruction_of_every_row(row: str, before: str, act: str, error: type[BaseException]) -> None:
+def test_or_at_any_instruction_of_every_row(row, before, act, error):
     interrupted(row, before, act, error, opcodes=True)
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_real_signals_leave_a_gate_as_it_was_or_closed(row: str) -> None:
+def test_real_signals_leave_a_gate_as_it_was_or_closed(row):
     """2,000 of them over all rows: one question after the other, or many at once, until a signal comes."""
 
     def one_by_one(asked: Asked) -> None:
@@ -241,9 +239,7 @@ def test_real_signals_leave_a_gate_as_it_was_or_closed(row: str) -> None:
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError])
-def test_no_noise_stands_in_the_traceback_of_an_interrupt(
-    monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
-) -> None:
+def test_no_noise_stands_in_the_traceback_of_an_interrupt(monkeypatch, error):
     """A log that shows local variables would show it; and where the exception arose would tell the answer."""
 
     def interrupt(*_: object) -> None:
@@ -256,7 +252,7 @@ def test_no_noise_stands_in_the_traceback_of_an_interrupt(
         assert [entry.name for entry in caught.traceback][-1] in ("ask", "ask_many")
 
 
-def test_a_gate_that_is_through_by_its_counts_says_nothing_even_if_it_is_not_closed() -> None:
+def test_a_gate_that_is_through_by_its_counts_says_nothing_even_if_it_is_not_closed():
     asked = Asked("standard", [FAR, -FAR, FAR])
     asked.gate._closed = ""
     assert asked.gate.ask_many([FAR] * 10).tolist() == []
@@ -264,7 +260,7 @@ def test_a_gate_that_is_through_by_its_counts_says_nothing_even_if_it_is_not_clo
     assert asked.gate.positives == 2
 
 
-def test_a_gate_that_was_cut_short_twice_answers_no_more() -> None:
+def test_a_gate_that_was_cut_short_twice_answers_no_more():
     """A second interrupt comes before the first has closed it: the mark alone is left."""
     for use in (Asked.one, Asked.many):
         asked = Asked("standard", [-FAR])
@@ -274,7 +270,7 @@ def test_a_gate_that_was_cut_short_twice_answers_no_more() -> None:
         asked.check()
 
 
-def test_many_answers_that_do_not_fit_leave_the_gate_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_answers_that_do_not_fit_leave_the_gate_as_it_was(monkeypatch):
     def too_large(*_: object, **__: object) -> None:
         raise MemoryError
 
@@ -289,7 +285,7 @@ def test_many_answers_that_do_not_fit_leave_the_gate_as_it_was(monkeypatch: pyte
 
 @pytest.mark.filterwarnings("ignore:what this did not cost stays spent")
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
-def test_what_is_given_back_goes_back_once_whatever_interrupts_it(error: type[BaseException]) -> None:
+def test_what_is_given_back_goes_back_once_whatever_interrupts_it(error):
     """To an account that adds up whatever it is given."""
 
     def check(asked: Asked) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import UserList, deque
-from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 
@@ -16,7 +15,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from numpy.typing import ArrayLike
 
 from sparsegate.errors import ParameterError
 from sparsegate.gates.laplace import laplace
@@ -28,7 +26,7 @@ FLOATS = st.floats(min_value=-1e9, max_value=1e9)
 
 
 @given(FLOATS, FLOATS, st.floats(min_value=1e-3, max_value=1e3))
-def test_neighbouring_answers_land_at_most_the_lattice_sensitivity_apart(x: float, y: float, delta: float) -> None:
+def test_neighbouring_answers_land_at_most_the_lattice_sensitivity_apart(x, y, delta):
     lattice = Lattice.fit(sensitivity=delta)
     low, high = sorted((Fraction(x), Fraction(y)))
     high = min(high, low + Fraction(delta))
@@ -36,12 +34,12 @@ def test_neighbouring_answers_land_at_most_the_lattice_sensitivity_apart(x: floa
     assert lattice.granularity <= Fraction(delta) / 1024 < 2 * lattice.granularity
 
 
-def test_a_tiny_negative_number_on_a_coarse_lattice_still_rounds_down() -> None:
+def test_a_tiny_negative_number_on_a_coarse_lattice_still_rounds_down():
     coarse = Lattice.fit(sensitivity=2.0**30)
     assert coarse.steps(-5e-324) == coarse.steps_many(np.array([-5e-324]))[0] == -1
 
 
-def test_values_come_back_in_units_of_the_step() -> None:
+def test_values_come_back_in_units_of_the_step():
     lattice = Lattice.fit(sensitivity=1.0)
     assert lattice.value(lattice.steps(2.75)) == 2.75
     assert lattice.values(np.array([1024])).tolist() == [1.0]
@@ -53,22 +51,22 @@ def test_values_come_back_in_units_of_the_step() -> None:
     [("sensitivity", bad) for bad in (0, -1, math.nan, math.inf, "1", None, True)]
     + [("granularity", bad) for bad in (0, -2, 0.3, 3, math.nan)],
 )
-def test_a_bad_step_or_sensitivity_is_refused(parameter: str, bad: object) -> None:
+def test_a_bad_step_or_sensitivity_is_refused(parameter, bad):
     with pytest.raises(ParameterError) as caught:
-        Lattice.fit(**{"sensitivity": 1, parameter: bad})  # type: ignore[arg-type]
+        Lattice.fit(**{"sensitivity": 1, parameter: bad})
     assert caught.value.parameter == parameter
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, 0.5, 2**62, 1e300, "secret", None, 3j, True])
-def test_a_bad_threshold_is_refused(bad: object) -> None:
+def test_a_bad_threshold_is_refused(bad):
     lattice = Lattice.fit(sensitivity=1)
-    for call in (lambda: lattice.steps(bad), lambda: lattice.steps_many([1, bad])):  # type: ignore[list-item]
+    for call in (lambda: lattice.steps(bad), lambda: lattice.steps_many([1, bad])):
         with pytest.raises(ParameterError, match="^thresholds? must"):
             call()
 
 
 @pytest.mark.parametrize("kind", [np.int64, np.uint64, np.float64])
-def test_arrays_of_thresholds_beyond_the_limit_are_refused(kind: type) -> None:
+def test_arrays_of_thresholds_beyond_the_limit_are_refused(kind):
     lattice = Lattice.fit(sensitivity=1)
     assert lattice.steps_many(np.array([2**60], dtype=kind)).tolist() == [2**60]
     with pytest.raises(ParameterError, match=r"within 2\*\*61"):
@@ -83,9 +81,9 @@ NO_NUMBERS = ["secret", None, 3j, True, np.True_, np.longdouble(3), np.timedelta
 
 @pytest.mark.parametrize("bad", NO_NUMBERS)
 @pytest.mark.parametrize("sensitivity", [1, 1.0])
-def test_a_type_that_is_no_number_is_refused_without_being_shown(bad: object, sensitivity: float) -> None:
+def test_a_type_that_is_no_number_is_refused_without_being_shown(bad, sensitivity):
     lattice = Lattice.fit(sensitivity=sensitivity)
-    for call in (lambda: lattice.private_steps(bad), lambda: lattice.private_steps_many([1, bad])):  # type: ignore[list-item]
+    for call in (lambda: lattice.private_steps(bad), lambda: lattice.private_steps_many([1, bad])):
         with pytest.raises(ParameterError, match="^answers? must") as caught:
             call()
         assert "secret" not in str(caught.value)
@@ -93,19 +91,19 @@ def test_a_type_that_is_no_number_is_refused_without_being_shown(bad: object, se
 
 
 @pytest.mark.parametrize("dtype", ["longdouble", "complex128", "bool", "m8[ns]", "U3"])
-def test_arrays_of_no_numbers_are_refused_by_their_type(dtype: str) -> None:
+def test_arrays_of_no_numbers_are_refused_by_their_type(dtype):
     for sensitivity in (1, 1.0):
         with pytest.raises(ParameterError, match="^answers must"):
             Lattice.fit(sensitivity=sensitivity).private_steps_many(np.zeros(3, dtype=dtype))
 
 
 @pytest.mark.parametrize("value", [3.5, 3.0, math.nan, math.inf, 1e300, np.float32(2), Fraction(4, 1), Fraction(1, 3)])
-def test_an_integer_lattice_refuses_floats_and_fractions_by_their_type(value: object) -> None:
+def test_an_integer_lattice_refuses_floats_and_fractions_by_their_type(value):
     lattice = Lattice.fit(sensitivity=1)
     texts = set()
     for call in (
         lambda: lattice.private_steps(value),
-        lambda: lattice.private_steps_many([1, value]),  # type: ignore[list-item]
+        lambda: lattice.private_steps_many([1, value]),
         lambda: lattice.private_steps_many(np.array([value])),
     ):
         with pytest.raises(ParameterError, match="must be a whole number, an int by its type") as caught:
@@ -139,28 +137,28 @@ def exact_place(lattice: Lattice, value: object) -> int:
     """The definition, in exact arithmetic."""
     if isinstance(value, float | np.floating) and not math.isfinite(value):
         value = math.copysign(lattice.largest, value) if not math.isnan(value) else -lattice.largest
-    exact = Fraction(float(value) if isinstance(value, np.floating) else value)  # type: ignore[arg-type]
+    exact = Fraction(float(value) if isinstance(value, np.floating) else value)
     return max(-LIMIT, min(LIMIT, math.floor(exact / lattice.granularity)))
 
 
 @given(st.sampled_from(LATTICES), st.data())
-def test_every_value_of_an_accepted_type_has_the_place_that_was_defined(lattice: Lattice, data: st.DataObject) -> None:
+def test_every_value_of_an_accepted_type_has_the_place_that_was_defined(lattice, data):
     value = data.draw(accepted(lattice))
     assert lattice.private_steps(value) == exact_place(lattice, value)
 
 
 @given(st.sampled_from(LATTICES), st.data())
-def test_many_private_numbers_have_the_places_that_each_has(lattice: Lattice, data: st.DataObject) -> None:
+def test_many_private_numbers_have_the_places_that_each_has(lattice, data):
     values = data.draw(st.lists(accepted(lattice), max_size=8))
     one_by_one = [lattice.private_steps(value) for value in values]
-    assert lattice.private_steps_many(values).tolist() == one_by_one  # type: ignore[arg-type]
+    assert lattice.private_steps_many(values).tolist() == one_by_one
     as_objects = np.fromiter(values, dtype=object, count=len(values))
     assert lattice.private_steps_many(as_objects).tolist() == one_by_one
-    assert lattice.private_steps_many(tuple(values)).tolist() == one_by_one  # type: ignore[arg-type]
+    assert lattice.private_steps_many(tuple(values)).tolist() == one_by_one
 
 
 @pytest.mark.parametrize("sequence", [list, tuple, deque, UserList])
-def test_numpy_rounds_no_number_of_any_sequence(sequence: Callable[[list[float]], ArrayLike]) -> None:
+def test_numpy_rounds_no_number_of_any_sequence(sequence):
     lattice = Lattice.fit(sensitivity=1, granularity=1)
     assert lattice.private_steps_many(sequence([2**53 + 1, 3.0])).tolist() == [2**53 + 1, 3]
 
@@ -171,32 +169,30 @@ def test_numpy_rounds_no_number_of_any_sequence(sequence: Callable[[list[float]]
         *(arrays(kind, st.integers(0, 6)) for kind in ("i1", "i4", "i8", "u2", "u8", "f2", "f4", "f8", ">i8", ">f8"))
     ),
 )
-def test_arrays_have_the_places_that_their_numbers_have(lattice: Lattice, array: np.ndarray) -> None:
+def test_arrays_have_the_places_that_their_numbers_have(lattice, array):
     if lattice.integers and array.dtype.kind == "f":
         return
     assert lattice.private_steps_many(array).tolist() == [lattice.private_steps(value) for value in array]
 
 
 @given(st.sampled_from(LATTICES), st.data())
-def test_thresholds_have_the_places_of_private_numbers_where_they_are_not_refused(
-    lattice: Lattice, data: st.DataObject
-) -> None:
+def test_thresholds_have_the_places_of_private_numbers_where_they_are_not_refused(lattice, data):
     values = data.draw(st.lists(accepted(lattice), min_size=1, max_size=4))
     try:
         places = [lattice.steps(value) for value in values]
     except ParameterError:
         with pytest.raises(ParameterError):
-            lattice.steps_many(values)  # type: ignore[arg-type]
+            lattice.steps_many(values)
         return
-    assert lattice.steps_many(values).tolist() == places  # type: ignore[arg-type]
+    assert lattice.steps_many(values).tolist() == places
     assert places == [exact_place(lattice, value) for value in values]
 
 
 @given(st.sampled_from(LATTICES), st.data())
-def test_clamping_keeps_order_and_never_moves_two_answers_further_apart(lattice: Lattice, data: st.DataObject) -> None:
+def test_clamping_keeps_order_and_never_moves_two_answers_further_apart(lattice, data):
     kinds = accepted(lattice, st.one_of(WHOLE, st.fractions(), st.floats(allow_nan=False, allow_infinity=False)))
     delta = lattice.sensitivity * lattice.granularity
-    low = Fraction(data.draw(kinds))  # type: ignore[arg-type]
+    low = Fraction(data.draw(kinds))
     share = data.draw(st.fractions(0, 1))
     high = low + (math.floor(share * delta) if lattice.integers else share * delta)
     places = [lattice.private_steps(int(x) if lattice.integers else x) for x in (low, high)]
@@ -204,24 +200,24 @@ def test_clamping_keeps_order_and_never_moves_two_answers_further_apart(lattice:
 
 
 @pytest.mark.parametrize("lattice", LATTICES[2:])
-def test_nan_is_read_as_minus_infinity(lattice: Lattice) -> None:
+def test_nan_is_read_as_minus_infinity(lattice):
     lowest = lattice.private_steps(-math.inf)
     assert lattice.private_steps(math.nan) == lowest == -lattice.private_steps(math.inf) - (lattice.exponent > 962)
     assert lattice.private_steps_many(np.array([math.nan, -math.nan])).tolist() == [lowest] * 2
 
 
-def test_neighbouring_integers_do_not_end_two_steps_apart_because_a_float_is_beside_them() -> None:
+def test_neighbouring_integers_do_not_end_two_steps_apart_because_a_float_is_beside_them():
     lattice = Lattice.fit(sensitivity=1, granularity=1)
     here, there = (lattice.private_steps_many([2**53 + k, 3.0])[0] for k in (1, 2))
     assert there - here == 1
 
 
-def test_two_dimensional_and_ragged_answers_are_refused() -> None:
+def test_two_dimensional_and_ragged_answers_are_refused():
     lattice = Lattice.fit(sensitivity=1)
     for bad in ([[1, 2], [3, 4]], [[1], [2, 3]], 5, np.zeros((2, 2)), [np.zeros(2), np.zeros(2)]):
         for places in (lattice.steps_many, lattice.private_steps_many):
             with pytest.raises(ParameterError, match="one-dimensional"):
-                places(bad)  # type: ignore[arg-type]
+                places(bad)
 
 
 COLUMNS = {
@@ -236,7 +232,7 @@ COLUMNS = {
 
 @pytest.mark.parametrize("column", COLUMNS)
 @pytest.mark.parametrize("lattice", [Lattice.fit(sensitivity=1), Lattice.fit(sensitivity=1, granularity=1)], ids=str)
-def test_an_empty_group_in_a_column_moves_no_other_answer_and_refuses_none(column: str, lattice: Lattice) -> None:
+def test_an_empty_group_in_a_column_moves_no_other_answer_and_refuses_none(column, lattice):
     answers = [2**53 + 1, 3, -5]
     for last in (None, 7):
         places = lattice.private_steps_many(COLUMNS[column]([*answers, last])).tolist()
@@ -244,14 +240,14 @@ def test_an_empty_group_in_a_column_moves_no_other_answer_and_refuses_none(colum
 
 
 @pytest.mark.parametrize("column", [lambda cells: polars.Series(cells, dtype=polars.Float32), pyarrow.array])
-def test_a_gap_among_floats_is_read_as_nan(column: Callable[[list[float | None]], ArrayLike]) -> None:
+def test_a_gap_among_floats_is_read_as_nan(column):
     lattice = Lattice.fit(sensitivity=1.0)
     assert lattice.private_steps_many(column([1.5, None])).tolist() == [1536, -LIMIT]
     with pytest.raises(ParameterError, match="whole number"):
         Lattice.fit(sensitivity=1).private_steps_many(column([1.5, None]))
 
 
-def test_what_is_said_of_a_column_of_no_numbers_does_not_tell_of_a_gap() -> None:
+def test_what_is_said_of_a_column_of_no_numbers_does_not_tell_of_a_gap():
     said = set()
     for cells in ([True, None], [True, True]):
         with pytest.raises(ParameterError) as refused:
@@ -260,18 +256,18 @@ def test_what_is_said_of_a_column_of_no_numbers_does_not_tell_of_a_gap() -> None
     assert len(said) == 1
 
 
-def test_unsigned_numbers_on_a_lattice_coarser_than_they_are() -> None:
+def test_unsigned_numbers_on_a_lattice_coarser_than_they_are():
     lattice = Lattice.fit(sensitivity=2.0**74)
     assert lattice.exponent == 64
     assert lattice.private_steps_many(np.array([2**64 - 1, 0], dtype=np.uint64)).tolist() == [0, 0]
 
 
-def test_a_number_of_a_class_that_misreports_itself_has_its_own_place() -> None:
+def test_a_number_of_a_class_that_misreports_itself_has_its_own_place():
     class Odd(int):
         def __int__(self) -> int:
             raise RuntimeError("secret")
 
-        __index__ = __float__ = __int__  # type: ignore[assignment]
+        __index__ = __float__ = __int__
 
     class OddFloat(float):
         def __float__(self) -> float:
@@ -282,7 +278,7 @@ def test_a_number_of_a_class_that_misreports_itself_has_its_own_place() -> None:
     assert lattice.private_steps_many([Odd(5), OddFloat(5)]).tolist() == [5 * 1024] * 2
 
 
-def test_a_place_beyond_all_floats_is_the_largest_and_no_error() -> None:
+def test_a_place_beyond_all_floats_is_the_largest_and_no_error():
     lattice = Lattice.fit(sensitivity=2.0**989)
     top = lattice.private_steps(math.inf)
     far = np.array([top + 10, -top - 10])

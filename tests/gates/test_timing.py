@@ -48,11 +48,11 @@ def selecting(method: str, count: int) -> Callable[[NDArray[Any]], object]:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_the_time_of_a_selection_does_not_tell_one_person(method: str) -> None:
+def test_the_time_of_a_selection_does_not_tell_one_person(method):
     assert not duel(selecting(method, 10), *NEIGHBOURS["one person at one item"], rounds=ROUNDS).leaks
 
 
-def test_the_same_duel_rejects_a_partition_of_the_scores() -> None:
+def test_the_same_duel_rejects_a_partition_of_the_scores():
     """What a selection of the reference by ``np.partition`` would tell."""
     assert duel(lambda scores: np.partition(scores, ITEMS - 10), *NEIGHBOURS["one person at one item"], rounds=60).leaks
 
@@ -61,7 +61,7 @@ def test_the_same_duel_rejects_a_partition_of_the_scores() -> None:
 @pytest.mark.parametrize("pair", NEIGHBOURS)
 @pytest.mark.parametrize("count", [1, 2_000])
 @pytest.mark.parametrize("method", [method for method in METHODS if method != "subset"])  # docs/how-to/choose.md
-def test_many_timings_do_not_tell_neighbours_apart(method: str, count: int, pair: str) -> None:
+def test_many_timings_do_not_tell_neighbours_apart(method, count, pair):
     assert not duel(selecting(method, count), *NEIGHBOURS[pair], rounds=MANY).leaks
 
 
@@ -76,9 +76,9 @@ WHOLE, REAL = gate(1, 10**12), gate(1.0, 1e12)
     ("asked", "first", "second"),
     [(WHOLE, 0, 1), (WHOLE, -(2**61), -(2**61) - 1), (REAL, 0.0, 1.0), (REAL, -(2.0**61), float("nan"))],
 )
-def test_the_time_of_a_question_does_not_tell_its_answer(asked: sg.SparseVector, first: float, second: float) -> None:
+def test_the_time_of_a_question_does_not_tell_its_answer(asked, first, second):
     assert not duel(lambda answer: [asked.ask(answer) for _ in range(40)], first, second, rounds=400).leaks
 
 
-def test_the_same_duel_rejects_questions_of_which_one_in_five_is_asked_twice() -> None:
+def test_the_same_duel_rejects_questions_of_which_one_in_five_is_asked_twice():
     assert duel(lambda answer: [WHOLE.ask(0) for _ in range(40 + 8 * answer)], 0, 1, rounds=400).leaks

@@ -42,7 +42,7 @@ def time_at(numerator: int, bits: int) -> mpmath.mpf:
         return -mpmath.log(1 - mpmath.mpf(numerator) / mpmath.mpf(2) ** bits)
 
 
-def test_coarse_logs_are_never_below_and_hardly_above_the_truth() -> None:
+def test_coarse_logs_are_never_below_and_hardly_above_the_truth():
     coarse = np.empty(WORDS.size)
     coarse_logs(WORDS, coarse)
     for word, log, far in zip(WORDS.tolist(), coarse.tolist(), extreme(WORDS).tolist(), strict=True):
@@ -52,12 +52,12 @@ def test_coarse_logs_are_never_below_and_hardly_above_the_truth() -> None:
             assert log <= mpmath.log(time_at(word, 64)) + 2**-27.9
 
 
-def test_extreme_words_are_those_at_the_ends() -> None:
+def test_extreme_words_are_those_at_the_ends():
     words = np.array([0, 2**40 - 1, 2**40, 2**63, 2**64 - 2**44 - 1, 2**64 - 2**44, 2**64 - 1], dtype=np.uint64)
     assert extreme(words).tolist() == [True, True, False, False, False, True, True]
 
 
-def test_ring_times_enclose_every_continuation_of_the_word() -> None:
+def test_ring_times_enclose_every_continuation_of_the_word():
     times, relative = ring_times(WORDS)
     for word, time, error in zip(WORDS.tolist(), times.tolist(), relative.tolist(), strict=True):
         if np.isfinite(error):
@@ -68,7 +68,7 @@ def test_ring_times_enclose_every_continuation_of_the_word() -> None:
 
 
 @given(st.integers(1, 2**64 - 2), st.integers(-(10**30), 10**30), st.integers(1, 10**12), st.integers(1, 2**62))
-def test_an_enclosure_holds_the_truth_and_shrinks_as_digits_come(word: int, top: int, bottom: int, size: int) -> None:
+def test_an_enclosure_holds_the_truth_and_shrinks_as_digits_come(word, top, bottom, size):
     source, clock = Seeded(word), Clock(word)
     for bits in (64, 128, 256):
         clock.extend(source, bits + 64)
@@ -81,14 +81,14 @@ def test_an_enclosure_holds_the_truth_and_shrinks_as_digits_come(word: int, top:
 
 
 @pytest.mark.parametrize("word", [0, 2**64 - 1])
-def test_a_clock_at_either_end_draws_digits_until_it_is_away_from_it(word: int) -> None:
+def test_a_clock_at_either_end_draws_digits_until_it_is_away_from_it(word):
     clock = Clock(word)
     clock.extend(Seeded(1), 1)
     assert clock.prefix >> (clock.bits - 64) == word
     assert 0 < clock.prefix < 2**clock.bits - 1
 
 
-def test_digits_once_drawn_stay() -> None:
+def test_digits_once_drawn_stay():
     source, clock = Seeded(1), Clock(12345)
     clock.extend(source, 200)
     known, bits = clock.prefix, clock.bits
@@ -137,7 +137,7 @@ def upper_tail(k: int, b: mpmath.mpf) -> mpmath.mpf:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{type(kind).__name__} {getattr(kind, 'scale', '')}")
 @pytest.mark.parametrize("size", [1, 2**62])
-def test_floats_and_coarse_numbers_are_within_their_errors(kind: ClockNoise, size: int) -> None:
+def test_floats_and_coarse_numbers_are_within_their_errors(kind, size):
     times, relative = ring_times(DRAWN)
     noise, error = kind.floats(times / size, relative)
     sizes = None if size == 1 else np.full(DRAWN.size, size)
@@ -160,7 +160,7 @@ def test_floats_and_coarse_numbers_are_within_their_errors(kind: ClockNoise, siz
     ),
     st.sampled_from([1, 3, 10**6, 2**62]),
 )
-def test_words_near_the_ends_and_the_middle_stay_within_bounds(kind: ClockNoise, word: int, size: int) -> None:
+def test_words_near_the_ends_and_the_middle_stay_within_bounds(kind, word, size):
     words = np.array([word], dtype=np.uint64)
     times, relative = ring_times(words)
     noise, error = kind.floats(times / size, relative)
@@ -175,7 +175,7 @@ def test_words_near_the_ends_and_the_middle_stay_within_bounds(kind: ClockNoise,
 
 
 @given(st.sampled_from(KINDS), st.integers(1, 2**64 - 2), st.sampled_from([1, 10**6]))
-def test_intervals_enclose_the_noise_of_every_number_with_these_digits(kind, word: int, size: int) -> None:
+def test_intervals_enclose_the_noise_of_every_number_with_these_digits(kind, word, size):
     with mpmath.workdps(60), interval_arithmetic(256) as iv:
         time = -iv.log(iv.mpf([2**64 - word - 1, 2**64 - word]) / iv.mpf(2**64)) / size
         low, high = (mpmath.mpf(end) for end in kind.interval(iv, time)._mpi_)
@@ -184,7 +184,7 @@ def test_intervals_enclose_the_noise_of_every_number_with_these_digits(kind, wor
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_the_steps_of_the_staircase_begin_where_the_tails_of_the_noise_say(scale: Fraction) -> None:
+def test_the_steps_of_the_staircase_begin_where_the_tails_of_the_noise_say(scale):
     kind = Staircase(scale)
     with mpmath.workdps(200):
         b = mpmath.mpf(scale.numerator) / scale.denominator

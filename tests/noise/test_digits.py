@@ -1,12 +1,15 @@
-"""Every sampler, walked digit by digit: what it does where the digits drawn are equal so far, and how much it draws."""
+"""Every sampler, walked digit by digit, and the digits of probabilities against mpmath at 400 bits."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.support.scripted import Scripted, digits16
 
 from sparsegate.noise import discrete_laplace, expansions, geometric, uniform_below
@@ -32,7 +35,7 @@ ONES = 2**64 - 1
         ([THIRD, THIRD, THIRD, ONES], False),
     ],
 )
-def test_a_toss_is_decided_at_the_first_digit_that_differs(words: list[int], heads: bool) -> None:
+def test_a_toss_is_decided_at_the_first_digit_that_differs(words, heads):
     source = Scripted(words)
     assert toss(source, rational(Fraction(1, 3))) is heads
     assert source.left == 0
@@ -51,14 +54,14 @@ def test_a_toss_is_decided_at_the_first_digit_that_differs(words: list[int], hea
         (Fraction(1), [ONES], True),
     ],
 )
-def test_a_toss_of_a_dyadic_coin_ends_where_its_digits_end(p: Fraction, words: list[int], heads: bool) -> None:
+def test_a_toss_of_a_dyadic_coin_ends_where_its_digits_end(p, words, heads):
     """U = p is tails: heads are the U below p."""
     source = Scripted(words)
     assert toss(source, rational(p)) is heads
     assert source.left == 0
 
 
-def test_lanes_are_decided_each_at_the_first_digit_that_differs() -> None:
+def test_lanes_are_decided_each_at_the_first_digit_that_differs():
     out = np.empty(6, dtype=np.bool_)
     script = [
         digits16(0x5554, 0x5556, 0x5555, 0x5555, 0x5555, 0x5555),
@@ -71,7 +74,7 @@ def test_lanes_are_decided_each_at_the_first_digit_that_differs() -> None:
     assert source.left == 0
 
 
-def test_lanes_of_a_dyadic_coin_end_where_its_digits_end() -> None:
+def test_lanes_of_a_dyadic_coin_end_where_its_digits_end():
     p, out = rational(Fraction(3, 2**17)), np.empty(4, dtype=np.bool_)  # digits 0x0001, 0x8000
     source = Scripted([digits16(0, 1, 1, 2), digits16(0x7FFF, 0x8000)])
     toss_lanes(source, p, out)
@@ -97,7 +100,7 @@ def draws_for_heads(p: Expansion, width: int) -> int:
 
 
 @pytest.mark.parametrize("tail", [0, 1, 3])
-def test_a_single_draw_adds_what_lies_above_its_low_digits_as_often_as_the_coin_says(tail: int) -> None:
+def test_a_single_draw_adds_what_lies_above_its_low_digits_as_often_as_the_coin_says(tail):
     """A draw of zeros is heads of every coin, one of ones is tails: the value is told digit by digit."""
     scale = Fraction(20)
     low, more = len(coins(scale).low), draws_for_heads(coins(scale).ratio, 64)
@@ -112,7 +115,7 @@ WIDE, TOP = Fraction(2**30), np.array([2**62], dtype="<i8").view(np.uint8)
 """A scale of eight low digits, and a word of which the part above them is floor(2**22 log 2)."""
 
 
-def test_the_low_digits_go_to_their_places() -> None:
+def test_the_low_digits_go_to_their_places():
     above = math.floor(2**22 * math.log(2)) << 8
     for place in range(8):  # one byte: the digits are drawn from the highest down
         script = [always(2) if place == number else never(2) for number in reversed(range(8))]
@@ -125,7 +128,7 @@ def test_the_low_digits_go_to_their_places() -> None:
         assert geometric(Scripted(words), 20) == 2**place
 
 
-def test_each_place_has_the_coin_of_its_own() -> None:
+def test_each_place_has_the_coin_of_its_own():
     """A quarter lies below logistic(2**j / 20) for j <= 4: those coins show heads, those of higher digits do not.
 
     At scale 2**30 a coin is 1/2 - 2**(j - 32), nearly, and 1/2 - 24 * 2**-32 lies below those with j <= 4.
@@ -135,14 +138,14 @@ def test_each_place_has_the_coin_of_its_own() -> None:
     assert (drawn & 0xFF).tolist() == [0b11111]
 
 
-def test_the_coins_of_a_geometric_law_are_its_binary_digits() -> None:
+def test_the_coins_of_a_geometric_law_are_its_binary_digits():
     law = coins(Fraction(20))
     assert [coin.prefix(90) for coin in law.low] == [logistic(Fraction(2**j, 20)).prefix(90) for j in range(10)]
     assert law.ratio.prefix(90) == decay(Fraction(2**10, 20)).prefix(90)
 
 
 @pytest.mark.parametrize(("zero", "negative", "value"), [(False, 0, 1), (False, 1, -1), (True, 0, 0), (True, 1, 0)])
-def test_noise_is_zero_or_a_sign_and_one_more_than_a_geometric_draw(zero: bool, negative: int, value: int) -> None:
+def test_noise_is_zero_or_a_sign_and_one_more_than_a_geometric_draw(zero, negative, value):
     single = Scripted([0 if zero else ONES, negative, *[ONES] * (len(coins(Fraction(20)).low) + 1)])
     assert discrete_laplace(single, 20) == value
     coin = [always(2)] * draws_for_heads(centre(1 / WIDE), 16) if zero else [never(2)]
@@ -154,11 +157,11 @@ def test_noise_is_zero_or_a_sign_and_one_more_than_a_geometric_draw(zero: bool, 
 
 @pytest.mark.parametrize("n", [3, 6, 7, 2**40 + 1])
 @pytest.mark.parametrize("more", [[0], [ONES], "tie"])
-def test_a_whole_part_is_taken_only_where_the_digits_still_to_come_do_not_change_it(n: int, more: object) -> None:
+def test_a_whole_part_is_taken_only_where_the_digits_still_to_come_do_not_change_it(n, more):
     first, rest = divmod(2**128, n)  # n V stands just below 1 with these digits of V, and passes it with larger ones
     assert rest
     following = (rest << 64) // n
-    digits = [following, ONES] if more == "tie" else list(more)  # type: ignore[call-overload]
+    digits = [following, ONES] if more == "tie" else list(more)
     source = Scripted([first, *digits])
     assert uniform_below(source, n) == (digits[0] > following or more == "tie")
     assert source.left == 0
@@ -166,7 +169,7 @@ def test_a_whole_part_is_taken_only_where_the_digits_still_to_come_do_not_change
         assert uniform_below(Scripted([-(-(place << 128) // n)]), n) == place
 
 
-def test_a_binomial_count_splits_at_every_digit_of_p() -> None:
+def test_a_binomial_count_splits_at_every_digit_of_p():
     """p is 0.011 in binary: 5 of 8 lanes draw one and are out; of 3 one draws zero and counts; so does one of 2."""
     p = rational(Fraction(3, 8))
     source = Scripted([np.array([0b11111], dtype=np.uint8), 0b110, 0b01])
@@ -175,14 +178,14 @@ def test_a_binomial_count_splits_at_every_digit_of_p() -> None:
     assert binomial(Scripted([]), 9, rational(Fraction(1))) == 9
 
 
-def test_fair_bits_are_counted_to_the_last() -> None:
+def test_fair_bits_are_counted_to_the_last():
     source = Scripted([0b111, np.array([0xFF, 0x01], dtype=np.uint8)])
     assert fair_binomial(source, 19) == 3 + 8 + 1
     assert source.left == 0
 
 
 @pytest.mark.parametrize(("word", "digits"), [(0, [0, 0, 5]), (ONES, [ONES, ONES, 5]), (7, [5])])
-def test_a_clock_goes_on_until_it_is_off_both_ends(word: int, digits: list[int]) -> None:
+def test_a_clock_goes_on_until_it_is_off_both_ends(word, digits):
     """At 0 it would ring at once, at 1 never: V lies strictly between, however many equal digits come."""
     source, clock = Scripted(digits), Clock(word)
     clock.extend(source, 65 if word == 7 else 64)
@@ -191,7 +194,7 @@ def test_a_clock_goes_on_until_it_is_off_both_ends(word: int, digits: list[int])
     assert clock.prefix & ONES == 5
 
 
-def test_a_floor_is_taken_only_where_both_ends_of_the_interval_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_floor_is_taken_only_where_both_ends_of_the_interval_agree(monkeypatch):
     precisions: list[int] = []
 
     def straddling(x: Fraction, formula: object, bits: int, precision: int) -> tuple[int, int]:
@@ -205,16 +208,68 @@ def test_a_floor_is_taken_only_where_both_ends_of_the_interval_agree(monkeypatch
 
 
 @pytest.mark.parametrize(("p", "prefix"), [(centre, 2**64 - 1), (decay, 0), (logistic, 0)])
-def test_a_probability_next_to_zero_or_one_is_neither_and_takes_no_more_digits(
-    p: object, prefix: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_probability_next_to_zero_or_one_is_neither_and_takes_no_more_digits(p, prefix, monkeypatch):
     """exp(-10**4) has 14,000 zeros first: one look must do, without all of them."""
     real, calls = expansions.interval_floor, []
 
     def counted(*args: object) -> tuple[int, int]:
         calls.append(args)
-        return real(*args)  # type: ignore[arg-type]
+        return real(*args)
 
     monkeypatch.setattr(expansions, "interval_floor", counted)
-    assert p(Fraction(10**4 + 7)).prefix(64) == prefix  # type: ignore[operator]
+    assert p(Fraction(10**4 + 7)).prefix(64) == prefix
     assert len(calls) == 1
+
+
+FORMULAS = {
+    decay: lambda x: mpmath.exp(-x),
+    logistic: lambda x: 1 / (1 + mpmath.exp(x)),
+    centre: lambda x: mpmath.tanh(x / 2),
+}
+
+
+@pytest.mark.parametrize("expansion", FORMULAS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "x", [Fraction(1, 2**40), Fraction(1, 20), Fraction(2, 5), Fraction(3), Fraction(100), Fraction(0.1)]
+)
+def test_the_first_400_bits_are_those_of_mpmath(expansion, x):
+    with mpmath.workprec(1200):
+        exact = FORMULAS[expansion](mpmath.mpf(x.numerator) / x.denominator)
+        expected = int(mpmath.floor(exact * mpmath.mpf(2) ** 400))
+    assert expansion(x).prefix(400) == expected
+
+
+@given(st.fractions(min_value=0, max_value=1), st.integers(0, 300))
+def test_a_rational_expansion_is_integer_division(p, bits):
+    assert rational(p).prefix(bits) == (p.numerator << bits) // p.denominator
+
+
+@given(st.fractions(min_value=Fraction(1, 10**9), max_value=200), st.integers(1, 30))
+def test_digits_put_together_are_the_prefix(x, count):
+    expansion = logistic(x)
+    together = 0
+    for index in range(count):
+        together = together << 16 | expansion.digit16(index)
+    assert together == expansion.prefix(16 * count)
+    assert expansion.digit(0, 64) == expansion.prefix(64)
+
+
+def test_a_dyadic_expansion_knows_where_it_ends():
+    assert rational(Fraction(3, 8)).ends == 3
+    assert rational(Fraction(1, 3)).ends is None
+
+
+def test_a_probability_within_e_to_minus_a_million_of_one_costs_no_million_bits():
+    assert centre(Fraction(2**20)).prefix(256) == 2**256 - 1
+    assert decay(Fraction(2**20)).prefix(256) == 0
+
+
+def test_a_list_of_digits_that_another_thread_replaces_is_not_read():
+    class Replaced(list[int]):
+        def __len__(self) -> int:
+            expansion._digits16 = []  # what another thread may do between the check and the look-up
+            return super().__len__()
+
+    expansion = rational(Fraction(1, 3))
+    expansion._digits16 = Replaced([0x5555] * 4)
+    assert expansion.digit16(3) == 0x5555

@@ -61,7 +61,7 @@ def doubtful(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @LAWS
 @pytest.mark.parametrize("scale", SCALES)
-def test_the_floats_err_by_less_than_the_doubt_whatever_digits_come(scale: Fraction, centred: bool) -> None:
+def test_the_floats_err_by_less_than_the_doubt_whatever_digits_come(scale, centred):
     law, drawn = float_law(scale, centred), words(scale, centred)
     _, distances, nearest, slow = floors(drawn, law)
     decided = 0
@@ -80,7 +80,7 @@ def test_the_floats_err_by_less_than_the_doubt_whatever_digits_come(scale: Fract
 
 @LAWS
 @pytest.mark.parametrize("scale", SCALES[::4])
-def test_a_draw_is_the_floor_of_all_its_digits(scale: Fraction, centred: bool) -> None:
+def test_a_draw_is_the_floor_of_all_its_digits(scale, centred):
     drawn = words(scale, centred)
     for further in (0, 1, 2**63, ONES - 1, ONES):
         for word in drawn.tolist():
@@ -95,7 +95,7 @@ def test_a_draw_is_the_floor_of_all_its_digits(scale: Fraction, centred: bool) -
 @LAWS
 @pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(20), Fraction(2**20)])
 @pytest.mark.parametrize("place", [1, 2, 7])
-def test_digits_still_to_come_decide_at_a_boundary(scale: Fraction, centred: bool, place: int) -> None:
+def test_digits_still_to_come_decide_at_a_boundary(scale, centred, place):
     """U stands on exp(-place/b) with all its digits so far: smaller ones after them take the draw over it."""
     with mpmath.workdps(100):
         b = mpmath.mpf(scale.numerator) / scale.denominator
@@ -116,9 +116,7 @@ def test_digits_still_to_come_decide_at_a_boundary(scale: Fraction, centred: boo
 
 @LAWS
 @pytest.mark.parametrize("scale", SCALES)
-def test_draws_do_not_depend_on_how_much_is_left_to_the_intervals(
-    scale: Fraction, centred: bool, request: pytest.FixtureRequest
-) -> None:
+def test_draws_do_not_depend_on_how_much_is_left_to_the_intervals(scale, centred, request):
     fast, exact = np.empty((2, 2000), dtype=np.int64)
     fill_floors(Seeded(3), scale, fast, centred=centred)
     request.getfixturevalue("doubtful")
@@ -133,15 +131,15 @@ def test_draws_do_not_depend_on_how_much_is_left_to_the_intervals(
 
 
 @pytest.mark.parametrize(("draw", "mass"), [(discrete_laplace, discrete_laplace_mass), (geometric, geometric_mass)])
-def test_the_exact_way_has_the_law_too(draw: object, mass: object, doubtful: None) -> None:
+def test_the_exact_way_has_the_law_too(draw, mass, doubtful):
     """Chi-square, fixed seed, false-alarm rate 1e-6; its twin rejects a scale 20 % off."""
-    sample, cells = draw(Seeded(4), 3, 10_000), range(6)  # type: ignore[operator]
-    assert chi_square_p(sample, mass(3, cells)) > FALSE_ALARM  # type: ignore[operator]
-    assert chi_square_p(sample, mass(0.8 * 3, cells)) < FALSE_ALARM  # type: ignore[operator]
+    sample, cells = draw(Seeded(4), 3, 10_000), range(6)
+    assert chi_square_p(sample, mass(3, cells)) > FALSE_ALARM
+    assert chi_square_p(sample, mass(0.8 * 3, cells)) < FALSE_ALARM
 
 
 @LAWS
-def test_whether_a_lane_is_slow_says_nothing_about_its_value(centred: bool) -> None:
+def test_whether_a_lane_is_slow_says_nothing_about_its_value(centred):
     """Given the draw k, y is near the middle with one probability, for every k >= 1; exact binomial test, rate 1e-6.
 
     That of k = 0 is the same where the law is geometric, and less by 2 q / (1 + q), for small doubts, where it is not.
@@ -169,7 +167,7 @@ def test_whether_a_lane_is_slow_says_nothing_about_its_value(centred: bool) -> N
             assert proportion_p(int(proportional[those].sum()), int(those.sum()), near) < FALSE_ALARM
 
 
-def test_a_slow_lane_draws_digits_and_no_other_lane_does() -> None:
+def test_a_slow_lane_draws_digits_and_no_other_lane_does():
     drawn = words64(2**62, 0, 2**62 + 1, ONES)
     source, out = Scripted([drawn, 2**63, 2**62]), np.empty(4, dtype=np.int64)
     fill_floors(source, Fraction(20), out, centred=True)
@@ -180,7 +178,7 @@ def test_a_slow_lane_draws_digits_and_no_other_lane_does() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 2**14 - 1, 2**14 + 1])
-def test_every_lane_is_filled(size: int) -> None:
+def test_every_lane_is_filled(size):
     out = np.full(size, -1)
     fill_floors(Seeded(6), Fraction(20), out, centred=False)
     assert out.min(initial=0) >= 0

@@ -8,7 +8,6 @@ from __future__ import annotations
 import decimal
 import inspect
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -57,7 +56,7 @@ def whole(values: Any) -> bool:
     return isinstance(values, list) and all(isinstance(value, int) for value in values)
 
 
-def test_every_method_selects_the_same_whatever_the_settings_are() -> None:
+def test_every_method_selects_the_same_whatever_the_settings_are():
     def releases() -> Iterator[Any]:
         for method in METHODS:
             for epsilon in (1e-3, 1, 400):
@@ -68,7 +67,7 @@ def test_every_method_selects_the_same_whatever_the_settings_are() -> None:
     same(lambda: list(releases()))
 
 
-def test_numbers_with_noise_are_the_same() -> None:
+def test_numbers_with_noise_are_the_same():
     def releases() -> Iterator[Any]:
         for name, values in PRIVATE.items():
             whole_numbers = name in ("whole", "counts", "words")
@@ -90,7 +89,7 @@ GATES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("kind", GATES)
-def test_gates_answer_the_same_one_by_one_and_many_at_once(kind: str) -> None:
+def test_gates_answer_the_same_one_by_one_and_many_at_once(kind):
     def releases() -> Iterator[Any]:
         for name, values in PRIVATE.items():
             sensitivity = 1 if name in ("whole", "counts", "words") else 1.0
@@ -107,7 +106,7 @@ def test_gates_answer_the_same_one_by_one_and_many_at_once(kind: str) -> None:
 
 
 @pytest.mark.parametrize("key", sg.VARIANTS)
-def test_every_row_runs_the_same(key: str) -> None:
+def test_every_row_runs_the_same(key):
     def releases() -> Iterator[Any]:
         row = sg.VARIANTS[key]
         for values in PRIVATE.values():
@@ -138,7 +137,7 @@ TABLES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("asked", TABLES)
-def test_releases_of_tables_are_the_same(asked: str) -> None:
+def test_releases_of_tables_are_the_same(asked):
     table = visits()
     public: dict[str, Any] = {"item": "item", "user": "user", "epsilon": 5} | TABLES[asked]
     call = sg.items_above if "above" in public else sg.top_sums if "value" in public else sg.top_items
@@ -147,7 +146,7 @@ def test_releases_of_tables_are_the_same(asked: str) -> None:
     same(lambda: call(table, **public, **SEEDED()).to_dict())
 
 
-def test_items_of_every_kind_are_named_the_same() -> None:
+def test_items_of_every_kind_are_named_the_same():
     """A label may be a decimal, whose text depends on the context."""
     amounts = [decimal.Decimal(text) for text in ("1E+5", "0.10", "-12345.67", "3")]
     table = {"item": [amount for amount in amounts for _ in range(50)], "user": [*range(50)] * 4}
@@ -160,12 +159,12 @@ def test_items_of_every_kind_are_named_the_same() -> None:
     same(lambda: sg.select_top(scores, count=3, epsilon=1, sensitivity=1.0, **SEEDED()))
 
 
-def test_hidden_labels_agree_the_same() -> None:
+def test_hidden_labels_agree_the_same():
     labels = [decimal.Decimal("1E+50"), decimal.Decimal("2.50"), *PRIVATE["floats"], *PRIVATE["whole"]]
     same(lambda: agreement(labels, ["1E+50", 2.5, *map(str, PRIVATE["floats"]), *PRIVATE["whole"]]))
 
 
-def test_a_service_answers_the_same(tmp_path: Path) -> None:
+def test_a_service_answers_the_same(tmp_path):
     """The noise of a service cannot be told ahead: its questions, and its counts, are far from any threshold."""
     from tests.support.pretend_service import HIGH, LOW, Pretend, Shop
 
@@ -200,7 +199,7 @@ def same(release: Callable[[], Any]) -> Any:
     return expected
 
 
-def test_a_release_that_depended_on_the_settings_would_be_noticed() -> None:
+def test_a_release_that_depended_on_the_settings_would_be_noticed():
     """The teeth: each of the settings is hostile to something."""
     with pytest.raises(FloatingPointError):
         same(lambda: np.exp(np.array([1.0, -1e4])))
@@ -244,7 +243,7 @@ def charged_calls() -> dict[str, Any]:
     return found
 
 
-def test_whatever_is_charged_runs_under_our_own_settings() -> None:
+def test_whatever_is_charged_runs_under_our_own_settings():
     calls = charged_calls()
     assert {"select_top", "OnlineAnswers.ask", "Improvement.__call__", "SparseVector.ask_many"} < calls.keys()
     assert all(map(runs_under_own_settings, (fill_discrete_laplace, fill_geometric, discrete_laplace, geometric)))

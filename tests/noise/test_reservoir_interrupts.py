@@ -44,12 +44,10 @@ class Numbered:
 
 @pytest.mark.parametrize(("law", "error"), [(fill_discrete_laplace, KeyboardInterrupt), (fill_geometric, MemoryError)])
 @pytest.mark.parametrize("one", [True, False])
-def test_an_interrupted_reservoir_gives_no_draw_twice_and_none_undrawn(
-    one: bool, law: Callable[..., None], error: type[BaseException]
-) -> None:
+def test_an_interrupted_reservoir_gives_no_draw_twice_and_none_undrawn(one, law, error):
     for before in TAKES:
         places = interrupt_everywhere(
-            lambda before=before: Numbered(law, before),  # type: ignore[misc]
+            lambda before=before: Numbered(law, before),
             lambda subject: subject.give(one=one, count=1 if one else 150),
             Numbered.check,
             error=error,
@@ -86,7 +84,7 @@ class Traced:
 
 
 @pytest.mark.parametrize("before", [0, 1, 2047, 2048])  # a block has 2,048 words
-def test_an_interrupted_source_gives_no_byte_twice_and_none_undrawn(before: int) -> None:
+def test_an_interrupted_source_gives_no_byte_twice_and_none_undrawn(before):
     assert interrupt_everywhere(lambda: Traced(before), Traced.draw, Traced.check, opcodes=True) > 200
 
 
@@ -105,14 +103,12 @@ class Inherited:
 
 
 @pytest.mark.parametrize("draw", [Secure.word, lambda source: source.bytes(9), lambda source: source._checked_cipher()])
-def test_a_source_that_is_interrupted_while_it_takes_a_new_key_gives_nothing_of_the_old(
-    draw: Callable[[Source], object],
-) -> None:
+def test_a_source_that_is_interrupted_while_it_takes_a_new_key_gives_nothing_of_the_old(draw):
     assert interrupt_everywhere(Inherited, lambda child: draw(child.source), Inherited.check, opcodes=True) > 20
 
 
 @pytest.mark.parametrize("made", [lambda: rational(Fraction(1, 3)), lambda: decay.__wrapped__(Fraction(1, 3))])
-def test_the_digits_of_a_coin_are_right_after_any_interrupt(made: Callable[[], Expansion]) -> None:
+def test_the_digits_of_a_coin_are_right_after_any_interrupt(made):
     """They are shared by all draws of a law: a wrong one would stay wrong."""
 
     def toss_all(coin: Expansion) -> None:
@@ -128,12 +124,12 @@ def test_the_digits_of_a_coin_are_right_after_any_interrupt(made: Callable[[], E
     assert interrupt_everywhere(made, toss_all, check, opcodes=True) > 100
 
 
-def test_signals_make_a_reservoir_give_no_draw_twice_and_none_undrawn() -> None:
+def test_signals_make_a_reservoir_give_no_draw_twice_and_none_undrawn():
     came = 0
     for one, before in ((True, 0), (False, 0), (True, 64), (False, 200)):
         came += interrupt_by_signal(
-            lambda before=before: Numbered(fill_geometric, before),  # type: ignore[misc]
-            lambda subject, one=one: subject.give(one=one, count=1 if one else 150),  # type: ignore[misc]
+            lambda before=before: Numbered(fill_geometric, before),
+            lambda subject, one=one: subject.give(one=one, count=1 if one else 150),
             Numbered.check,
             times=150,
             within=2e-4,

@@ -34,16 +34,14 @@ def bad(law: Callable[[Sequence[int]], dict[tuple[int, ...], float]], scores: Se
 @pytest.mark.parametrize(("total", "count"), [(2, 1), (3, 2), (4, 1), (4, 2), (5, 3)])
 @pytest.mark.parametrize("gap", [1, 2, 3])
 @pytest.mark.parametrize("kind", ["peeled", "subset"])
-def test_no_scores_are_worse_than_the_worst_case_and_some_are_as_bad(
-    kind: str, gap: int, total: int, count: int
-) -> None:
+def test_no_scores_are_worse_than_the_worst_case_and_some_are_as_bad(kind, gap, total, count):
     rate = Fraction(2, 5)
     case = (peeled_case if kind == "peeled" else subset_case)(rate=rate, count=count, total=total)
 
     def law(scores: Sequence[int]) -> dict[tuple[int, ...], float]:
         if kind == "subset":
-            return dict(subsets(scores, count, rate))  # type: ignore[arg-type]
-        return dict(peeled([math.exp(float(rate) * score) for score in scores], count))  # type: ignore[arg-type]
+            return dict(subsets(scores, count, rate))
+        return dict(peeled([math.exp(float(rate) * score) for score in scores], count))
 
     worst = max(bad(law, scores, gap) for scores in itertools.combinations_with_replacement(range(gap + 3), total))
     assert case.beyond(gap) == pytest.approx(worst, rel=1e-9)
@@ -65,14 +63,14 @@ def second_noisy(scale: float, gap: int, count: int, others: int) -> float:
 
 
 @pytest.mark.parametrize(("scale", "gap", "count", "others"), [(0.4, 2, 3, 9), (1.5, 6, 2, 4), (4.0, 25, 4, 6)])
-def test_noisy_scores_agree_with_a_sum_over_the_lattice(scale: float, gap: int, count: int, others: int) -> None:
+def test_noisy_scores_agree_with_a_sum_over_the_lattice(scale, gap, count, others):
     ours = noisy_case(scale=Fraction(scale), count=count, total=count + others).beyond(gap)
     exact = second_noisy(scale, gap, count, others)
     assert exact <= ours <= exact * math.exp(2 * GRID)
 
 
 @pytest.mark.parametrize(("gap", "count", "others"), [(3, 1, 1), (60, 3, 20), (120, 20, 150)])
-def test_one_shot_agrees_with_its_series(gap: int, count: int, others: int) -> None:
+def test_one_shot_agrees_with_its_series(gap, count, others):
     """1 - B is the sum over k of C(n, k) (-exp(-g/b))**k c / (c + k)."""
     ours = one_shot_case(rate=Fraction(1, 10), count=count, total=count + others).beyond(gap)
     small = Fraction(math.exp(-gap / 10))
@@ -81,7 +79,7 @@ def test_one_shot_agrees_with_its_series(gap: int, count: int, others: int) -> N
     assert exact <= ours <= exact * math.exp(2 * GRID)
 
 
-def test_a_product_of_many_factors_is_rounded_up_and_hardly() -> None:
+def test_a_product_of_many_factors_is_rounded_up_and_hardly():
     count, total, gap = 20_000, 1_000_000, 30
     rivals = (total - count) * math.exp(-gap / 2)
     exact = -math.expm1(-sum(math.log1p(rivals / k) for k in range(1, count + 1)))
@@ -111,7 +109,7 @@ def worst_scores(method: str, gap: int, *, count: int, total: int, rate: float) 
 def simulated(asked: Request) -> Method:
     """The request as the evaluation simulates it."""
     read = {"selection": asked.method, "max_items_per_user": asked.max_items_per_user, "delta": asked.delta}
-    return Method(key="", title="", row=None, interactive=False, **read)  # type: ignore[arg-type]
+    return Method(key="", title="", row=None, interactive=False, **read)
 
 
 def lowest(asked: Request, scores: Scores, seed: int, runs: int = 2_000) -> NDArray[np.int64]:
@@ -121,7 +119,7 @@ def lowest(asked: Request, scores: Scores, seed: int, runs: int = 2_000) -> NDAr
 
 
 @pytest.mark.parametrize("method", BOUNDED)
-def test_the_promise_is_kept_where_it_is_hardest_and_a_smaller_one_is_not(method: str) -> None:
+def test_the_promise_is_kept_where_it_is_hardest_and_a_smaller_one_is_not(method):
     asked, total = request(method), 200
     case = asked.promise(total)
     assert case is not None
@@ -138,7 +136,7 @@ def test_the_promise_is_kept_where_it_is_hardest_and_a_smaller_one_is_not(method
 
 
 @pytest.mark.parametrize("method", BOUNDED)
-def test_no_table_of_n_people_selects_a_set_more_often_than_the_best_one(method: str) -> None:
+def test_no_table_of_n_people_selects_a_set_more_often_than_the_best_one(method):
     asked, people = request(method, count=2, epsilon=0.5), 12
     case = asked.promise(8)
     assert case is not None
@@ -150,7 +148,7 @@ def test_no_table_of_n_people_selects_a_set_more_often_than_the_best_one(method:
 
 
 @pytest.mark.parametrize("method", BOUNDED)
-def test_the_promise_is_the_least_whole_number_and_shrinks_with_epsilon(method: str) -> None:
+def test_the_promise_is_the_least_whole_number_and_shrinks_with_epsilon(method):
     case = request(method).promise(1_000)
     assert case is not None
     within = case.within(0.95)
@@ -162,32 +160,30 @@ def test_the_promise_is_the_least_whole_number_and_shrinks_with_epsilon(method: 
 
 
 @pytest.mark.parametrize("method", BOUNDED)
-def test_who_selects_all_selects_nothing_wrong(method: str) -> None:
+def test_who_selects_all_selects_nothing_wrong(method):
     case = request(method).promise(5)
     assert case is not None
     assert (case.within(0.95), case.least_wrong(1)) == (0, 0)
 
 
-def test_a_threshold_promises_nothing() -> None:
+def test_a_threshold_promises_nothing():
     asked = Request(count=5, epsilon=1, sensitivity=1, method="sparse-vector", threshold=10)
     assert asked.promise(100) is None
 
 
-def test_noise_beyond_every_count_is_no_promise() -> None:
+def test_noise_beyond_every_count_is_no_promise():
     assert peeled_case(rate=Fraction(1, 10**30), count=1, total=100).within(0.95) is None
 
 
 @pytest.mark.parametrize("confidence", [0.49, 1.0, float("nan"), -1])
-def test_a_confidence_that_nothing_can_be_promised_for_is_refused(confidence: float) -> None:
+def test_a_confidence_that_nothing_can_be_promised_for_is_refused(confidence):
     case = Promise(beyond=lambda gap: 0.0, least_wrong=lambda people: 0.0)
     with pytest.raises(ParameterError, match="confidence must lie between"):
         case.within(confidence)
 
 
 @pytest.mark.parametrize(("kind", "count", "total"), [("noisy", 1, 2), ("one-shot", 50, 40_000)])
-def test_a_finer_grid_hardly_makes_the_promise_smaller(
-    monkeypatch: pytest.MonkeyPatch, kind: str, count: int, total: int
-) -> None:
+def test_a_finer_grid_hardly_makes_the_promise_smaller(monkeypatch, kind, count, total):
     scale, found = 10**6, []
     for cells in (1, 16):
         monkeypatch.setattr(selection_accuracy, "GRID", GRID / cells)

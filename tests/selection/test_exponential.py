@@ -24,7 +24,7 @@ from sparsegate.selection import exponential, race
 from sparsegate.selection.exponential import exponential_groups, one_shot_groups, selection_rate
 from sparsegate.selection.scores import Scores
 
-RUNS = 2_500
+RUNS = 1_200
 SCORES = [0, 3, 3, 5]
 
 
@@ -47,9 +47,7 @@ def law_at(rate: Fraction, count: int, scores: list[int] = SCORES) -> Law:
     return peeled([math.exp(rate * score) for score in scores], count)
 
 
-def assert_order_of_the_reals(
-    selected: list[int], values: list[int] | list[float], words: list[int], rate: Fraction
-) -> None:
+def assert_order_of_the_reals(selected, values, words, rate):
     """Nobody may come after, or be left out for, someone whose key is smaller whatever digits of V follow the word."""
     with mpmath.workdps(700):
         weights = [mpmath.mpf(rate.numerator) * mpmath.mpf(value) / rate.denominator for value in values]
@@ -85,27 +83,27 @@ def everything_through_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     ("form", "monotonic", "count"),
     [(Scores.each, False, 1), (Scores.each, True, 2), (Scores.of, False, 2), (Scores.of, True, 4)],
 )
-def test_selections_have_exactly_the_probabilities_of_the_peeled_mechanism(form, monotonic, count) -> None:
+def test_selections_have_exactly_the_probabilities_of_the_peeled_mechanism(form, monotonic, count):
     rate = selection_rate(epsilon=2 * count, count=count, sensitivity=3, monotonic=monotonic)
     assert rate == Fraction(2 if monotonic else 1, 3)
     seen = observed(form(SCORES), rate, count, seed=7 * count + monotonic)
     assert law_p(seen, law_at(rate, count)) > FALSE_ALARM
 
 
-@pytest.mark.parametrize("off", [Fraction(4, 5), Fraction(6, 5)])
-def test_the_same_check_rejects_a_scale_that_is_a_fifth_off(off) -> None:
+def test_the_same_check_rejects_a_scale_that_is_a_fifth_off():
     rate = Fraction(2, 3)
-    assert law_p(observed(Scores.of(SCORES), rate * off, 2, seed=5), law_at(rate, 2)) < FALSE_ALARM
+    for off in (Fraction(4, 5), Fraction(6, 5)):
+        assert law_p(observed(Scores.of(SCORES), rate * off, 2, seed=5, runs=2_500), law_at(rate, 2)) < FALSE_ALARM
 
 
-def test_the_law_holds_where_every_comparison_goes_through_intervals(monkeypatch) -> None:
+def test_the_law_holds_where_every_comparison_goes_through_intervals(monkeypatch):
     everything_through_intervals(monkeypatch)
     monkeypatch.setattr(clocks, "ROUNDING", 0.9)  # and hardly a lane is known to be out
     rate = Fraction(2, 3)
     assert law_p(observed(Scores.of(SCORES), rate, 2, seed=2, runs=600), law_at(rate, 2)) > FALSE_ALARM
 
 
-def test_a_large_group_wins_by_its_weight() -> None:
+def test_a_large_group_wins_by_its_weight():
     scores, rate, source = Scores.histogram({0: 10**9, 20: 2}), Fraction(1), Seeded(4)
     heavy = 2 * math.exp(20) / (2 * math.exp(20) + 10**9)
     second = math.exp(20) / (math.exp(20) + 10**9)
@@ -122,7 +120,7 @@ def test_a_large_group_wins_by_its_weight() -> None:
 
 @pytest.mark.parametrize("count", [1, 7, 60])
 @pytest.mark.parametrize("form", [Scores.each, Scores.of])
-def test_the_exact_fallback_selects_what_the_fast_path_selects(form, count, monkeypatch) -> None:
+def test_the_exact_fallback_selects_what_the_fast_path_selects(form, count, monkeypatch):
     scores = form(np.random.default_rng(1).integers(0, 30, 60))
     fast = [exponential_groups(Seeded(s), scores, rate=Fraction(1, 3), count=count).tolist() for s in range(8)]
     everything_through_intervals(monkeypatch)
@@ -141,9 +139,11 @@ def test_the_exact_fallback_selects_what_the_fast_path_selects(form, count, monk
     ],
     ids=["integers", "zipf", "tiny", "all of int64", "all of float64"],
 )
-@pytest.mark.parametrize("rate", [Fraction(1, 10**20), Fraction(1, 7), Fraction(10**6), Fraction(10**299)])
-@pytest.mark.parametrize("count", [20, 400])
-def test_the_selection_is_the_one_of_real_arithmetic(values, rate, count) -> None:
+@pytest.mark.parametrize(
+    ("rate", "count"),
+    [(Fraction(1, 10**20), 20), (Fraction(1, 7), 400), (Fraction(10**6), 20), (Fraction(10**299), 400)],
+)
+def test_the_selection_is_the_one_of_real_arithmetic(values, rate, count):
     words = Seeded(count).bytes(8 * 400).view("<u8").tolist()
     selected = exponential_groups(scripted(words), Scores.each(values), rate=rate, count=count)
     assert len(set(selected.tolist())) == count
@@ -168,7 +168,7 @@ def test_the_selection_is_the_one_of_real_arithmetic(values, rate, count) -> Non
     ),
     st.data(),
 )
-def test_words_at_the_ends_are_ordered_like_any_others(pairs: list[tuple[int, int]], data: st.DataObject) -> None:
+def test_words_at_the_ends_are_ordered_like_any_others(pairs, data):
     values, words = [pair[0] * 3 for pair in pairs], [pair[1] for pair in pairs]
     count = data.draw(st.integers(1, len(pairs)))
     selected = exponential_groups(scripted(words), Scores.each(values), rate=Fraction(1), count=count).tolist()
@@ -176,7 +176,7 @@ def test_words_at_the_ends_are_ordered_like_any_others(pairs: list[tuple[int, in
     assert_order_of_the_reals(selected, values, words, Fraction(1))
 
 
-def test_equal_words_are_told_apart_by_further_digits() -> None:
+def test_equal_words_are_told_apart_by_further_digits():
     scores = Scores.each([1] * 20)
     selected = exponential_groups(scripted([2**62] * 20), scores, rate=Fraction(1), count=20).tolist()
     assert sorted(selected) == list(range(20))
@@ -184,14 +184,14 @@ def test_equal_words_are_told_apart_by_further_digits() -> None:
     assert selected == exponential_groups(scripted([2**62] * 20), scores, rate=Fraction(1), count=20).tolist()
 
 
-def test_survivors_are_those_within_the_error_of_the_cut_and_those_with_extreme_words() -> None:
+def test_survivors_are_those_within_the_error_of_the_cut_and_those_with_extreme_words():
     keys = np.array([5.0, 1.0, 1 - 5e-8, 1 - 7e-8, -3.0, -3.0])
     words = words64(*[2**62] * 4, 2**62, 3)
     assert exponential._survivors(words, keys, 2).tolist() == [0, 1, 2, 5]
 
 
 @pytest.mark.parametrize("noise", [1e-300, 0.001, 1e300])
-def test_no_score_however_small_leaves_a_subnormal_number_to_compute_with(noise: float) -> None:
+def test_no_score_however_small_leaves_a_subnormal_number_to_compute_with(noise):
     values = np.array([0.0, 5e-324, -5e-324, 1e-310, 1e-300, 1e-20, 1.0, -1e308])
     out = np.empty(values.size)
     for reference in (0.0, 5e-324, 1e-309):
@@ -199,7 +199,7 @@ def test_no_score_however_small_leaves_a_subnormal_number_to_compute_with(noise:
         assert (np.abs(out[out != 0]) >= noise * 2.0**-54).all()
 
 
-def test_scores_whose_difference_is_beyond_all_floats_are_ordered_by_noise() -> None:
+def test_scores_whose_difference_is_beyond_all_floats_are_ordered_by_noise():
     """Two scores closer than the noise, and one so far below that to subtract it gives infinity for one of them."""
     half = sys.float_info.max / 2
     scores = Scores.each([half - 5.5e299, half - 6.5e299, -half])
@@ -208,9 +208,7 @@ def test_scores_whose_difference_is_beyond_all_floats_are_ordered_by_noise() -> 
 
 
 @given(st.dictionaries(st.integers(-20, 20), st.integers(1, 30), min_size=1), st.integers(0, 2**32), st.data())
-def test_no_group_is_selected_more_often_than_it_has_members(
-    counts: dict[int, int], seed: int, data: st.DataObject
-) -> None:
+def test_no_group_is_selected_more_often_than_it_has_members(counts, seed, data):
     scores = Scores.histogram(counts)
     count = data.draw(st.integers(1, scores.total))
     groups = exponential_groups(Seeded(seed), scores, rate=Fraction(1, 2), count=count)
@@ -226,13 +224,13 @@ def test_no_group_is_selected_more_often_than_it_has_members(
         *((1, beyond, "epsilon") for beyond in (10**301, 1e-305)),
     ],
 )
-def test_rates_that_make_no_sense_are_refused(epsilon, sensitivity, named) -> None:
+def test_rates_that_make_no_sense_are_refused(epsilon, sensitivity, named):
     with pytest.raises(ParameterError) as caught:
         selection_rate(epsilon=epsilon, count=1, sensitivity=sensitivity, monotonic=True)
     assert caught.value.parameter == named
 
 
-def drawn(form, rate: Fraction, count: int, seed: int, runs: int = 4_000) -> Counter[tuple[int, ...]]:
+def drawn(form, rate: Fraction, count: int, seed: int, runs: int = 1_500) -> Counter[tuple[int, ...]]:
     source, scores, seen = Seeded(seed), form(SCORES), Counter()
     for _ in range(runs):
         groups = one_shot_groups(source, scores, rate=rate, count=count)
@@ -241,24 +239,22 @@ def drawn(form, rate: Fraction, count: int, seed: int, runs: int = 4_000) -> Cou
 
 
 @pytest.mark.parametrize(("form", "count"), [(Scores.each, 2), (Scores.of, 1)])
-def test_one_shot_selections_have_exactly_their_probabilities(form, count) -> None:
-    law = one_sided_law(SCORES, 2.5, count)
+def test_one_shot_selections_have_exactly_their_probabilities(form, count):
+    """And not those of the exponential mechanism, nor of noise that is a fifth off."""
+    law, seen = one_sided_law(SCORES, 2.5, count), drawn(form, Fraction(2, 5), count, seed=count)
     assert sum(law.values()) == pytest.approx(1, abs=1e-8)
-    assert law_p(drawn(form, Fraction(2, 5), count, seed=count), law) > FALSE_ALARM
-    assert count == 1 or law_p(drawn(form, Fraction(2, 5) * Fraction(4, 5), count, seed=2), law) < FALSE_ALARM
+    assert law_p(seen, law) > FALSE_ALARM
+    if count == 2:
+        assert law_p(seen, peeled([np.exp(0.4 * score) for score in SCORES], 2)) < FALSE_ALARM
+        assert law_p(drawn(form, Fraction(2, 5) * Fraction(4, 5), 2, seed=2, runs=4_000), law) < FALSE_ALARM
 
 
-def test_it_is_not_the_exponential_mechanism() -> None:
-    weights = [np.exp(0.4 * score) for score in SCORES]
-    assert law_p(drawn(Scores.each, Fraction(2, 5), 2, seed=2), peeled(weights, 2)) < FALSE_ALARM
-
-
-def worst(scale: float, count: int, downs: list[list[int]], sign: int = 1) -> float:
+def worst(scale: float, count: int, downs: list[list[int]]) -> float:
     found = 0.0
     for scores in ([0, 0, 0], [0, 0, 30], [0, 30, 30], [30, 0, 0]):
         for moves in downs:
             moved = [score + move for score, move in zip(scores, moves, strict=True)]
-            pair = (one_sided_law(each, scale, count, sign=sign) for each in (scores, moved))
+            pair = (one_sided_law(each, scale, count) for each in (scores, moved))
             found = max(found, loss(*pair))
     return found
 
@@ -267,18 +263,11 @@ ONE_WAY = [[1, 1, 1], [0, 0, 1], [0, 1, 1], [1, 0, 0], [0, -1, -1]]
 
 
 @pytest.mark.parametrize(
-    ("count", "moves", "sides"), [(1, ONE_WAY, 1), (2, ONE_WAY, 1), (1, [[-1, 1, 1]], 2), (2, [[-1, -1, 1]], 2)]
+    ("count", "moves", "monotonic"),
+    [(1, ONE_WAY, True), (2, ONE_WAY, True), (1, [[-1, 1, 1]], False), (2, [[-1, -1, 1]], False)],
 )
-def test_no_neighbours_lose_more_than_epsilon_and_some_lose_all_of_it(count, moves, sides) -> None:
-    scale = float(sides * count)  # epsilon is 1
+def test_no_neighbours_lose_more_than_epsilon_and_some_lose_all_of_it(count, moves, monotonic):
+    scale = float(1 / selection_rate(epsilon=1, count=count, sensitivity=1, monotonic=monotonic))
     assert worst(scale, count, moves) == pytest.approx(1, abs=1e-3)
     assert worst(scale, count, moves) <= 1 + 1e-7
     assert worst(0.8 * scale, count, moves) > 1.2
-
-
-def test_noise_that_is_subtracted_lets_those_left_behind_pay() -> None:
-    assert worst(1.0, 1, [[0, 1, 1]], sign=-1) > 1.9
-
-
-def test_a_single_score_that_moves_costs_as_much_as_all() -> None:
-    assert worst(2.0, 2, [[0, 0, 1]]) == pytest.approx(1, abs=1e-3)

@@ -30,19 +30,17 @@ def keys(words: list[int], size: int, weight: int) -> list[mpmath.mpf]:
     return [weight - mpmath.log(each) for each in sums]
 
 
-def test_a_lane_goes_on_while_its_last_ring_may_be_among_the_first() -> None:
+def test_a_lane_goes_on_while_its_last_ring_may_be_among_the_first():
     """A lane of three far ahead, one of three far behind: once three rings are there, only the first goes on."""
     source = Scripted([words64(2**62, 2**62), words64(2**62, 2**62)])
     race = Race(source, lanes((3, 100), (3, 0)), words64(2**62, 2**62))
     won = race.first(3)
     assert race.lane[won].tolist() == [0, 0, 0]
     assert source.left == 0
-    assert list(zip(race.lane.tolist(), race.rank.tolist(), strict=True)) == [
-        *((0, 1), (1, 1), (0, 2), (1, 2), (0, 3)),
-    ]
+    assert list(zip(race.lane.tolist(), race.rank.tolist(), strict=True)) == [*((0, 1), (1, 1), (0, 2), (1, 2), (0, 3))]
 
 
-def test_a_lane_whose_last_ring_could_tie_goes_on() -> None:
+def test_a_lane_whose_last_ring_could_tie_goes_on():
     race = Race(Scripted([]), lanes((2, 0), (2, 0)), words64(2**62, 2**62))
     race.low, last = np.array([1.0, 5.0]), np.array([5.0, 4.9])
     assert race._going(1, last, 1).tolist() == [0]
@@ -51,7 +49,7 @@ def test_a_lane_whose_last_ring_could_tie_goes_on() -> None:
     assert race._going(2, last, 1).tolist() == []  # nobody is left
 
 
-def test_every_ring_lies_in_its_enclosure_and_every_further_one_inside() -> None:
+def test_every_ring_lies_in_its_enclosure_and_every_further_one_inside():
     size, words = 5_000, Seeded(1).bytes(8 * 4096).view("<u8")
     script = [words[1 << power : 2 << power] for power in range(12)]
     race = Race(Scripted(script, seed=1), lanes((size, 7)), words[:1])
@@ -69,7 +67,7 @@ def test_every_ring_lies_in_its_enclosure_and_every_further_one_inside() -> None
                 assert high - low < (2.0**-40 if bits == FIRST_BITS else 2.0**-120)
 
 
-def test_a_refined_ring_depends_on_the_exact_weight_and_not_on_its_float() -> None:
+def test_a_refined_ring_depends_on_the_exact_weight_and_not_on_its_float():
     off = Lanes(sizes=np.array([1]), weights=np.array([0.25]), exact=lambda lane: (1, 3))
     race = Race(Seeded(1), off, words64(2**63))
     expected = mpmath.mpf(1) / 3 - mpmath.log(mpmath.log(2))
@@ -79,7 +77,7 @@ def test_a_refined_ring_depends_on_the_exact_weight_and_not_on_its_float() -> No
 
 
 @pytest.mark.parametrize("word", [0, 2**64 - 1])
-def test_a_word_at_an_end_leaves_its_key_open_until_more_digits_come(word: int) -> None:
+def test_a_word_at_an_end_leaves_its_key_open_until_more_digits_come(word):
     race = Race(Seeded(1), lanes((1, 0)), words64(word))
     assert (race.low[0], race.high[0]) == (-math.inf, math.inf)
     assert race._refined(0, 64) == (-math.inf, math.inf)
@@ -87,7 +85,7 @@ def test_a_word_at_an_end_leaves_its_key_open_until_more_digits_come(word: int) 
     assert -math.inf < low <= high < math.inf
 
 
-def test_a_weight_beyond_floats_is_only_known_to_be_beyond_them() -> None:
+def test_a_weight_beyond_floats_is_only_known_to_be_beyond_them():
     huge = Lanes(sizes=np.array([1, 1]), weights=np.array([FAR, -FAR]), exact=lambda lane: (10**400, (1, -1)[lane]))
     race = Race(Seeded(1), huge, words64(2**63, 2**63))
     assert race.high[0] == math.inf
@@ -95,7 +93,7 @@ def test_a_weight_beyond_floats_is_only_known_to_be_beyond_them() -> None:
     assert race.lane[race.first(2)].tolist() == [0, 1]
 
 
-def test_further_digits_are_drawn_once_and_remembered() -> None:
+def test_further_digits_are_drawn_once_and_remembered():
     race = Race(Seeded(1), lanes((1, 0)), words64(2**62))
     first = race._refined(0, 128)
     assert race._refined(0, 128) == first
@@ -118,7 +116,7 @@ def refined_to(wanted: Sequence[int], seen: list[tuple[int, int]]) -> Refine:
 
 
 @pytest.mark.parametrize("wanted", list(itertools.permutations(range(3))))
-def test_keys_that_overlap_or_touch_are_refined_and_others_are_not(wanted: tuple[int, ...]) -> None:
+def test_keys_that_overlap_or_touch_are_refined_and_others_are_not(wanted):
     seen: list[tuple[int, int]] = []
     # 0 touches 1 at 50; 1 overlaps 2; 3 and 4 stand apart.
     bounds = [(50, 60), (30, 50), (25, 31), (11, 24), (0, 9)]
@@ -126,12 +124,12 @@ def test_keys_that_overlap_or_touch_are_refined_and_others_are_not(wanted: tuple
     assert sorted(seen) == [(0, 64), (1, 64), (2, 64)]
 
 
-def test_a_run_is_as_long_as_the_lowest_of_its_bounds_reaches() -> None:
+def test_a_run_is_as_long_as_the_lowest_of_its_bounds_reaches():
     # 1 is short and lies inside 0; 2 is below 1 but not below 0.
     assert order([(10, 60), (50, 55), (12, 20)], 3, refined_to((2, 0, 1), [])) == [2, 0, 1]
 
 
-def test_runs_behind_the_last_place_are_left_alone() -> None:
+def test_runs_behind_the_last_place_are_left_alone():
     seen: list[tuple[int, int]] = []
     bounds = [(9, 9), (7, 8), (7, 8), (1, 2), (1, 2)]
     assert order(bounds, 2, refined_to((2, 1), seen)) == [0, 2]
@@ -139,7 +137,7 @@ def test_runs_behind_the_last_place_are_left_alone() -> None:
     assert order(bounds, 1, refined_to((), [])) == [0]
 
 
-def test_a_refinement_that_does_not_decide_is_refined_again() -> None:
+def test_a_refinement_that_does_not_decide_is_refined_again():
     asked: list[int] = []
 
     def refine(number: int, bits: int) -> tuple[int, int]:
@@ -151,7 +149,7 @@ def test_a_refinement_that_does_not_decide_is_refined_again() -> None:
     assert asked == [64, 64, 128, 128, 256, 256]
 
 
-def test_keys_that_are_alike_are_told_apart_only_where_another_comes_between() -> None:
+def test_keys_that_are_alike_are_told_apart_only_where_another_comes_between():
     assert order([(0, 9), (1, 9), (-5, -4)], 3, refined_to((), []), alike=[1, 1, 2]) == [0, 1, 2]
     seen: list[tuple[int, int]] = []
     assert order([(0, 9), (1, 9), (-5, 5)], 3, refined_to((0, 2, 1), seen), alike=[1, 1, 2]) == [0, 2, 1]
@@ -162,7 +160,7 @@ def test_keys_that_are_alike_are_told_apart_only_where_another_comes_between() -
     st.lists(st.tuples(st.integers(-(2**40), 2**40), st.integers(0, 2**42)), min_size=1, max_size=30),
     st.integers(1, 30),
 )
-def test_the_order_is_the_one_of_the_keys(keys: list[tuple[int, int]], count: int) -> None:
+def test_the_order_is_the_one_of_the_keys(keys, count):
     """Keys are whole multiples of 2**-100, all different; the first enclosures are as wide as chance made them."""
     exact = [(key << 60) + place for place, (key, _) in enumerate(keys)]
     bounds = [((key - width) * 2.0**-40, (key + width + 1) * 2.0**-40) for key, width in keys]
@@ -181,7 +179,7 @@ REAL = st.lists(st.floats(allow_nan=False), min_size=1, max_size=30)
 
 
 @given(st.one_of(WHOLE, REAL), st.data())
-def test_it_is_the_one_a_sort_finds(values: list[float], data: st.DataObject) -> None:
+def test_it_is_the_one_a_sort_finds(values, data):
     count = data.draw(st.integers(1, len(values)))
     assert (
         largest(np.array(values, dtype=np.int64 if type(values[0]) is int else np.float64), count)
@@ -190,7 +188,7 @@ def test_it_is_the_one_a_sort_finds(values: list[float], data: st.DataObject) ->
 
 
 @given(REAL, st.data())
-def test_two_digits_of_a_float_round_it_down_by_less_than_a_millionth(values: list[float], data: st.DataObject) -> None:
+def test_two_digits_of_a_float_round_it_down_by_less_than_a_millionth(values, data):
     count = data.draw(st.integers(1, len(values)))
     exact, rounded = sorted(values)[-count], largest(np.array(values), count, digits=2)
     assert rounded <= exact
@@ -199,7 +197,7 @@ def test_two_digits_of_a_float_round_it_down_by_less_than_a_millionth(values: li
 
 
 @given(st.lists(st.tuples(st.integers(-(2**40), 2**40), st.integers(1, 5)), min_size=1, max_size=20), st.data())
-def test_members_of_groups_are_counted_one_by_one(groups: list[tuple[int, int]], data: st.DataObject) -> None:
+def test_members_of_groups_are_counted_one_by_one(groups, data):
     members = sorted(value for value, size in groups for _ in range(size))
     count = data.draw(st.integers(1, len(members)))
     values, sizes = (np.array(column, dtype=np.int64) for column in zip(*groups, strict=True))

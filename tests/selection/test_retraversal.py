@@ -55,31 +55,27 @@ def standard(**changes: Any) -> Calibration:
 
 
 @pytest.mark.parametrize(("form", "passes"), [(Scores.each, 1), (Scores.of, 2)])
-def test_selections_have_exactly_the_probabilities_of_the_enumeration(form, passes) -> None:
+def test_selections_have_exactly_the_probabilities_of_the_enumeration(form, passes):
     plan = Traversal(count=2, threshold=6, rho_scale=Fraction(3, 2), nu_scale=Fraction(4), passes=passes)
     assert law_p(observed(form(SCORES), plan, seed=passes), law_of(plan)) > FALSE_ALARM
 
 
 @pytest.mark.parametrize("threshold", [-3, 6])
-def test_groups_counted_by_one_binomial_draw_have_the_same_law(threshold, monkeypatch) -> None:
+def test_groups_counted_by_one_binomial_draw_have_the_same_law(threshold, monkeypatch):
     monkeypatch.setattr(retraversal, "_LARGE", 1)
     plan = Traversal(count=2, threshold=threshold, rho_scale=Fraction(3, 2), nu_scale=Fraction(4), passes=2)
     assert law_p(observed(Scores.of(SCORES), plan, seed=3), law_of(plan)) > FALSE_ALARM
 
 
 @pytest.mark.parametrize(("rho_scale", "nu_scale"), [(5, 1), (1, 5)])
-@pytest.mark.parametrize("off", [Fraction(4, 5), Fraction(1)])
-def test_the_same_check_rejects_a_scale_that_is_a_fifth_off(rho_scale, nu_scale, off) -> None:
+def test_the_same_check_rejects_a_scale_that_is_a_fifth_off(rho_scale, nu_scale):
     # One item, below the threshold by a few times the larger scale: its tail decides.
     right = Traversal(count=1, threshold=10, rho_scale=Fraction(rho_scale), nu_scale=Fraction(nu_scale), passes=1)
-    larger = "rho_scale" if rho_scale > nu_scale else "nu_scale"
-    used = replace(right, **{larger: 5 * off})
-    assert (law_p(observed(Scores.each([0]), used, seed=11, runs=3 * RUNS), law_of(right, [0])) > FALSE_ALARM) == (
-        off == 1
-    )
+    used = replace(right, **{"rho_scale" if rho_scale > nu_scale else "nu_scale": Fraction(4)})
+    assert law_p(observed(Scores.each([0]), used, seed=11, runs=3 * RUNS), law_of(right, [0])) < FALSE_ALARM
 
 
-def test_a_hopeless_threshold_ends_at_the_cap_on_passes(monkeypatch) -> None:
+def test_a_hopeless_threshold_ends_at_the_cap_on_passes(monkeypatch):
     passes = []
     traverse = retraversal._Pool.traverse
     monkeypatch.setattr(retraversal._Pool, "traverse", lambda *arguments: passes.append(1) or traverse(*arguments))
@@ -90,7 +86,7 @@ def test_a_hopeless_threshold_ends_at_the_cap_on_passes(monkeypatch) -> None:
 
 
 @given(st.dictionaries(st.integers(-9, 9), st.integers(1, 9), min_size=1), st.integers(0, 2**32), st.data())
-def test_no_item_is_selected_twice(counts: dict[int, int], seed: int, data: st.DataObject) -> None:
+def test_no_item_is_selected_twice(counts, seed, data):
     scores = Scores.histogram(counts)
     plan = Traversal(
         count=data.draw(st.integers(1, scores.total)),
@@ -104,28 +100,28 @@ def test_no_item_is_selected_twice(counts: dict[int, int], seed: int, data: st.D
     assert (np.bincount(groups, minlength=len(counts)) <= scores.multiplicities).all()
 
 
-def test_scores_at_the_ends_of_the_lattice_do_not_overflow() -> None:
+def test_scores_at_the_ends_of_the_lattice_do_not_overflow():
     scores = Scores.histogram({-(2**61): 5000, 2**61: 5000, -(2**61) + 1: 2, 2**61 - 1: 2})
     plan = Traversal(count=9000, threshold=0, rho_scale=Fraction(2**48), nu_scale=Fraction(2**48), passes=3)
     groups = traversal_groups(Seeded(1), scores, scores.values, plan)
     assert np.bincount(groups, minlength=4).tolist() == [0, 5000, 0, 2]
 
 
-def test_the_threshold_rises_by_standard_deviations_of_the_query_noise() -> None:
+def test_the_threshold_rises_by_standard_deviations_of_the_query_noise():
     plan = plan_traversal(standard(), threshold=10, raise_by=Fraction(3), passes=5)
     assert plan.nu_scale == 4 / Fraction(1, 2)
     assert plan.threshold == 10 + math.floor(3 * math.sqrt(2) * 8)
     assert plan_traversal(standard(monotonic=False), threshold=10, raise_by=Fraction(0), passes=5).nu_scale == 16
 
 
-def test_a_threshold_raised_beyond_the_lattice_is_refused() -> None:
+def test_a_threshold_raised_beyond_the_lattice_is_refused():
     with pytest.raises(ParameterError, match=r"^raise_by must"):
         plan_traversal(standard(), threshold=2**61, raise_by=Fraction(1), passes=5)
 
 
 @pytest.mark.parametrize("k", [1, 2, 17, 1000, 2**40, 2**62])
 @pytest.mark.parametrize("x", [Fraction(1, 2**48), Fraction(1, 20), Fraction(7, 3)])
-def test_the_tail_expansion_agrees_with_400_bits_of_mpmath(k, x) -> None:
+def test_the_tail_expansion_agrees_with_400_bits_of_mpmath(k, x):
     with mpmath.workprec(700):
         q = mpmath.exp(-mpmath.mpf(x.numerator) / x.denominator)
         expected = mpmath.floor(q**k / (1 + q) * mpmath.mpf(2) ** 400)

@@ -21,7 +21,7 @@ LARGEST = 2.0**1022
 SECRET = 8675309  # a score that must show in no message
 
 
-def test_each_item_as_its_own_group_copies_neither_scores_nor_sizes() -> None:
+def test_each_item_as_its_own_group_copies_neither_scores_nor_sizes():
     array = np.arange(1000)
     scores = Scores.each(array)
     assert np.shares_memory(scores.values, array)
@@ -30,18 +30,16 @@ def test_each_item_as_its_own_group_copies_neither_scores_nor_sizes() -> None:
     assert scores.total == 1000
 
 
-def test_values_can_not_be_written_through_scores() -> None:
+def test_values_can_not_be_written_through_scores():
     scores = Scores.each(np.arange(3))
     with pytest.raises(ValueError, match="read-only"):
         scores.values[0] = 7
     with pytest.raises(dataclasses.FrozenInstanceError):
-        scores.order = None  # type: ignore[misc]
+        scores.order = None
 
 
 @given(st.lists(st.integers(-3, 3), min_size=1, max_size=30), st.integers(0, 2**32), st.data())
-def test_drawn_members_are_different_items_of_the_groups_picked(
-    values: list[int], seed: int, data: st.DataObject
-) -> None:
+def test_drawn_members_are_different_items_of_the_groups_picked(values, seed, data):
     scores = Scores.of(values)
     every = np.repeat(np.arange(scores.values.size), scores.multiplicities)
     count = data.draw(st.integers(0, len(values)))
@@ -51,7 +49,7 @@ def test_drawn_members_are_different_items_of_the_groups_picked(
     assert [values[number] for number in numbers] == scores.values[groups].tolist()
 
 
-def test_a_member_of_a_group_is_drawn_uniformly() -> None:
+def test_a_member_of_a_group_is_drawn_uniformly():
     scores, source = Scores.of([1, 1, 1, 0]), Seeded(3)
     groups = np.array([1, 0, 1])
     seen = Counter(tuple(scores.numbers(groups, scores.draw_members(source, groups)).tolist()) for _ in range(3000))
@@ -59,7 +57,7 @@ def test_a_member_of_a_group_is_drawn_uniformly() -> None:
     assert law_p(seen, law) > FALSE_ALARM
 
 
-def test_a_mapping_keeps_its_items() -> None:
+def test_a_mapping_keeps_its_items():
     scores = Scores.of({"a": 1.5, "b": 2, "c": 1.5})
     assert scores.items == ("a", "b", "c")
     assert scores.numbers(np.array([0, 0, 1]), np.array([0, 1, 0])).tolist() == [0, 2, 1]
@@ -80,9 +78,9 @@ def test_a_mapping_keeps_its_items() -> None:
         {"a": None},
     ],
 )
-def test_scores_that_are_no_numbers_by_their_type_are_refused_without_showing_them(bad: object) -> None:
+def test_scores_that_are_no_numbers_by_their_type_are_refused_without_showing_them(bad):
     with pytest.raises(ParameterError, match=r"^scores must") as caught:
-        Scores.each(bad)  # type: ignore[arg-type]
+        Scores.each(bad)
     assert str(SECRET) not in str(caught.value)
 
 
@@ -98,32 +96,32 @@ def test_scores_that_are_no_numbers_by_their_type_are_refused_without_showing_th
         (np.array([7, 2.5], dtype=object), [7.0, 2.5]),
     ],
 )
-def test_no_value_of_a_score_is_refused(given: object, taken: list[float]) -> None:
+def test_no_value_of_a_score_is_refused(given, taken):
     """Clamped, and NaN to the lower end: so a refusal tells a type and nothing else."""
-    values = Scores.each(given).values  # type: ignore[arg-type]
+    values = Scores.each(given).values
     assert values.tolist() == taken
     assert values.dtype == (np.int64 if all(type(number) is int for number in taken) else np.float64)
 
 
 @given(st.integers(2**53 - 3, 2**53 + 9))
-def test_scores_one_apart_stay_at_most_one_apart_beside_a_float(score: int) -> None:
+def test_scores_one_apart_stay_at_most_one_apart_beside_a_float(score):
     here, there = (Scores.each([score + k, 0.5]).values[0] for k in (0, 1))
     assert 0 <= there - here <= 1
 
 
 @pytest.mark.parametrize("size", [0, -1, 1.0, True, "2", None, 10**30])
-def test_multiplicities_must_be_positive_whole_numbers(size: object) -> None:
+def test_multiplicities_must_be_positive_whole_numbers(size):
     with pytest.raises(ParameterError, match=r"^multiplicities must") as caught:
-        Scores.histogram({SECRET: size})  # type: ignore[dict-item]
+        Scores.histogram({SECRET: size})
     assert str(SECRET) not in str(caught.value)
 
 
-def test_multiplicities_that_overflow_a_running_total_are_refused() -> None:
+def test_multiplicities_that_overflow_a_running_total_are_refused():
     with pytest.raises(ParameterError, match=r"sum to at most 2\*\*62"):
         Scores.histogram({1: 2**62, 2: 2**62})
 
 
 @pytest.mark.parametrize("part", [{"order": np.arange(2)}, {"items": ("a",)}])
-def test_names_must_be_as_many_as_items(part: dict[str, object]) -> None:
+def test_names_must_be_as_many_as_items(part):
     with pytest.raises(ParameterError, match="one entry for each item"):
-        Scores(values=np.array([1, 2]), multiplicities=np.array([1, 2]), **part)  # type: ignore[arg-type]
+        Scores(values=np.array([1, 2]), multiplicities=np.array([1, 2]), **part)

@@ -7,7 +7,6 @@ import math
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -39,7 +38,7 @@ def select(scores: object, **changes: object) -> Selection:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_mapping_gives_items_and_an_array_gives_indices(method) -> None:
+def test_a_mapping_gives_items_and_an_array_gives_indices(method):
     by_name = select(COUNTS, method=method, **NEEDED[method])
     by_number = select(list(COUNTS.values()), method=method, **NEEDED[method])
     assert set(by_name.items) == {"a", "b"}
@@ -51,20 +50,20 @@ def test_a_mapping_gives_items_and_an_array_gives_indices(method) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_the_budget_of_the_selection_is_the_epsilon_given(method) -> None:
+def test_the_budget_of_the_selection_is_the_epsilon_given(method):
     budget = select(COUNTS, method=method, epsilon=0.3, **NEEDED[method]).budget
     assert budget.total == Fraction(3, 10)
     assert (budget.threshold_epsilon > 0) == ("threshold" in METHODS[method].options)
 
 
-def test_sparse_vector_is_one_pass_of_retraversal_without_a_raise() -> None:
+def test_sparse_vector_is_one_pass_of_retraversal_without_a_raise():
     scores = np.random.default_rng(2).integers(0, 100, 200)
     plain = select(scores, count=20, epsilon=3, method="sparse-vector", threshold=60)
     same = select(scores, count=20, epsilon=3, method="retraversal", threshold=60, raise_by=0, max_passes=1)
     assert plain.indices.tolist() == same.indices.tolist()
 
 
-def test_a_histogram_is_refused_by_select_top_and_picked_from_by_a_request() -> None:
+def test_a_histogram_is_refused_by_select_top_and_picked_from_by_a_request():
     histogram = Scores.histogram({0: 10**9, 10**4: 3})
     with pytest.raises(ParameterError, match=r"^scores must know its items"):
         select(histogram, source=Untouchable(1))
@@ -74,12 +73,12 @@ def test_a_histogram_is_refused_by_select_top_and_picked_from_by_a_request() -> 
     assert str(picks.groups) not in repr(picks)
 
 
-def test_a_seeded_source_needs_the_waiver_and_says_why() -> None:
+def test_a_seeded_source_needs_the_waiver_and_says_why():
     with pytest.raises(ParameterError, match="whoever knows the seed knows the noise"):
         select(COUNTS, source=Untouchable(1), not_private=False)
 
 
-def test_a_delta_is_charged_where_it_is_used_and_nowhere_else() -> None:
+def test_a_delta_is_charged_where_it_is_used_and_nowhere_else():
     many = {str(item): 10 for item in range(60)}
     for count, method, used in ((50, "gumbel", Fraction(1, 10**6)), (2, "subset", 0)):
         ledger = Entries()
@@ -110,19 +109,19 @@ class Entries:
         [datetime(2024, 1, 1), datetime(2024, 1, 2), datetime(2024, 1, 1, tzinfo=UTC)],
     ],
 )
-def test_a_set_is_shown_in_an_order_that_its_labels_give(labels) -> None:
+def test_a_set_is_shown_in_an_order_that_its_labels_give(labels):
     ordered, as_set = (Request(count=3, epsilon=1, sensitivity=1, ordered=order) for order in (True, False))
     assert ordered.shown_order(labels) == [0, 1, 2]  # in the order selected
     shown = [[order[place] for place in as_set.shown_order(order)] for order in itertools.permutations(labels)]
     assert all(order == shown[0] for order in shown)
 
 
-def test_dates_decimals_and_pairs_are_sorted_by_their_values() -> None:
+def test_dates_decimals_and_pairs_are_sorted_by_their_values():
     for rising in ([date(999, 1, 1), date(2024, 1, 1)], [Decimal(9), Decimal(10)], [(2, 9), (2, 10)], [2.5, 10]):
         assert by_label(rising[::-1]) == [1, 0]
 
 
-def test_a_series_keeps_the_labels_of_its_index() -> None:
+def test_a_series_keeps_the_labels_of_its_index():
     pandas = pytest.importorskip("pandas")
     counts = pandas.Series([900, 3, 800, 5], index=pandas.Index(["/home", "/jobs", "/docs", "/blog"]))
     assert select(counts, epsilon=50).items == ("/docs", "/home")
@@ -166,14 +165,14 @@ RETRAVERSAL = {"method": "retraversal", "threshold": 5}
         ("scale", {**SVT, "epsilon": 1e-15}),
     ],
 )
-def test_a_bad_parameter_is_named_before_anything_is_drawn(parameter: str, changes: dict[str, object]) -> None:
+def test_a_bad_parameter_is_named_before_anything_is_drawn(parameter, changes):
     with pytest.raises(ParameterError) as caught:
         select([SECRET, 2, 3, 4], **({"source": Untouchable(1)} | changes))
     assert caught.value.parameter == parameter
     assert str(SECRET) not in str(caught.value)
 
 
-def test_floats_live_on_a_lattice_fine_enough_for_them_though_the_public_numbers_are_whole() -> None:
+def test_floats_live_on_a_lattice_fine_enough_for_them_though_the_public_numbers_are_whole():
     # On the lattice of whole numbers both would stand at 0, below the threshold.
     for _ in range(20):
         assert select([0.25, 0.75], count=1, **SVT | {"threshold": 0.5}, epsilon=10**5).indices.tolist() == [1]
@@ -188,7 +187,7 @@ class Alike:
 
 
 @pytest.mark.parametrize("kind", [Alike, type("Addressed", (), {})])
-def test_what_reads_alike_or_shows_its_address_is_in_the_order_of_coins(kind: type) -> None:
+def test_what_reads_alike_or_shows_its_address_is_in_the_order_of_coins(kind):
     labels = [kind() for _ in range(20)]
     as_set = Request(count=20, epsilon=1, sensitivity=1, method="subset")
     orders = [as_set.shown_order(labels) for _ in range(3)]  # 3 equal ones of 20 labels: once in (20!)**2
@@ -204,7 +203,7 @@ class Mute:
 
 
 @pytest.mark.parametrize("kind", [Mute, type("Addressed", (), {})])
-def test_labels_that_cannot_be_read_lose_nothing_that_is_paid_for(tmp_path: Path, kind: type) -> None:
+def test_labels_that_cannot_be_read_lose_nothing_that_is_paid_for(tmp_path, kind):
     labels = [kind() for _ in range(3)]
     with Ledger.create(tmp_path / "x.ledger", dataset="d", budget=9) as ledger:
         chosen = select(dict.fromkeys(labels, 5), count=2, ledger=ledger)
@@ -231,16 +230,14 @@ TENTH, NONE = Fraction(1, 10), Fraction(0)
     ],
 )
 @pytest.mark.parametrize("monotonic", [True, False])
-def test_less_noise_is_taken_where_enough_of_it_is_saved(
-    max_items_per_user: int | None, ordered: bool, taken: str, monotonic: bool
-) -> None:
+def test_less_noise_is_taken_where_enough_of_it_is_saved(max_items_per_user, ordered, taken, monotonic):
     count = 100 if monotonic else 50  # s c is 100
     given = {"count": count, "epsilon": TENTH, "delta": NONE, "max_items_per_user": max_items_per_user}
     assert choose(**given, ordered=ordered, monotonic=monotonic) == taken
 
 
 @pytest.mark.parametrize(("ordered", "limit", "otherwise"), [(False, 0.7, "subset"), (True, 0.9, "one-shot")])
-def test_a_delta_is_used_where_it_saves_enough(ordered: bool, limit: float, otherwise: str) -> None:
+def test_a_delta_is_used_where_it_saves_enough(ordered, limit, otherwise):
     taken = set()
     for count in range(1, 80):
         given = {"count": count, "epsilon": TENTH, "delta": Fraction(1, 10**6)}
@@ -251,7 +248,7 @@ def test_a_delta_is_used_where_it_saves_enough(ordered: bool, limit: float, othe
     assert taken == {"gumbel", otherwise}
 
 
-def test_of_two_savings_the_larger_is_taken() -> None:
+def test_of_two_savings_the_larger_is_taken():
     given = {"count": 100, "epsilon": TENTH, "delta": Fraction(1, 10**6), "ordered": False, "monotonic": True}
     assert [choose(**given, max_items_per_user=max_items_per_user) for max_items_per_user in (5, 60)] == [
         "noisy-scores",

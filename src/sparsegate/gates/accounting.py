@@ -1,7 +1,7 @@
 """What a gate or a selection is to Google's ``dp_accounting``: an event that is at least as revealing.
 
-Its accountants compose such events with DP-SGD or anything else. An event may say too much and never too little; where
-the two accountants know different events, the one that is told which of them it is for gives the better one.
+Its accountants compose such events with DP-SGD or anything else. An event may say too much and never too little; each
+of the two accountants gets the better of the events that it knows.
 
 *Whatever is e-DP* is a post-processing of randomised response at e (Kairouz, Oh, Viswanath 2015), whose trade-off
 function joins (0, 1), (x, x) and (1, 0) for x = 1/(1+exp(e)) by straight lines.
@@ -29,10 +29,8 @@ Delta/b, its largest loss. So it is at most rho alpha for the largest rho of W(a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Any, Literal
 
 from sparsegate.errors import ParameterError, load_extra
@@ -61,7 +59,15 @@ def selection_event(method: str, *, epsilon: Fraction, delta: Fraction, count: i
     if delta and method != "gumbel":
         rule = "must be pure, or a gumbel selection: dp_accounting has no event for (epsilon, delta)"
         raise ParameterError("release", rule, method, "charge it to a Ledger")
-    return _SELECTIONS.get(method, _pure_selection)(epsilon, delta, max(count, 1), accountant)
+    linear, count = epsilon, max(count, 1)
+    if method in ("exponential", "gumbel"):
+        round_ = round_epsilon(epsilon=epsilon, delta=delta, count=count) if delta else epsilon / count
+        if accountant == "rdp":
+            return _zcdp(float(count * round_**2 / 8) * _SLACK)
+        linear = round_ * count  # all rounds together are linear in distance, too
+    elif method not in ("subset", "one-shot"):
+        return pure_event(epsilon, accountant)
+    return _events(accountant).LaplaceDpEvent(1 / (float(linear) * _SLACK))
 
 
 def pure_event(epsilon: Fraction, accountant: Accountant) -> Any:
@@ -73,28 +79,8 @@ def pure_event(epsilon: Fraction, accountant: Accountant) -> Any:
 
 
 def composed(events: list[Any]) -> Any:
-    """All of these."""
+    """The event of all of these."""
     return events[0] if len(events) == 1 else _events("rdp").ComposedDpEvent(events)
-
-
-def _pure_selection(epsilon: Fraction, delta: Fraction, count: int, accountant: Accountant) -> Any:
-    return pure_event(epsilon, accountant)
-
-
-def _linear(epsilon: Fraction, delta: Fraction, count: int, accountant: Accountant) -> Any:
-    return _events(accountant).LaplaceDpEvent(1 / (float(epsilon) * _SLACK))
-
-
-def _peeled(epsilon: Fraction, delta: Fraction, count: int, accountant: Accountant) -> Any:
-    round_ = round_epsilon(epsilon=epsilon, delta=delta, count=count) if delta else epsilon / count
-    if accountant == "pld":  # all rounds together are linear in distance, too
-        return _linear(round_ * count, delta, count, accountant)
-    return _zcdp(float(count * round_**2 / 8) * _SLACK)
-
-
-_SELECTIONS: Mapping[str, Callable[[Fraction, Fraction, int, Accountant], Any]] = MappingProxyType(
-    {"exponential": _peeled, "gumbel": _peeled, "subset": _linear, "one-shot": _linear}
-)
 
 
 def _zcdp(rate: float) -> Any:

@@ -46,7 +46,7 @@ SAMPLERS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """Everything public about a run. ``scales`` and the ``shift`` kappa are in lattice steps; None: no such noise."""
+    """Everything public about a run; ``scales`` and the ``shift`` kappa are in lattice steps."""
 
     row: Variant
     lattice: Lattice
@@ -56,11 +56,6 @@ class Calibration:
     scales: Scales
     queries: int | None = None
     shift: int = 0
-
-    @property
-    def positives_allowed(self) -> int | None:
-        """The cutoff, or None for a row that its positives do not close."""
-        return self.cutoff if self.row.closes is Closes.ABOVE else None
 
     @property
     def sampler(self) -> Sampler:
@@ -75,8 +70,8 @@ class Calibration:
     @property
     def loss(self) -> Loss:
         """The tight epsilon of this run, exactly; math.inf where the row has none."""
-        public = {"cutoff": self.cutoff, "monotonic": self.monotonic, "queries": self.queries}
-        return tight_loss(self.row, self._per_unit, **public)  # type: ignore[arg-type]
+        scales, cutoff, monotonic = self._per_unit, self.cutoff, self.monotonic
+        return tight_loss(self.row, scales, cutoff=cutoff, monotonic=monotonic, queries=self.queries)
 
     @property
     def epsilon(self) -> float:
@@ -118,12 +113,8 @@ def calibrate(setting: Setting, *, threshold: object, not_private: bool) -> Cali
     row.require_private(not_private)
     assert budget is not None
     if not budget.threshold_epsilon and setting.queries is None:
-        raise ParameterError(
-            "threshold share",
-            "must be positive: without threshold noise every BELOW costs, too",
-            0,
-            "pass queries=n to plan for n questions",
-        )
+        rule = "must be positive: without threshold noise every BELOW costs, too"
+        raise ParameterError("threshold share", rule, 0, "pass queries=n to plan for n questions")
     lattice = Lattice.fit(sensitivity=setting.sensitivity, threshold=threshold, granularity=setting.granularity)
     in_steps = Scales(*(None if scale is None else exact_scale(scale * lattice.sensitivity) for scale in setting.noise))
     calibration = Calibration(
@@ -156,11 +147,8 @@ def trusted_source(source: Source | None, not_private: bool) -> Source:
     if not isinstance(source, Source):
         raise ParameterError("source", "must be a Source", source, "pass sg.Secure() or leave it out")
     if not source.private and not not_private:
-        raise ParameterError(
-            "not_private",
-            "must be True to draw from a seeded source: whoever knows the seed knows the noise",
-            next_step="leave source out for a private run",
-        )
+        rule = "must be True to draw from a seeded source: whoever knows the seed knows the noise"
+        raise ParameterError("not_private", rule, next_step="leave source out for a private run")
     return source.stream()
 
 
@@ -169,8 +157,7 @@ def aligned(values: Any, count: int, lattice: Lattice, parameter: str) -> Intege
     if np.ndim(values) == 0:
         return np.full(count, int(lattice.steps_many([values], parameter)[0]), dtype=np.int64)
     if len(values) != count:
-        rule = f"must be one number or {count} of them"
-        raise ParameterError(parameter, rule, len(values), "pass one for each answer")
+        raise ParameterError(parameter, f"must be one number or {count} of them", len(values), "pass one for each")
     return lattice.steps_many(values, parameter)
 
 

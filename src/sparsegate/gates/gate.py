@@ -501,8 +501,8 @@ def resume(make: type[G], secret: bytes, *, asked: int, positives: int, **public
     if law is Noise.EXPONENTIAL:
         public.pop("delta", None)  # it was as good without
     gate = make(**{**public, "noise": law.name.lower()})
-    allowed = gate._calibration.positives_allowed
-    if not 0 <= positives <= asked or (allowed is not None and positives > allowed):
+    counted = gate._calibration.row.closes is Closes.ABOVE
+    if not 0 <= positives <= asked or (counted and positives > gate._calibration.cutoff):
         raise ParameterError("positives", "must be at most the cutoff and at most what was asked", positives)
     gate._rho = rho
     gate._count(asked, positives)

@@ -36,12 +36,11 @@ def laplace(
     Delta is 1; in at most m cells, m; where a person may move each of d entries by one, d. How many entries there are
     must be public. Machine-checked: proofs/README.md.
 
-    ``count`` is the number, or the array of them. Whole numbers with an int sensitivity give whole numbers. Floats are
-    rounded down to a lattice of step at most Delta/1024 (for d entries Delta/(1024 d), see ``lattice``) first; the type
-    of ``sensitivity``, a public number, decides which, or a ``granularity``, never the private numbers. An array may be
-    of numpy (of any shape), a list, or a column of pandas, Polars or PyArrow; it comes back as a numpy array. No value
-    is refused, not even NaN, only a type: see ``lattice``. A ``ledger`` is charged before the noise is drawn, and keeps
-    the result. Another ``source`` than ``Secure``, for tests, needs ``not_private=True``.
+    ``count`` is the number, or an array of them: of numpy (of any shape), a list, or a column of pandas, Polars or
+    PyArrow; it comes back as a numpy array. Whole numbers with an int ``sensitivity`` give whole numbers. With a float
+    one, or a ``granularity``, numbers are rounded down to a lattice of step at most Delta/1024 (for d entries
+    Delta/(1024 d)) first. No value is refused, not even NaN, only a type: see ``lattice``. A ``ledger`` is charged
+    before the noise is drawn, and keeps the result. A ``source`` other than ``Secure`` needs ``not_private=True``.
 
     >>> import sparsegate as sg
     >>> sg.laplace(1234, epsilon=0.5, sensitivity=1, source=sg.Seeded(7), not_private=True)

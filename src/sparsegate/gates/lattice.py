@@ -1,10 +1,9 @@
 """The integer lattice a private run lives on, fixed from public numbers before any data is seen.
 
 Answers, thresholds and noise are whole numbers of steps g; comparisons are integer comparisons. Integer gates have
-g = 1. Float answers are rounded down to the largest power of two g <= Delta/1024: rounding down is monotone, so
-monotonic queries stay monotonic, and two answers at most Delta apart land at most ceil(Delta/g) steps apart. That
-lattice sensitivity is what every noise scale is computed from, so the guarantee holds for the rounded answers
-exactly. Multiplying by a power of two is exact in floating point, so no answer is ever rounded twice.
+g = 1. Float answers are rounded down to the largest power of two g <= Delta/1024. Every noise scale is computed from
+the lattice sensitivity ceil(Delta/g), so the guarantee holds for the rounded answers exactly. Multiplying by a power
+of two is exact in floating point, so no answer is ever rounded twice.
 
 **No private value is refused.** Refusals are free and unlimited, so one that depends on an answer's value would tell
 it. An integer lattice takes whole numbers by their type, any other lattice takes whole numbers, floats and fractions;
@@ -55,9 +54,8 @@ class Lattice:
     exponent: int
     sensitivity: int
     integers: bool
-    largest: float = field(
-        init=False, repr=False
-    )  # the largest float whose place is not clamped, or the largest of all
+    largest: float = field(init=False, repr=False)
+    """The largest float whose place is not clamped, or the largest of all."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "largest", 2.0 ** (61 + self.exponent) if self.exponent <= 962 else _LARGEST)
@@ -82,12 +80,8 @@ class Lattice:
         """
         delta = exact_number(sensitivity)
         if delta is None or delta <= 0:
-            raise ParameterError(
-                "sensitivity",
-                "must be a positive finite number",
-                sensitivity,
-                "pass how much one person can move an answer: 1 for counts",
-            )
+            hint = "pass how much one person can move an answer: 1 for counts"
+            raise ParameterError("sensitivity", "must be a positive finite number", sensitivity, hint)
         integers = granularity is None and _whole(sensitivity) and _whole(threshold)
         if integers:
             exponent = 0
@@ -96,19 +90,14 @@ class Lattice:
         else:
             step = exact_number(granularity)
             if step is None or step <= 0 or Fraction(2) ** _floor_log2(step) != step:
-                raise ParameterError(
-                    "granularity", "must be a power of two", granularity, "pass for instance granularity=1 or 2**-10"
-                )
+                hint = "pass for instance granularity=1 or 2**-10"
+                raise ParameterError("granularity", "must be a power of two", granularity, hint)
             exponent = _floor_log2(step)
         if not -1000 <= exponent <= 1000:
-            raise ParameterError(
-                "sensitivity", "must lie between 2**-990 and 2**990", sensitivity, "rescale the answers"
-            )
-        return cls(
-            exponent=exponent,
-            sensitivity=math.ceil(delta / Fraction(2) ** exponent) + (0 if integers else entries - 1),
-            integers=integers,
-        )
+            rule = "must lie between 2**-990 and 2**990"
+            raise ParameterError("sensitivity", rule, sensitivity, "rescale the answers")
+        steps = math.ceil(delta / Fraction(2) ** exponent) + (0 if integers else entries - 1)
+        return cls(exponent=exponent, sensitivity=steps, integers=integers)
 
     def private_steps(self, value: Any, parameter: str = "answer") -> int:
         """The place of one private number: only its type can be refused, and the error does not show it."""
@@ -189,11 +178,9 @@ class Lattice:
 
     def _refuse_type(self, parameter: str) -> NoReturn:
         if self.integers:
-            raise ParameterError(
-                parameter,
-                "must be a whole number, an int by its type, where the sensitivity is one",
-                next_step="convert it to int, or pass a float sensitivity (sensitivity=1.0) or a granularity=",
-            )
+            rule = "must be a whole number, an int by its type, where the sensitivity is one"
+            hint = "convert it to int, or pass a float sensitivity (sensitivity=1.0) or a granularity="
+            raise ParameterError(parameter, rule, next_step=hint)
         raise ParameterError(parameter, "must be a number", next_step="convert it to int or float")
 
     def value(self, steps: int) -> int | float:

@@ -77,10 +77,9 @@ def run_many(
     source: Source | None = None,
     not_private: bool = False,
 ) -> Outcomes:
-    """Run any row ``runs`` times over the same answers: the same law as ``run``, vectorised over runs.
+    """Run any row ``runs`` times over the same answers: the same law and parameters as ``run``, vectorised over runs.
 
-    Each run costs the row's whole epsilon: on private data the losses of the runs add. The other parameters are
-    those of ``run``.
+    Each run costs the row's whole epsilon: on private data the losses of the runs add.
 
     >>> import sparsegate as sg
     >>> out = sg.run_many("lyu-2017", [0, 5, 9], runs=4, epsilon=1, source=sg.Seeded(1), not_private=True)
@@ -196,11 +195,8 @@ def gate(
 
     **Theorem.** Without ``not_private=True`` the whole transcript is epsilon-DP, for any number of adaptively chosen
     questions: the gate is made only where the tight loss of the row, at this cutoff, these shares and this many
-    ``queries``, is no more than it is charged. *Proof*: ``gates.bounds``, for every row that a ``Variant`` can be.
-    So a flawed row, a row of your own that costs more than its epsilon, and a ``Seeded`` source are refused without
-    the waiver; and with it a ledger is refused where the loss is more than would be written down.
-
-    The analyst may toss coins. Machine-checked: proofs/README.md.
+    ``queries``, is no more than it is charged. *Proof*: ``gates.bounds``, for every row that a ``Variant`` can be. With
+    the waiver a ledger is refused where the loss is more than would be written down. Machine-checked: proofs/README.md.
 
     The parameters are those of ``SparseVector``. A row that compares errors takes ``ask(q, estimate=e)``; ``queries``
     closes the gate after this many questions, which bounds the loss of a row that never stops by itself.
@@ -265,9 +261,7 @@ def run(
 def _each(values: Any, count: int, parameter: str) -> list[Any]:
     listed = [values] * count if values is None or np.ndim(values) == 0 else list(values)
     if len(listed) != count:
-        raise ParameterError(
-            parameter, f"must be one number or {count} of them", len(listed), "pass one for each answer"
-        )
+        raise ParameterError(parameter, f"must be one number or {count} of them", len(listed), "pass one for each")
     return listed
 
 
@@ -283,9 +277,9 @@ def row_mechanism(
 ) -> Callable[[Any, int], Any]:
     """A row as a batch mechanism: what was ABOVE the threshold ``centre``, and the numbers that a positive released.
 
-    It is for audits, whose answers are made up: a flawed row runs without a waiver. A row that compares errors gets
-    public estimates far below ``centre`` and a threshold that is as large: then |estimate - answer| >= threshold + rho
-    says answer >= centre + rho, and the same inputs tell as much about every row.
+    For audits, whose answers are made up: a flawed row runs without a waiver. A row that compares errors gets public
+    estimates far below ``centre`` and a threshold that is as large: then |estimate - answer| >= threshold + rho says
+    answer >= centre + rho.
     """
     plain = row.compared is Compared.ANSWER
     far = centre if plain else _FAR * max(1, round(sensitivity / epsilon))

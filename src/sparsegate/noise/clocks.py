@@ -1,10 +1,9 @@
 """Exponential clocks, known to as many digits as a comparison asks for.
 
-A clock rings at E = -log(1 - V), V uniform on (0, 1), so that P[E > x] = exp(-x). V is known through the
-first digits of its binary expansion: a random 64-bit word w says V lies in [w, w + 1] / 2**64. Comparisons
-are made in floats with a proven error bound; where that does not decide, more digits of the same V are
-drawn, and remembered, and the comparison is made again in interval arithmetic. Whatever the order of the
-comparisons, their outcome is the one of the real numbers E.
+A clock rings at E = -log(1 - V), V uniform on (0, 1), so that P[E > x] = exp(-x). V is known through the first digits
+of its binary expansion: a random 64-bit word w says V lies in [w, w + 1] / 2**64. Comparisons are made in floats with a
+proven error bound; where that does not decide, more digits of the same V are drawn, and remembered, and the comparison
+is made again in interval arithmetic. So their outcome is the one of the real numbers E.
 
 Three views of one clock, from coarse to exact:
 
@@ -15,10 +14,9 @@ Three views of one clock, from coarse to exact:
 The floating-point bounds rest on one assumption: numpy's and the C library's log and log1p err by at most
 16 units in the last place. (Usual errors are below one; a test compares them with mpmath.)
 
-**Noise that is read off a clock** is a falling function of the time A at which it rings. A ring at time A, where
-P[A > t] = exp(-t), is also a uniform number V = 1 - exp(-A), the probability of a larger noise.
-So the largest of n equal noises is read off the earliest of n clocks, the next one off the next ring, and one race of
-clocks serves every kind of noise (``selection.race``):
+**Noise that is read off a clock** is a falling function of the time A at which it rings, or of V = 1 - exp(-A), the
+probability of a larger noise. So the largest of n equal noises is read off the earliest of n clocks, the next one off
+the next ring, and one race of clocks serves every kind of noise (``selection.race``):
 
     Gumbel      -log A                              the exponential mechanism, peeled
     OneSided    -log V                              exponential noise of scale one
@@ -33,9 +31,6 @@ density asks. Then
 
 Z is continuous and falling in V, and moves by at most 1.6 max(b, 1) |d log V|, or |d log(1 - V)| beyond: so Z in units
 of max(b, 1) is known about as well as the logarithm of a clock is.
-
-Three views of each, as of the clocks themselves: ``coarse`` for all items at once, ``floats`` with
-an error for each, and ``interval`` for any number of digits.
 """
 
 from __future__ import annotations

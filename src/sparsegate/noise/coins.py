@@ -1,8 +1,7 @@
 """Exact coins: tosses of any probability, binomial counts, and uniform integers and subsets without bias.
 
 A uniform number U is compared with p digit by digit: U < p is decided at the first digit in which they differ, and only
-that many digits of U are ever drawn. No rounding enters: given ideal bits the toss is heads with probability exactly p.
-
+that many digits of U are ever drawn: given ideal bits the toss is heads with probability exactly p.
 Machine-checked: proofs/README.md.
 
 A binomial count compares all n uniform numbers with p at once. At each binary digit of p the lanes still undecided
@@ -97,8 +96,6 @@ def binomial(source: Source, n: int, p: Expansion) -> int:
     """Draw the number of heads among n independent tosses of a coin with probability exactly p.
 
     >>> from sparsegate.noise import Seeded
-    >>> from sparsegate.noise.expansions import rational
-    >>> from fractions import Fraction
     >>> binomial(Seeded(1), 3_000_000, rational(Fraction(1, 3)))
     998577
     """

@@ -9,6 +9,8 @@ transcendental (Lindemann), so p is never a dyadic number that the interval woul
     logistic(x) = 1 / (1 + exp(x))        a binary digit of a geometric variable is one with this probability
     centre(x)   = (1-exp(-x))/(1+exp(-x)) a discrete Laplace variable is zero with this probability
     tail(x, k)  = exp(-kx) / (1+exp(-x))  a discrete Laplace variable is at least k >= 1 with this probability
+
+Machine-checked: proofs/README.md.
 """
 
 from __future__ import annotations
@@ -91,10 +93,7 @@ def centre(x: Fraction) -> Expansion:
 def tail(x: Fraction, k: int) -> Expansion:
     """P[X >= k] = q**k / (1 + q), q = exp(-x), of a discrete Laplace variable X of scale 1/x, for k >= 1.
 
-    Not remembered between calls: k is where a secret threshold stands. At k - d, d >= 0, it is at most exp(xd) times
-    as large.
-
-    Machine-checked: proofs/README.md.
+    Not remembered between calls: k is where a secret threshold stands.
     """
     return _transcendental(x, lambda iv, e: 1 / (e ** (k - 1) * (e + 1)))
 

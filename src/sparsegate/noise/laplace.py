@@ -1,9 +1,8 @@
 """Exact geometric and discrete Laplace noise: a single draw by coins, a batch by one logarithm for each draw.
 
 With q = exp(-1/b), b the scale, P[G >= k] = q**k for k = 0, 1, 2, ..., and P[X = k] is proportional to q**|k| over the
-integers. Both are exact, so adding X to an integer count of sensitivity D gives (D/b)-differential privacy with nothing
-left over for floating point to leak (Ghosh, Roughgarden, Sundararajan 2009; Mironov 2012 shows what real-valued noise
-in floating point gives away).
+integers. Both are exact, so adding X to an integer count of sensitivity D gives (D/b)-DP with nothing left over for
+floating point to leak (Ghosh, Roughgarden, Sundararajan 2009; Mironov 2012).
 
 **A single draw** tosses coins. The binary digits of G are *independent*, and digit j is one with probability
 q**(2**j) / (1 + q**(2**j)) = logistic(2**j / b): the law factors because q**G = prod_j q**(2**j * digit_j). So the
@@ -158,10 +157,7 @@ _TAIL = 45  # exp(-45) < 2**-64: a scalar draw takes the same steps whatever it 
 
 
 class Digits(NamedTuple):
-    """The coins of a geometric law: one for each low digit, and the ratio of what is left above them.
-
-    Machine-checked: proofs/README.md.
-    """
+    """The coins of a geometric law: one for each low digit, and the ratio of what is left above them."""
 
     low: tuple[Expansion, ...]
     ratio: Expansion
@@ -176,16 +172,11 @@ def exact_scale(scale: Rational | float) -> Fraction:
     if exact <= 0:
         raise ParameterError("scale", "must be a positive finite number", scale, "pass a Fraction, an int or a float")
     if exact > MAX_SCALE:
-        raise ParameterError(
-            "scale",
-            "must not exceed 2**48 lattice steps, what int64 can carry",
-            scale,
-            "use a larger epsilon or a coarser granularity",
-        )
+        rule, hint = "must not exceed 2**48 lattice steps", "use a larger epsilon or a coarser granularity"
+        raise ParameterError("scale", rule, scale, hint)
     if exact < MIN_SCALE:
-        raise ParameterError(
-            "scale", "must be at least 2**-20 lattice steps", scale, "use a smaller epsilon or a finer granularity"
-        )
+        rule, hint = "must be at least 2**-20 lattice steps", "use a smaller epsilon or a finer granularity"
+        raise ParameterError("scale", rule, scale, hint)
     return exact
 
 
@@ -193,10 +184,7 @@ def exact_scale(scale: Rational | float) -> Fraction:
 def digits(scale: Fraction) -> Digits:
     """The coins for ``scale``, with enough low digits that what is left is zero but for probability exp(-45)."""
     count = (math.ceil(_TAIL * scale) - 1).bit_length()
-    return Digits(
-        low=tuple(logistic((1 << j) / scale) for j in range(count)),
-        ratio=decay((1 << count) / scale),
-    )
+    return Digits(tuple(logistic((1 << j) / scale) for j in range(count)), decay((1 << count) / scale))
 
 
 @overload
@@ -207,14 +195,9 @@ def geometric(source: Source, scale: Rational | float, size: int) -> NDArray[np.
 def geometric(source: Source, scale: Rational | float, size: int | None = None) -> int | NDArray[np.int64]:
     """Draw G with P[G >= k] = exp(-k/scale), k = 0, 1, 2, ...
 
-    Shifted upwards by d, mass and tail fall by a factor of exp(d/scale) at most. Downwards there is no such bound:
-    below zero there is no mass.
-
     >>> from sparsegate.noise import Seeded
     >>> geometric(Seeded(1), 20, 5).tolist()
     [58, 13, 39, 45, 29]
-
-    Machine-checked: proofs/README.md.
     """
     exact = exact_scale(scale)
     if size is None:
@@ -225,10 +208,7 @@ def geometric(source: Source, scale: Rational | float, size: int | None = None) 
 
 
 def geometric_one(source: Source, scale: Fraction) -> int:
-    """One draw as a Python integer.
-
-    Machine-checked: proofs/README.md.
-    """
+    """One draw as a Python integer."""
     coins = digits(scale)
     value = 0
     for j, coin in enumerate(coins.low):
@@ -240,10 +220,7 @@ def geometric_one(source: Source, scale: Fraction) -> int:
 
 @own_settings
 def fill_geometric(source: Source, scale: Fraction, out: NDArray[np.int64]) -> None:
-    """Fill ``out`` with independent draws of a scale that ``exact_scale`` has passed.
-
-    Machine-checked: proofs/README.md.
-    """
+    """Fill ``out`` with independent draws of a scale that ``exact_scale`` has passed."""
     low = (math.ceil(scale / MOST) - 1).bit_length()
     fill_floors(source, scale / (1 << low), out, centred=False)
     if low:
@@ -281,8 +258,6 @@ def discrete_laplace(source: Source, scale: Rational | float, size: int | None =
     >>> from sparsegate.noise import Seeded
     >>> discrete_laplace(Seeded(1), Fraction(5, 2), 6).tolist()
     [-7, -2, -5, 6, -4, -2]
-
-    Machine-checked: proofs/README.md.
     """
     exact = exact_scale(scale)
     if size is None:
@@ -302,10 +277,7 @@ def _one(source: Source, scale: Fraction) -> int:
 
 @own_settings
 def fill_discrete_laplace(source: Source, scale: Fraction, out: NDArray[np.int64]) -> None:
-    """Fill ``out`` with independent draws of a scale that ``exact_scale`` has passed.
-
-    Machine-checked for scales above ``MOST``: proofs/README.md.
-    """
+    """Fill ``out`` with independent draws of a scale that ``exact_scale`` has passed."""
     if scale <= MOST:
         fill_floors(source, scale, out, centred=True)
         return

@@ -1,11 +1,9 @@
 """Our own settings around whatever computes with private values or with noise: those of the caller's process differ.
 
-What numpy does on an overflow, an underflow, a division by zero or a NaN is a setting of whoever calls: ``np.seterr``
-may make an error of it, a warning, or a call. Whether one of them happens depends on private values: the weight of a
-score far below the largest underflows, so that a release would fail for 1,283 people that goes well for 1,282, after it
-was charged. What a decimal is rounded to, how it is written, and what of it is an error, are such settings, too. So
-every public call that computes with such values does so under settings of our own, and what it returns is the same
-whatever the caller's are. (Nothing here reads or writes numbers by the locale, nor by how arrays print.)
+What numpy does on an overflow, an underflow, a division by zero or a NaN is a setting of whoever calls (``np.seterr``):
+an error, a warning, or a call. Whether one of them happens depends on private values: a release would fail for 1,283
+people that goes well for 1,282, after it was charged. So are the rounding and the errors of decimals. So every public
+call that computes with such values does so under settings of our own, whatever the caller's are.
 """
 
 from __future__ import annotations
@@ -20,20 +18,13 @@ import numpy as np
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_DECIMALS: Final = decimal.Context(
-    prec=28,
-    rounding=decimal.ROUND_HALF_EVEN,
-    Emin=-999_999,
-    Emax=999_999,
-    capitals=1,
-    clamp=0,
-    traps=[decimal.InvalidOperation, decimal.DivisionByZero, decimal.Overflow],
-)
+_TRAPS: Final = [decimal.InvalidOperation, decimal.DivisionByZero, decimal.Overflow]
+_DECIMALS: Final = decimal.Context(28, decimal.ROUND_HALF_EVEN, -999_999, 999_999, capitals=1, clamp=0, traps=_TRAPS)
 """As Python starts with."""
 
 
 def own_settings(call: Callable[P, R]) -> Callable[P, R]:
-    """The same call, under our own settings: about a microsecond more. What it calls, also of the caller's, has them.
+    """The same call, and what it calls, under our own settings: about a microsecond more.
 
     >>> @own_settings
     ... def weight(score: float) -> float:

@@ -1,11 +1,8 @@
 """Random bits: an AES-256-CTR keystream under a key from the operating system, or under a seed.
 
-A *source* hands out bytes. ``Secure`` is the only source a private run may use; ``Seeded`` has the same interface,
-repeats itself, and says NOT PRIVATE wherever it is shown. The samplers of this room are exact given ideal bits, so the
-one assumption that remains is that AES-256 in counter mode, keyed by ``os.urandom``, is a good pseudo-random generator.
-
-``source.stream()`` gives an independent child. A gate takes one child for each kind of noise it draws, so the order in
-which two kinds are consumed never changes the values of either.
+``Secure`` is the only source a private run may use; ``Seeded`` repeats itself. The samplers of this room are exact
+given ideal bits, so the one assumption that remains is that AES-256 in counter mode, keyed by ``os.urandom``, is a good
+pseudo-random generator. ``source.stream()`` gives an independent child: a gate takes one for each kind of noise.
 
 *Forks.* Two processes that draw the same noise answer neighbouring questions with it, and the difference of the answers
 is private data without noise. So everything that holds noise remembers the ``MARK`` of the process it was born in and

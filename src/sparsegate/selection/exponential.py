@@ -1,42 +1,32 @@
 """The exponential mechanism, peeled count times, and one-shot selection: both are races of exponential clocks.
 
-Peeling. Each round selects item i among those left with probability proportional to exp(a s_i), where
+**Peeling.** Each round selects item i among those left with probability proportional to exp(a s_i), where
 
     a = epsilon / (2 c Delta)    in general,        a = epsilon / (c Delta)    for monotonic scores,
 
-and c rounds select c items. *Theorem* (McSherry, Talwar 2007, and sequential composition): if one person
-changes every score by at most Delta, the c items in their order are epsilon-differentially private. Where one
-person moves all scores up or all down (monotonic), weight and normaliser move the same way and half the noise
-suffices (Lyu, Su, Li 2017, Sec. 5).
-
+and c rounds select c items. *Theorem* (McSherry, Talwar 2007, and sequential composition): if one person changes every
+score by at most Delta, the c items in their order are epsilon-DP. Where one person moves all scores up or all down
+(monotonic), weight and normaliser move the same way and half the noise suffices (Lyu, Su, Li 2017, Sec. 5).
 Machine-checked: proofs/README.md.
 
-Race. Give item i a clock that rings at E_i exp(-a s_i), E_i exponential of mean one. The first ring is item
-i's with probability proportional to exp(a s_i), and clocks have no memory: the first c rings, in their
-order, are c peeled rounds. In log space the c largest keys
+*Race.* Give item i a clock that rings at E_i exp(-a s_i), E_i exponential of mean one. The first ring is item i's with
+probability proportional to exp(a s_i), and clocks have no memory: the first c rings, in their order, are c peeled
+rounds. In log space the c largest keys a (s_i - r) - log E_i win, and nothing underflows. The reference r is free: with
+the c-th largest score for r, or a number at most 128/a below it, the c-th largest key is less than 250 in size.
 
-    a (s_i - r) - log E_i
+*Exactness.* Keys are computed in float64 for all groups, with the error bound of ``noise.clocks``; every group whose
+first ring could be among the first c goes on to the exact race of ``selection.race``.
 
-win, nothing underflows however steep the scores, and the reference r is free: with the c-th largest score for
-r, or a number at most 128/a below it, the c-th largest key is less than 250 in size, and floats are precise where it
-matters.
+*Time.* All passes over the groups are arithmetic on whole arrays, and both ranks that they need, r and the c-th largest
+key, come from ``selection.race``: what they take depends on the number of groups and on c, not on the scores. (One item
+is one group for arrays and mappings. A histogram has as many groups as distinct scores, which is private.) The race
+that follows depends on the keys of c groups and the few within the float error: on what is released and on noise.
 
-Exactness. Keys are computed in float64 for all groups, with the proven error bound of
-``sparsegate.noise.clocks``; every group whose first ring could be among the first c goes on to the exact
-race of ``selection.race``. The selection is the one of the real numbers E_i.
+**One-shot selection** puts exponential noise of scale b = s c Delta / epsilon (s = 1 for monotonic scores, 2 in
+general) on every score, once, and takes the c largest in their order. For c = 1 this is permute-and-flip (McKenna,
+Sheldon 2020; Ding et al. 2021), which never does worse than the exponential mechanism.
 
-Time. All passes over the groups are arithmetic on whole arrays, and both ranks that they need, r and the c-th largest
-key, come from ``selection.race``: what they take depends on the number of groups and on c, not on the scores. (One
-item is one group for arrays and mappings. A histogram has as many groups as distinct scores, which is private: who
-times a selection from one learns about that.) The race that follows is between c groups and the few that came within
-the float error of winning; what it takes depends on the keys of those, so on what is released and on noise.
-
-**One-shot selection** puts exponential noise on every score, once, and takes the c largest in their order. Item i of
-score q_i gets the noisy score q_i + x_i, x_i exponential of scale b = s c Delta / epsilon (s = 1 for monotonic scores,
-2 in general), and the c largest noisy scores are selected, largest first. For c = 1 this is permute-and-flip (McKenna,
-Sheldon 2020; Ding et al. 2021 showed that they are the same), which never does worse than the exponential mechanism.
-
-*Theorem.* The c items in their order are epsilon-differentially private.
+*Theorem.* The c items in their order are epsilon-DP.
 
 *Proof.* Let q become q' = q + d for a neighbour, abs(d_i) <= Delta, and let t be the most that any d_i is, but at least
 0. Fix an outcome, c items in an order. Map the noise of each selected item from x_i to x_i + t - d_i, and leave all
@@ -44,14 +34,11 @@ others. Noise stays positive, since t >= d_i. Under q' the selected have their n
 order, and no other rose by more than t: the outcome is the same. The map is a translation, and the density falls by a
 factor of exp(sum over the selected of (t - d_i) / b) at most. Monotonic scores: all d_i lie between 0 and Delta, so
 does t; or all lie between -Delta and 0, and t = 0. Thus t - d_i <= Delta, together c Delta / b = epsilon. In general
-t - d_i <= 2 Delta, together 2 c Delta / b = epsilon.
+t - d_i <= 2 Delta, together 2 c Delta / b = epsilon. [] Whole scores are put in the same order by geometric noise, ties
+at random: the whole part of an exponential variable is geometric, and its fraction is independent of that.
 
-Whole scores are put in the same order by geometric noise, ties at random: the whole part of an exponential variable is
-geometric, and its fraction is independent of that. This form of the theorem is checked by Coq.
-
-The sign matters: with noise that is subtracted the items left behind pay, and there is no bound to how many they are.
-One score that moves alone costs as much as all, so this noise gains nothing where a person touches few scores; and a
-round of it is not bounded-range, so it gains nothing from a delta.
+The sign matters: with noise that is subtracted the items left behind pay, however many they are. One score that moves
+alone costs as much as all, and a round is not bounded-range: neither a person who touches few scores nor a delta helps.
 """
 
 from __future__ import annotations

@@ -24,14 +24,9 @@ by (q + x, u), as pairs. Let q become q' = q + d for a neighbour, abs(d_i) <= D,
 
 Machine-checked: proofs/README.md.
 
-Gumbel and exponential noise gain nothing from a small m: one score that moves alone costs them as much as all.
-
 **Ties** cost nothing to break: (q + x, u) has the order of the real number q + x + u, u uniform on (0, 1). So the noise
-is taken as Z = X + u, whose density is a staircase (``noise.clocks``), and no two noisy scores are equal.
-
-**Groups.** Of N equal scores only the largest noises are drawn, as the first rings of N clocks.
-
-**Error bars.** ``Estimated`` says what noisy scores are worth that were selected for being high.
+is taken as Z = X + u, whose density is a staircase (``noise.clocks``). Of N equal scores only the largest noises are
+drawn, as the first rings of N clocks.
 """
 
 from __future__ import annotations
@@ -89,17 +84,13 @@ def noisy_groups(
 class Estimated:
     """What noisy scores are worth: discrete Laplace noise of ``scale`` steps on ``total`` scores, ``count`` shown.
 
-    Noise that helped an item to be selected is likely to be high, so a bar for noise drawn afterwards would not cover
-    it. *Theorem.* However the n scores lie, at most (n + c) P[X > t] of the c selected are expected to have noise
-    beyond t, on either side.
-
-    *Proof.* Above: of all n candidates n P[X > t] are expected to have noise above t, and so at most that many of the
-    selected. Below: fix the noise of all items but i, and what breaks ties. Whether i is selected rises with X_i, and
-    whether X_i < -t falls with it; of two such functions of one variable the mean of the product is at most the
-    product of the means (Chebyshev), so P[i selected and X_i < -t] <= P[i selected] P[X < -t]. The sum over all i is
-    c P[X < -t], since c are selected; and X is symmetric.
-
-    Machine-checked: proofs/README.md.
+    Noise that helped an item to be selected is likely to be high. *Theorem.* However the n scores lie, at most (n + c)
+    P[X > t] of the c selected are expected to have noise beyond t, on either side. *Proof.* Above: of all n candidates
+    n P[X > t] are expected to have noise above t, and so at most that many of the selected. Below: fix the noise of all
+    items but i, and what breaks ties. Whether i is selected rises with X_i, and whether X_i < -t falls with it; of two
+    such functions of one variable the mean of the product is at most the product of the means (Chebyshev), so P[i
+    selected and X_i < -t] <= P[i selected] P[X < -t]. The sum over all i is c P[X < -t], since c are selected; and X is
+    symmetric. Machine-checked: proofs/README.md.
 
     So with (n + c) P[X > t] <= c (1 - confidence) the share of the selected expected within t of the truth is at least
     ``confidence`` (``error_bar``). With (n + c) P[X > t] <= 1 - confidence all of them are, with that probability,
@@ -117,11 +108,11 @@ class Estimated:
         return noisy if self.lattice.integers else np.ldexp(noisy, self.lattice.exponent)
 
     def error_bar(self, confidence: float) -> int | float:
-        """How far from the truth at most the given share of them is expected to be; in the units of scores."""
+        """Within how much of the truth this share of them is expected to be; in the units of scores."""
         return self._bar(confidence, 2 * self.count / (self.total + self.count))
 
     def error_bar_all(self, confidence: float) -> int | float:
-        """How far from the truth all of them are at most, with the given probability; in the units of scores."""
+        """Within how much of the truth all of them are, with this probability; in the units of scores."""
         return self._bar(confidence, 2 / (self.total + self.count))
 
     def _bar(self, confidence: float, share: float) -> int | float:

@@ -5,33 +5,23 @@ A lane is a group of n equal items of log-weight x. Its k-th ring comes at exp(-
     A_k = E_1 / n + E_2 / (n - 1) + ... + E_k / (n - k + 1)
 
 and E_j independent exponentials of mean one (Renyi 1953), so a lane winds only about as many clocks as it wins
-rings. The key of a ring is x plus noise that is read off A_k, -log A_k unless another kind is given
-(``noise.clocks``); noise falls with time, so a lane's keys fall from ring to ring. The largest keys win.
+rings. The key of a ring is x plus noise that is read off A_k (``noise.clocks``), -log A_k unless another kind is given;
+noise falls with time, so a lane's keys fall from ring to ring. The largest keys win.
 
 Lanes wind in rounds, all of them at once and each round as many clocks as all rounds before it. The keys of all rings
-are enclosed in floats, within the error bounds of ``sparsegate.noise.clocks``. A lane drops out when its last ring is
-certainly not among the first ``count``: those that follow come later still. What is left is put in order by
-``largest_first``, with more digits where floats do not decide: they are drawn from the source, and remembered.
+are enclosed in floats, within the error bounds of ``noise.clocks``. A lane drops out when its last ring is certainly
+not among the first ``count``. What is left is put in order by ``largest_first``.
 
-**The order of keys** that are known as intervals: in floats first, with more digits only where two of them overlap. A
-mechanism that adds noise to scores must order real numbers that it knows to a finite precision. ``largest_first`` takes
-for each key two floats between which it certainly lies, and a function that encloses one key again in units of
-2**-bits, for any number of bits; the function draws the digits of noise that it still needs, and remembers them. Keys
-whose enclosures are disjoint are in order. A run of keys that overlap or touch is enclosed again with 64 bits, then
-128, 256 and so on, until the enclosures are disjoint. So no rounding decides, whatever the precision of the floats;
-where two keys are equal with probability zero, that ends.
+**The order of keys** that are known as intervals: keys whose enclosures are disjoint are in order. A run of keys that
+overlap or touch is enclosed again with 64 bits, then 128, 256 and so on, with digits of noise that are drawn when they
+are needed and remembered, until the enclosures are disjoint. So no rounding decides; where two keys are equal with
+probability zero, that ends. With errors of 2**-45 and a hundred thousand keys hardly a pair goes further than floats.
 
-The work is one sort of floats. With errors of 2**-45 and a hundred thousand keys hardly a pair goes further.
-
-**The count-th largest** of private numbers is found by ``largest`` in time that their values do not change. A partition
-or a sort takes a path that depends on the numbers: among 200,000 equal scores a single one that differs made
-``np.partition`` five times slower. So the number is found digit by digit instead, sixteen bits at a time from the top,
-and a digit bit by bit: "is the count-th largest at least this?" is answered by comparing *every* number with the guess
-and counting. Which passes are made, over how many numbers, depends on how many there are and on the number of digits
-alone; inside a pass there are comparisons and sums, without a branch or an address that depends on the data.
-
-Digits are those of a code that keeps the order. Of whole numbers the sign bit is flipped; of floats too, and all other
-bits where the sign is set.
+**The count-th largest** of private numbers is found by ``largest`` in time that their values do not change. (Among
+200,000 equal scores a single one that differs made ``np.partition`` five times slower.) It is found digit by digit,
+sixteen bits at a time from the top, and a digit bit by bit: "is the count-th largest at least this?" is answered by
+comparing *every* number with the guess and counting, without a branch or an address that depends on the data. Digits
+are those of a code that keeps the order: the sign bit is flipped, and of floats all other bits where the sign is set.
 """
 
 from __future__ import annotations
@@ -65,13 +55,8 @@ def largest_first(
 ) -> NDArray[np.intp]:
     """The numbers of the ``count`` largest keys, largest first (all keys where there are fewer).
 
-    Parameters
-    ----------
-    low, high: key i lies in [low[i], high[i]], infinities included. Float64, or Python integers in an object array.
-    count: how many are wanted; keys that are certainly further back are not enclosed again.
-    refine: see ``Refine``.
-    alike: a label for each key; keys with the same label need not be told apart, whichever comes first.
-    bits: the precision of the next enclosure.
+    Key i lies in [low[i], high[i]], infinities included: float64, or Python integers in an object array; ``refine``
+    encloses it with ``bits``. Keys with the same label in ``alike`` need not be told apart.
 
     >>> exact = [3.0, 1.0, 2.0, 2.25]
     >>> low, high = np.array([2.9, 0.9, 1.5, 1.5]), np.array([3.1, 1.1, 2.5, 2.5])
@@ -92,12 +77,7 @@ def largest_first(
         finer = np.array([refine(number, bits) for number in run.tolist()], dtype=object)
         labels = None if alike is None else alike[run]
         within = largest_first(
-            finer[:, 0],
-            finer[:, 1],
-            count - start,
-            _of_run(refine, run),
-            alike=labels,
-            bits=2 * bits,
+            finer[:, 0], finer[:, 1], count - start, _of_run(refine, run), alike=labels, bits=2 * bits
         )
         order[start : start + within.size] = run[within]
     return order[:count]

@@ -9,16 +9,14 @@ a pass visits the items not yet selected in uniformly random order, selects item
 sqrt(2) scale(nu) + rho, and everything stops at the c-th selection. k raises the threshold by k standard
 deviations of nu, so that fewer items pass by luck alone; further passes (retraversal) make up for it.
 
-*Theorem* (Lyu, Su, Li 2017, Alg. 7 and Sec. 5). If one person moves each score by at most D steps, the
-selected items, in their order, are (eps1 + eps2)-differentially private, however many passes are made and
-however high the threshold was raised. The bound for Alg. 7 counts the selections and not the comparisons:
-one shift of rho by D pays for every BELOW at once. It holds for queries chosen adaptively, and a further
-pass is just more queries, chosen by what was selected before. Two hypotheses matter: T is public (a
-threshold computed from the scores is outside the theorem, and leaks), and rho is drawn once, for all
-passes. The random order is independent of the data.
+*Theorem* (Lyu, Su, Li 2017, Alg. 7 and Sec. 5). If one person moves each score by at most D steps, the selected items,
+in their order, are (eps1 + eps2)-DP, however many passes are made and however high the threshold was raised. The bound
+for Alg. 7 counts the selections and not the comparisons: one shift of rho by D pays for every BELOW at once. It holds
+for queries chosen adaptively, as those of a further pass are. Two hypotheses matter: T is public (one computed from the
+scores leaks), and rho is drawn once, for all passes. The random order is independent of the data.
 
-All comparisons are between integers, and all noise is exact. Only how many items of each group are positive
-in a pass needs drawing: the first of them in random order are a uniform choice among all of them.
+Only how many items of each group are positive in a pass is drawn: the first of them in random order are a uniform
+choice among all of them.
 """
 
 from __future__ import annotations
@@ -54,14 +52,9 @@ class Traversal:
 
 
 def plan_traversal(calibration: Calibration, *, threshold: object, raise_by: Fraction, passes: int) -> Traversal:
-    """Raise the threshold of a calibrated run, from public numbers alone.
+    """Raise the threshold T of a calibrated run of the standard row by k = ``raise_by`` standard deviations of nu.
 
-    Parameters
-    ----------
-    calibration: the standard row (Alg. 7) with cutoff c; it holds D, eps1, eps2 and both scales in steps.
-    threshold: T, a public number.
-    raise_by: k >= 0, in standard deviations of nu.
-    passes: every item is visited at most this many times, >= 1; with 1 this is plain SVT.
+    Every item is visited at most ``passes`` times; with 1 this is plain SVT.
     """
     rho_scale, nu_scale, _ = calibration.scales
     assert rho_scale is not None
@@ -76,9 +69,7 @@ def plan_traversal(calibration: Calibration, *, threshold: object, raise_by: Fra
 
 
 def traversal_groups(source: Source, scores: Scores, steps: NDArray[np.int64], plan: Traversal) -> NDArray[np.int64]:
-    """Run the passes: the group of each selected item, in the order selected; at most plan.count of them.
-
-    ``steps`` are the scores of the groups on the lattice.
+    """The group of each selected item, in the order selected; ``steps`` are the scores of the groups on the lattice.
 
     >>> from sparsegate.noise import Seeded
     >>> plan = Traversal(count=3, threshold=80, rho_scale=Fraction(2), nu_scale=Fraction(5), passes=9)

@@ -1,10 +1,8 @@
 """Scores as groups: a mechanism sees only scores, and items with equal scores are exchangeable.
 
-A ``Scores`` value is a list of groups (score, how many items have it) plus what is needed to name an item
-of a group once a mechanism has picked it. Two million items with a thousand distinct counts are a thousand
-groups; a billion candidates fit as the histogram an engine returns. Groups need not have distinct scores:
-``Scores.each`` makes every item a group of its own, which saves the sort where a mechanism does not profit
-from grouping.
+A ``Scores`` value is a list of groups (score, how many items have it) plus what names an item of a group once a
+mechanism has picked it. Two million items with a thousand distinct counts are a thousand groups. Groups need not have
+distinct scores: ``Scores.each`` makes every item a group of its own, which saves the sort.
 """
 
 from __future__ import annotations
@@ -71,12 +69,8 @@ class Scores:
         order = np.argsort(each.values, kind="stable")
         ordered = each.values[order]
         starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-        return cls(
-            values=ordered[starts],
-            multiplicities=np.diff(starts, append=ordered.size),
-            order=order,
-            items=each.items,
-        )
+        sizes = np.diff(starts, append=ordered.size)
+        return cls(values=ordered[starts], multiplicities=sizes, order=order, items=each.items)
 
     @classmethod
     @own_settings
@@ -87,11 +81,7 @@ class Scores:
         items = tuple(scores) if isinstance(scores, Mapping) else _index(scores)
         values = _numbers(list(scores.values()) if isinstance(scores, Mapping) else scores)
         # One number repeated by a stride of zero: a million ones cost eight bytes.
-        return cls(
-            values=values,
-            multiplicities=np.broadcast_to(np.int64(1), values.shape),
-            items=items,
-        )
+        return cls(values=values, multiplicities=np.broadcast_to(np.int64(1), values.shape), items=items)
 
     @classmethod
     @own_settings
@@ -105,10 +95,7 @@ class Scores:
         sizes: list[object] = list(counts.values())
         if not all(isinstance(size, int | np.integer) and not isinstance(size, bool) for size in sizes):
             raise _bad_multiplicities()
-        return cls(
-            values=_numbers(list(counts)),
-            multiplicities=_sizes(sizes, len(sizes)),
-        )
+        return cls(values=_numbers(list(counts)), multiplicities=_sizes(sizes, len(sizes)))
 
     @property
     def total(self) -> int:
@@ -126,10 +113,10 @@ class Scores:
         return self.order is None and not self.single
 
     def draw_members(self, source: Source, groups: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Draw which member of its group each pick is: uniform without replacement, numbered from 0 in each group.
+        """Which member of its group each pick is: uniform without replacement, numbered from 0 in each group.
 
-        Groups drawn one after the other by their weight and what is left of them, and then these members, are drawn as
-        single items would be. Machine-checked: proofs/README.md.
+        Groups drawn one after the other, and then these members, are drawn as single items would be.
+        Machine-checked: proofs/README.md.
         """
         members = np.zeros(groups.size, dtype=np.int64)
         if self.single:
@@ -212,8 +199,5 @@ def _sizes(sizes: object, groups: int) -> NDArray[np.int64]:
 
 
 def _bad_multiplicities() -> ParameterError:
-    return ParameterError(
-        "multiplicities",
-        "must be one whole number of at least 1 for each score",
-        next_step="say how many items have each score, and leave out scores nobody has",
-    )
+    hint = "say how many items have each score, and leave out scores nobody has"
+    return ParameterError("multiplicities", "must be one whole number of at least 1 for each score", next_step=hint)

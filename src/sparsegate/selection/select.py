@@ -1,14 +1,12 @@
 """Private top-c selection: one request, which any of the ``METHODS`` can meet.
 
-Every method selects ``count`` items with high scores and is (epsilon, delta)-differentially private for the whole
-selection; delta is 0 for all but one of them. They differ in what they ask for and in what they give: an order or a
-set, counts or none. A method is its file, with its theorem, and one row of ``METHODS``, from which help, the HTTP model
-and the messages of errors are read. The sparse vector technique needs a public threshold, and in the paper's
-experiments selects no better however that is chosen.
+Every method selects ``count`` items with high scores and is (epsilon, delta)-DP for the whole selection; delta is 0 for
+all but one of them. A method is its file, with its theorem, and one row of ``METHODS``, from which help, the HTTP model
+and the messages of errors are read.
 
-*Which method "auto" takes* is a rule that looks at public numbers and at nothing else, because which method ran is
-published. Three ways to need less noise than the c / epsilon of ordinary peeling, each measured by the share of it that
-is left (s = 1 for monotonic scores and 2 otherwise):
+*Which method "auto" takes* is a rule that looks at public numbers alone, because which method ran is published. Three
+ways to need less noise than the c / epsilon of ordinary peeling, each measured by the share of it that is left (s = 1
+for monotonic scores and 2 otherwise):
 
     noisy-scores    min(s c, m) / (s c)    where one person touches at most m scores
     gumbel          (epsilon / c) / e      with a delta; e is what a round may spend, see ``gates.approximate``
@@ -16,11 +14,9 @@ is left (s = 1 for monotonic scores and 2 otherwise):
 
 The smaller share of the first two is taken where it is at most WORTHWHILE. Elsewhere the result is a set, by "subset",
 or in order, by "one-shot". The limits have the least mean regret of the false negative rate, or 0.001 more, on all data
-sets at hand, whichever of them is left out. The number d of candidates is public as well, but is not used. To tell c
-scores of about q from many candidates with nothing, "subset" needs epsilon q > 2 log C(d, c), about 2 c log(e d/c), and
-"one-shot" half of it: between the two "subset" can miss all, and from there on it is often far better. Where q lies is
-private. A rule that takes "one-shot" where c < 2 log(d/c) gains .022 on the stand-in for AOL, which has a flat head,
-and loses up to .014 on each other data set. ``python -m benchmarks choice`` measures what the rule gives away.
+sets at hand, whichever of them is left out. The number d of candidates is public as well, but is not used: to tell c
+scores of about q from many candidates with nothing, "subset" needs epsilon q > 2 log C(d, c) and "one-shot" half of it,
+but where q lies is private. ``python -m benchmarks choice`` measures what the rule gives away.
 """
 
 from __future__ import annotations
@@ -40,7 +36,19 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsegate.budget import Allocation, Budget, Keep, Number, Spender, charge, exact_count, exact_delta, exact_epsilon
+from sparsegate.budget import (
+    Allocation,
+    Budget,
+    Keep,
+    Number,
+    Spender,
+    charge,
+    check_choice,
+    check_truth,
+    exact_count,
+    exact_delta,
+    exact_epsilon,
+)
 from sparsegate.display.charts import bar_chart
 from sparsegate.display.plain import amount_text, plain_label
 from sparsegate.display.published import ChosenTable, published_items
@@ -83,10 +91,9 @@ class Drawn(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Ready:
-    """A method made ready to draw, and what a draw costs: ``epsilon``, and ``delta`` where the method uses one.
+    """A method made ready to draw, and what a draw costs; ``split`` is how a threshold shares epsilon.
 
-    ``split`` is how epsilon is shared where a threshold has a part of it. ``estimated`` says what the noisy scores are
-    worth, where a draw gives them.
+    ``estimated`` says what the noisy scores are worth, where a draw gives them.
     """
 
     epsilon: Fraction
@@ -105,11 +112,8 @@ class Ready:
 class SelectionMethod:
     """A way to select: what it is, the options it reads, why it reads no others, and how to make it ready to draw.
 
-    An ``ordered`` method selects one item after the other, and its proof covers the order. Of others the order of
-    drawing is private: what they select is released sorted by label.
-
-    ``promise`` says, for a number of candidates, how far below the c-th score a selected item can be; None where
-    nothing bounds that.
+    The proof of an ``ordered`` method covers the order; of others it is private, and what they select is sorted by
+    label. ``promise`` says, for a number of candidates, how far below the c-th score a selected item can be.
     """
 
     says: str
@@ -452,31 +456,23 @@ class Request:
     granularity: Number | None = None
 
     def __post_init__(self) -> None:
-        checked: dict[str, object] = {
+        touched = self.max_items_per_user
+        public: dict[str, Any] = {
             "count": exact_count(self.count, "count"),
             "epsilon": exact_epsilon(self.epsilon),  # read once: what is used is what is charged
-            "max_items_per_user": None
-            if self.max_items_per_user is None
-            else exact_count(self.max_items_per_user, "max_items_per_user"),
             "delta": exact_delta(self.delta, zero=True),
+            "monotonic": check_truth(self.monotonic, "monotonic", "pass True only for one-way changes"),
+            "ordered": check_truth(self.ordered, "ordered", "pass one of them"),
+            "max_items_per_user": None if touched is None else exact_count(touched, "max_items_per_user"),
         }
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
-        for name, hint in (("monotonic", "pass True only for one-way changes"), ("ordered", "pass one of them")):
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                raise ParameterError(name, "must be True or False", getattr(self, name), hint)
-        if self.method not in (AUTO, *METHODS):
-            raise ParameterError("method", f"must be one of {AUTO}, {', '.join(METHODS)}", self.method)
+        check_choice(self.method, "method", (AUTO, *METHODS))
         if self.method == AUTO:
-            self._choose()
+            public["method"] = choose(**public)
+            if "delta" not in METHODS[public["method"]].options:
+                public["delta"] = Fraction(0)  # what is not used is not charged
+        for name, value in public.items():
+            object.__setattr__(self, name, value)
         self._check_options()
-
-    def _choose(self) -> None:
-        """Take the method of the rule. A delta that it does not use is not charged."""
-        public = ("count", "epsilon", "delta", "max_items_per_user", "ordered", "monotonic")
-        object.__setattr__(self, "method", choose(**{name: getattr(self, name) for name in public}))
-        if "delta" not in METHODS[self.method].options:
-            object.__setattr__(self, "delta", Fraction(0))
 
     def _check_options(self) -> None:
         row = METHODS[self.method]
@@ -493,12 +489,12 @@ class Request:
             rule = f"must lie strictly between 0 and 1 for method {self.method!r}"
             raise ParameterError("delta", rule, 0, "pass for instance delta=1e-8, or method='auto'")
         if "threshold" in row.options and self.threshold is None:
-            raise ParameterError(
-                "threshold",
+            rule = (
                 f"must be given for method {self.method!r}, as a public number: one computed from the scores, such "
-                "as the count-th largest, is private data, and the proof of privacy does not cover it",
-                next_step="choose it without looking at these scores, or use method='auto', which needs none",
+                "as the count-th largest, is private data, and the proof of privacy does not cover it"
             )
+            hint = "choose it without looking at these scores, or use method='auto', which needs none"
+            raise ParameterError("threshold", rule, next_step=hint)
 
     @cached_property
     def checked(self) -> Ready:
@@ -605,28 +601,13 @@ def select_top(
     >>> top
     <Selection: top 2, ε = 0.5>
     """
-    request = Request(
-        count=count,
-        epsilon=epsilon,
-        delta=delta,
-        sensitivity=sensitivity,
-        monotonic=monotonic,
-        max_items_per_user=max_items_per_user,
-        ordered=ordered,
-        method=method,
-        threshold=threshold,
-        raise_by=raise_by,
-        max_passes=max_passes,
-        allocation=allocation,
-        granularity=granularity,
-    )
+    scope = locals()
+    request = Request(**{option.name: scope[option.name] for option in fields(Request)})
     candidates = Scores.each(scores)
     if candidates.anonymous:
-        raise ParameterError(
-            "scores",
-            "must know its items; a histogram only says how many items have each score",
-            next_step="pass an array or a mapping, or call Request.pick and name the members of its groups",
-        )
+        rule = "must know its items; a histogram only says how many items have each score"
+        hint = "pass an array or a mapping, or call Request.pick and name the members of its groups"
+        raise ParameterError("scores", rule, next_step=hint)
     picks = request.pick(candidates, trusted_source(source, not_private), ledger=ledger)
     numbers = candidates.numbers(picks.groups, picks.members)
     items = None if candidates.items is None else [candidates.items[number] for number in numbers.tolist()]

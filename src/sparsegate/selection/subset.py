@@ -23,15 +23,15 @@ bounded in tiles: a tile is drawn in proportion to its bound, a class uniformly 
 of its weight to the bound; then the members uniformly.
 
 Levels. Only the scores above s_c are sorted. The others are counted in levels of width WIDTH / a below s_c, in one
-pass, and s_b is replaced by the top of its level; numbers within a level are in any order. The set that comes out is
-accepted with probability exp(-a (top of the level - lowest score in the set)) > exp(-WIDTH), which makes up for it. The
-last level has no end, but it is so deep that all sets together that reach it weigh exp(-64) at most.
+pass, and s_b is replaced by the top of its level. The set that comes out is accepted with probability exp(-a (top of
+the level - lowest score in the set)) > exp(-WIDTH), which makes up for it. The last level has no end, but it is so deep
+that all sets together that reach it weigh exp(-64) at most.
 
 Exactness. Every decision compares a uniform real number with a probability: in floats with a proven error, and where
-that does not decide, with more digits and intervals. No float decides.
+that does not decide, with more digits and intervals.
 
 Time. The passes over all items are the same for all scores; the sort of those above s_c, the number of tiles and the
-number of tries are not. So the time depends on the scores, a little: see docs/how-to/choose.md.
+number of tries depend on the scores, a little: see docs/how-to/choose.md.
 
 **Logarithms of binomial coefficients** are taken in floats with a proven error, and enclosed to any precision. Both use
 Stirling's series, log m! = m log m - m + log(2 pi m) / 2 + s(m), s(m) = 1/(12 m) - 1/(360 m**3) + ..., whose
@@ -40,12 +40,10 @@ error is below the first term left out, with its sign (for every real m > 0).
 **Tiles** of classes (a, b), a <= c < b, bound the weights of their classes closely. Class (a, b) holds C(b-a-1, c-a)
 sets that all weigh exp(-f(a) - g(b)), f falling and g rising. So in a tile of classes, a from a0 to a1 and b from b0 to
 b1, no class weighs more than C(b1-a0-1, c-a0) exp(-f(a1) - g(b0)), nor less than C(b0-a1-1, c-a1) exp(-f(a0) - g(b1)).
-There are far too many classes to look at each. Tiling starts from one tile and halves those that say least, until all
-upper bounds together are at most (1 + LOOSE) times all lower ones. What is left is mostly a few hundred tiles around
-the classes that matter.
-
-The upper bounds hold whatever floats round: a draw in proportion to them, accepted with the ratio of weight to bound,
-is exact. The lower bounds, and with them where tiling stops, only decide how often a draw is accepted.
+Tiling starts from one tile and halves those that say least, until all upper bounds together are at most (1 + LOOSE)
+times all lower ones: mostly a few hundred tiles. The upper bounds hold whatever floats round: a draw in proportion to
+them, accepted with the ratio of weight to bound, is exact. The lower bounds, and with them where tiling stops, only
+decide how often a draw is accepted.
 """
 
 from __future__ import annotations
