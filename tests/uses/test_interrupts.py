@@ -8,6 +8,7 @@ import pickle
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -202,13 +203,13 @@ class WatchedPredictor(Watched):
         )
         self.told = [self.predictor.predict((0,)), self.predictor.predict((1,))]
 
-    def ask(self) -> None:
+    def ask(self, token: int | None = None) -> None:
         with contextlib.suppress(sg.ParameterError):  # where memory was short to read what the public model said
-            self.told.append(self.predictor.predict((self.token,)))
+            self.told.append(self.predictor.predict((self.token if token is None else token,)))
 
     def ask_on(self) -> None:
         for token in (0, 0, 0, 0, 0, 0, 0, 0, 1):
-            self.told.append(self.predictor.predict((token,)))
+            self.ask(token)
 
     @property
     def ended(self) -> bool:
@@ -216,7 +217,7 @@ class WatchedPredictor(Watched):
 
     def check(self) -> None:
         predictor = self.predictor
-        self.ask_until_closed(self.ask_on)
+        self.ask_until_closed(partial(self.ask, 0), partial(self.ask, 1))
         assert predictor.closed
         paid = sum(each.paid for each in self.told)
         assert paid <= 2
