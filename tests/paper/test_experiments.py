@@ -282,7 +282,7 @@ def test_findings_under_a_reading_have_its_rows_in_the_place_of_ours(out: Path) 
 def test_the_verdicts_of_all_readings_are_one_table(out: Path) -> None:
     found, judged = ReadingVerdicts.load(out), judge_readings(out)
     assert found is not None
-    assert list(found.by_reading) == ["ours", *map(str, ALTERNATIVES)] == list(found.sheet().columns["reading"])
+    assert list(found.by_reading) == ["ours", *map(str, ALTERNATIVES)]
     for name, verdicts in found.by_reading.items():
         for key, judgement in verdicts.items():
             assert judgement.support is judged.by_reading[name][key].support

@@ -74,5 +74,5 @@ def test_what_is_no_reading_is_refused(texts: list[str]) -> None:
 
 
 def test_every_switch_says_what_is_open_and_none_is_without_a_field() -> None:
-    assert [switch.field for switch in SWITCHES.values()] == [field.name for field in fields(PaperReading)]
+    assert [name.replace("-", "_") for name in SWITCHES] == [field.name for field in fields(PaperReading)]
     assert all(switch.question.endswith(".") and len(switch.settings) == 2 for switch in SWITCHES.values())

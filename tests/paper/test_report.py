@@ -14,15 +14,15 @@ from tests.support.made_findings import SER, made_findings, tampered, use_row
 
 from sparsegate.errors import ParameterError
 from sparsegate.paper import Dataset, Ladder, reproduce, run, write_report
+from sparsegate.paper.checks import removed_shares
 from sparsegate.paper.decisions import Judgement, Support
-from sparsegate.paper.figures import shown_figures
 from sparsegate.paper.report import (
     ClaimGrid,
     Reproduction,
     ablation_sentence,
     reading_table,
-    removed_shares,
     share_chart,
+    shown_figures,
     use_body,
 )
 from sparsegate.paper.results import CLAIMED, CORRECTED, Findings

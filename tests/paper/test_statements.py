@@ -188,7 +188,7 @@ def test_numbers_name_a_stand_in_the_c_where_one_is_ahead_and_what_each_change_r
     assert "kosarak (stand-in): " in numbers["accurate-at-25"]
     assert "kosarak:" not in "".join(numbers.values())
     assert "aol (stand-in): svt-s-1:c ahead at c = 100 to 200, svt-s-1:c23 at c = 25 to 50" in numbers["1:c-at-large-c"]
-    removed = "kosarak (stand-in): ρ of Alg. 1 80%, ρ drawn once 20%, ν halved 16%"
+    removed = "kosarak (stand-in): ν halved 16%, ρ of Alg. 1 80%, ρ drawn once 20%"
     assert removed in numbers["dpbook-threshold-noise"]
 
 

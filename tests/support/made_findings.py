@@ -126,6 +126,7 @@ def _row(dataset: str, method: str, count: int, epsilon: float, ser: float) -> R
         fnr_mean=ser + 0.005,
         fnr_std=deviation,
         fpr_mean=ser + 0.005,
+        fpr_std=deviation,
         total_ser_mean=ser,
         total_ser_std=deviation,
         selected_mean=count * (0.5 if method == "svt-s-double-t" else 1.0),

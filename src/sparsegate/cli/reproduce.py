@@ -110,7 +110,7 @@ def reading_lines(verdicts: ReadingVerdicts | None) -> list[str]:
     """How many verdicts depend on how the paper is read, and a line for each reading that changes some."""
     if verdicts is None:
         return []
-    lines = [verdicts.sheet().title]
+    lines = [verdicts.title]
     for reading in verdicts.by_reading:
         if changed := verdicts.changes(reading):
             lines.append(f"{reading}: {', '.join(f'{key} {support.value}' for key, support in changed.items())}")

@@ -30,8 +30,7 @@ from sparsegate.paper.page import element
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LIGHT, DARK = "#ffffff", "#1b1f23"
-"""What figures are drawn on."""
+LIGHT, DARK = "#ffffff", "#1b1f23"  # what figures are drawn on
 
 LONG = (6.0, 2.0)
 DOTS = (1.0, 1.5)
@@ -108,8 +107,8 @@ _OTHERS = (
 )
 _OTHER_DASHES = ((), LONG, DOTS, MIXED)
 
+# For a figure with a line for each dataset, in turn
 DATASET_STYLES = tuple(LINE_STYLES[key] for key in ("svt-s-1:1", "svt-s-1:3", "svt-s-1:c23", "svt-dpbook"))
-"""For a figure with a line for each dataset, in turn."""
 
 
 def styles(keys: Iterable[str]) -> dict[str, LineStyle]:
@@ -215,14 +214,9 @@ def spread(wanted: Sequence[float], *, gap: float, low: float, high: float) -> l
 
 WIDTH, HEIGHT = 360.0, 226.0
 LEFT, TOP, BOTTOM = 36.0, 20.0, 32.0
-LETTER = 6.1
-"""The width of a letter, about, at the size of text in a chart."""
-
-ROW = 12.5
-"""The distance of two lines of text."""
-
-BAR_ERRORS = 2
-"""An error bar has this many standard errors to each side: about 95 %."""
+LETTER = 6.1  # the width of a letter, about, at the size of text in a chart
+ROW = 12.5  # the distance of two lines of text
+BAR_ERRORS = 2  # an error bar has this many standard errors to each side: about 95 %
 
 _MARKS = {
     "o": "m-2.3,0a2.3,2.3 0 1 0 4.6,0a2.3,2.3 0 1 0 -4.6,0",
@@ -443,8 +437,7 @@ class MapCell(NamedTuple):
     sure: bool = True
 
 
-NAMES, TILE = 40.0, 30.0
-"""The room for the names of a map's rows, and the height of a cell."""
+NAMES, TILE = 40.0, 30.0  # the room for the names of a map's rows, and the height of a cell
 
 
 @dataclass(frozen=True, kw_only=True)

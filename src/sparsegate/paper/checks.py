@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
-from statistics import fmean, median
+from statistics import fmean
 
 import numpy as np
 
@@ -36,35 +36,26 @@ from sparsegate.paper.decisions import (
 from sparsegate.paper.methods import DEFAULT_METHODS
 from sparsegate.paper.results import CLAIMED, CORRECTED, CellKey, Findings, Row, UseRow, epsilon_text
 
+# Quite accurate: a SER of at most this. Very inaccurate: of more than this; the paper calls 0.705 meaningless.
 ACCURATE, INACCURATE = 0.1, 0.7
-"""Quite accurate: a SER of at most this. Very inaccurate: of more than this; the paper calls 0.705 meaningless."""
 
-CLEARLY = 0.05
-"""Clearly better: by more than this, in most cases."""
-
-PRONOUNCED = 0.1
-"""Much, significantly or pronouncedly: by more than this."""
-
-DEVIATES = 1.2
-"""A significantly larger standard deviation: more than this many times as large."""
-
-DISTANCE = 0.1
-"""Two methods that lie this far apart in SER have a distance worth explaining."""
-
-TOGETHER = 0.9
-"""Rates that go together: a rank correlation of more than this."""
-
-MOSTLY = 0.05
-"""Mostly a matter of eps/c: SER differs by at most this on average, where eps/c is the same."""
+CLEARLY = 0.05  # clearly better: by more than this, in most cases
+PRONOUNCED = 0.1  # much, significantly or pronouncedly: by more than this
+DEVIATES = 1.2  # A significantly larger standard deviation: more than this many times as large
+DISTANCE = 0.1  # two methods that lie this far apart in SER have a distance worth explaining
+TOGETHER = 0.9  # rates that go together: a rank correlation of more than this
+MOSTLY = 0.05  # mostly a matter of eps/c: SER differs by at most this on average, where eps/c is the same
 
 BOOTSTRAPS = 200
 
 SVT_S = ("svt-s-1:1", "svt-s-1:3", "svt-s-1:c", "svt-s-1:c23")
 RAISES = tuple(f"svt-retr-{k}d" for k in range(1, 6))
 PLAIN = "svt-s-1:c23"
+# SVT-DPBook with one part changed
+CHANGES = {"svt-dpbook-monotonic": "ν halved", "svt-alg1": "ρ of Alg. 1", "svt-dpbook-once": "ρ drawn once"}
 
+# A dataset or a use, what is decided there, and its numbers; "" is the whole, where that is no vote of all
 Decided = tuple[str, Decision, str]
-"""A dataset or a use, what is decided there, and its numbers; "" is the whole, where that is no vote of all."""
 
 
 class Missing(Exception):
@@ -285,23 +276,34 @@ def threshold_noise(findings: Findings) -> Iterator[Decided]:
             elif far.support is Support.NOT_SUPPORTED:
                 continue
             votes.setdefault(dataset, []).append(far)
-    yield from ((dataset, most_of(members), _removed(findings, dataset)) for dataset, members in votes.items())
+    shares = removed_shares(findings)
+    for dataset, members in votes.items():
+        parts = {CHANGES[key]: by_dataset.get(dataset) for key, by_dataset in shares.items()}
+        shown = ", ".join(f"{name} {share.value:.0%}" for name, share in parts.items() if share)
+        yield dataset, most_of(members), shown
     if votes:
         yield "", most_of(vote for members in votes.values() for vote in members), ""
 
 
-def _removed(findings: Findings, dataset: str) -> str:
-    """The share of the distance that each change removes, (book - changed) / (book - plain): its median over c."""
-    texts = []
-    names = {"svt-alg1": "ρ of Alg. 1", "svt-dpbook-once": "ρ drawn once", "svt-dpbook-monotonic": "ν halved"}
-    for key, name in names.items():
-        shares = [
-            (book.ser_mean - changed.ser_mean) / (book.ser_mean - plain.ser_mean)
-            for book, changed, plain in findings.beside("svt-dpbook", key, "svt-s-1:1").get(dataset, [])
-            if book.ser_mean - plain.ser_mean > DISTANCE
-        ]
-        texts += [f"{name} {median(shares):.0%}"] if shares else []
-    return ", ".join(texts)
+def removed_shares(findings: Findings) -> dict[str, dict[str, Quantity]]:
+    """By change and dataset: the sum over c of SER(book) - SER(changed), over that of SER(book) - SER(SVT-S 1:1).
+
+    Over every c where the latter difference is more than ``DISTANCE``: nearer, there is nothing to explain. "" stands
+    for all datasets together.
+    """
+    shares: dict[str, dict[str, Quantity]] = {}
+    for key in CHANGES:
+        removed: dict[str, list[tuple[Quantity, Quantity]]] = {}
+        for dataset, cases in findings.beside("svt-dpbook", key, "svt-s-1:1").items():
+            for book, changed, plain in cases:
+                if book.ser_mean - plain.ser_mean > DISTANCE:
+                    pair = (rate(book) - rate(changed), rate(book) - rate(plain))
+                    removed.setdefault(dataset, []).append(pair)
+                    removed.setdefault("", []).append(pair)
+        for dataset, pairs in removed.items():
+            above, below = (mean_of(side) for side in zip(*pairs, strict=True))
+            shares.setdefault(key, {})[dataset] = above / below
+    return shares
 
 
 def pronounced(findings: Findings, worse: str, *better: Sequence[str]) -> Iterator[Decided]:

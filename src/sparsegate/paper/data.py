@@ -1,12 +1,5 @@
 """The paper's four datasets: Zipf exactly, the other three from the user's file, or a stand-in that says so.
 
-| | records | items |
-|---|---|---|
-| BMS-POS | 515,597 | 1,657 |
-| Kosarak | 990,002 | 41,270 |
-| AOL | 647,377 | 2,290,685 |
-| Zipf | 1,000,000 | 10,000 |
-
 The score of an item is the number of records that hold it, so one record moves a score by at most 1, and all of
 them the same way.
 
@@ -109,14 +102,19 @@ def _unpacked(path: str | Path) -> bytes:
 def _counted(content: bytes, path: str | Path, item: str = "item", user: str | None = None) -> ItemCounts:
     """The counts in the content of a file, in whichever form it is."""
     data = content.removeprefix(b"\xef\xbb\xbf")  # which a text in UTF-8 may begin with
-    if not data.strip():
-        raise ParameterError("data", "must name a file that is not empty", str(path))
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise ParameterError("data", "must be a text in UTF-8, not in UTF-16", str(path), "save it as UTF-8")
+    _require(bool(data.strip()), "must name a file that is not empty", path)
+    utf_16 = data[:2] in (b"\xff\xfe", b"\xfe\xff")
+    _require(not utf_16, "must be a text in UTF-8, not in UTF-16", path, "save it as UTF-8")
     first_line = data.lstrip().split(b"\n", 1)[0]
     if data[:4] == b"PAR1" or any(byte > 127 or chr(byte).isalpha() for byte in first_line):
         return _from_table(data, path, item, user)
     return _from_numbers(data, path)
+
+
+def _require(holds: bool, rule: str, value: object, next_step: str = "", *, parameter: str = "data") -> None:
+    """Refuse a file, or what is said of it, unless a condition holds."""
+    if not holds:
+        raise ParameterError(parameter, rule, str(value) if isinstance(value, Path) else value, next_step)
 
 
 def _from_table(data: bytes, path: str | Path, item: str, user: str | None) -> ItemCounts:
@@ -127,64 +125,51 @@ def _from_table(data: bytes, path: str | Path, item: str, user: str | None) -> I
         names = set(table.column_names)
     except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ParameterError("data", f"must be readable as a table; {error}".splitlines()[0], str(path)) from None
-    if len(names) < table.num_columns:
-        raise ParameterError("data", "must name each of its columns once", str(path))
+    _require(len(names) == table.num_columns, "must name each of its columns once", path)
     item = item if item in names else "item"
     for name in names & {item, user, *_RECORD_COLUMNS}:
-        if arrow.types.is_nested(table.schema.field(name).type):
-            raise ParameterError("data", f"must have one value in a cell of the column {name}", str(path))
+        nested = arrow.types.is_nested(table.schema.field(name).type)
+        _require(not nested, f"must have one value in a cell of the column {name}", path)
     if len(table) and {item, "count"} <= names:
         counts = table.column("count").to_numpy()
-        if counts.dtype.kind not in "iu" or counts.min() < 1 or counts.max() > _MOST:
-            rule = "must have whole numbers of at least 1, and of 2^53 at most, in the column count"
-            raise ParameterError("data", rule, str(path))
-        if table.column(item).null_count or len(table.column(item).unique()) != len(table):
-            raise ParameterError("data", "must name each item once beside its count", str(path))
+        whole = counts.dtype.kind in "iu" and counts.min() >= 1 and counts.max() <= _MOST
+        _require(whole, "must have whole numbers of at least 1, and of 2^53 at most, in the column count", path)
+        once = not table.column(item).null_count and len(table.column(item).unique()) == len(table)
+        _require(once, "must name each item once beside its count", path)
         return ItemCounts(counts=counts.astype(np.int64), records=None)
     records = [name for name in (user, *_RECORD_COLUMNS) if name in names]
-    if not len(table) or item not in names or not records:
-        rule = "must have rows, and columns item and count, or item and one of " + ", ".join(_RECORD_COLUMNS)
-        raise ParameterError("data", rule, sorted(names))
-    codes = []
-    for column in (table.column(records[0]), table.column(item)):
-        if empty := column.null_count:
-            raise ParameterError("data", f"must have no empty cells; {empty} were found", next_step="fill them")
-        codes.append(column.combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64))
-    return _count_pairs(*codes)
+    rule = "must have rows, and columns item and count, or item and one of " + ", ".join(_RECORD_COLUMNS)
+    _require(bool(len(table) and item in names and records), rule, sorted(names))
+    columns = [table.column(name).combine_chunks() for name in (records[0], item)]
+    empty = max(column.null_count for column in columns)
+    _require(not empty, f"must have no empty cells; {empty} were found", path, "fill them")
+    return _count_pairs(*(column.dictionary_encode().indices.to_numpy() for column in columns))
 
 
 def _from_numbers(data: bytes, path: str | Path) -> ItemCounts:
     lines = data.replace(b",", b" ").splitlines()
     if strange := re.search(rb"[^0-9 \t,\r\n]", data):
         line = len((data[: strange.start()] + b".").splitlines())
-        rule = f"must hold whole numbers only; line {line} does not"
-        raise ParameterError("data", rule, str(path), "see sparsegate.paper.data")
-    if re.search(rb"[0-9]{%d}" % (_LONGEST + 1), data):
-        raise ParameterError("data", f"must hold numbers of at most {_LONGEST} digits", str(path))
+        step = "see sparsegate.paper.data"
+        raise ParameterError("data", f"must hold whole numbers only; line {line} does not", str(path), step)
+    short = not re.search(rb"[0-9]{%d}" % (_LONGEST + 1), data)
+    _require(short, f"must hold numbers of at most {_LONGEST} digits", path)
     in_line = np.array([len(line.split()) for line in lines])
-    if not in_line.any():
-        raise ParameterError("data", "must hold numbers; there is none", str(path))
+    _require(bool(in_line.any()), "must hold numbers; there is none", path)
     numbers = np.fromstring(b" ".join(lines).decode("ascii"), dtype=np.int64, sep=" ")
     if b"\t" not in data:
-        return _count_pairs(_ranks(np.repeat(np.arange(in_line.size), in_line)), _ranks(numbers))
-    if not np.isin(in_line, (0, 2)).all():
-        rule = "must hold a record and an item on every line, as it has TABs"
-        raise ParameterError("data", rule, str(path), "set items apart by blanks if a line is a record")
-    return _count_pairs(_ranks(numbers[::2]), _ranks(numbers[1::2]))
-
-
-def _ranks(values: Integers) -> Integers:
-    ranks: Integers = np.unique(values, return_inverse=True)[1]
-    return ranks
+        return _count_pairs(np.repeat(np.arange(in_line.size), in_line), numbers)
+    pairs, step = bool(np.isin(in_line, (0, 2)).all()), "set items apart by blanks if a line is a record"
+    _require(pairs, "must hold a record and an item on every line, as it has TABs", path, step)
+    return _count_pairs(numbers[::2], numbers[1::2])
 
 
 def _count_pairs(records: Integers, items: Integers) -> ItemCounts:
-    """Count the distinct pairs of a record and an item, both numbered from 0."""
-    width = int(items.max()) + 1
-    pairs = records * width + items
-    pairs.sort()
-    distinct = pairs[np.diff(pairs, prepend=-1) != 0]
-    return ItemCounts(counts=np.bincount(distinct % width), records=int(records.max()) + 1)
+    """Count the distinct pairs of a record and an item."""
+    names, record = np.unique(records, return_inverse=True)
+    known, item = np.unique(items, return_inverse=True)
+    distinct = np.unique(record * known.size + item)
+    return ItemCounts(counts=np.bincount(distinct % known.size), records=names.size)
 
 
 def counts_fingerprint(ladder: Ladder) -> str:
@@ -463,22 +448,20 @@ def load(
             return zipf()
         what = f"STAND-IN, not the data: counts max(1, round({law})) for {published.items:,} items"
         return published.made("stand-in", f"{what}; fitted to {law.fitted_to}", law.ladder(published.items))
-    if name == "zipf":
-        raise ParameterError("data", "must not be given for zipf, which is made", str(file), "leave it out")
+    _require(name != "zipf", "must not be given for zipf, which is made", str(file), "leave it out")
     content, path = _unpacked(file), Path(file)
     counted = _counted(content, path)
     largest, told = int(counted.counts.max()), counted.records
     if records is not None:
-        least = largest if told is None else told
-        if exact_count(records, "records") < least:
-            raise ParameterError("records", f"must be at least {least:,}, which {path.name} has", records)
+        least, enough = largest if told is None else told, exact_count(records, "records")
+        rule = f"must be at least {least:,}, which {path.name} has"
+        _require(enough >= least, rule, records, parameter="records")
         counted = replace(counted, records=records)
     if name not in PUBLISHED:
         return _own(name, counted, path)
     published = PUBLISHED[name]
-    if told is None and largest > published.records:
-        rule = f"must not have a count of {largest:,}, more than the {published.records:,} records there are"
-        raise ParameterError("data", rule, path.name)
+    rule = f"must not have a count of {largest:,}, more than the {published.records:,} records there are"
+    _require(told is not None or largest <= published.records, rule, path.name)
     difference = published.difference(counted)
     other = OTHERS.get((counted.records or 0, counted.counts.size), published.title)
     if difference and other != published.title:
@@ -486,14 +469,11 @@ def load(
         raise ParameterError("data", rule, path.name, f"give it a name of its own (--data {other.lower()}=FILE)")
     if difference and scale_to_records:
         return _scaled(published, counted, path)
-    if difference:
-        raise ParameterError(
-            "data",
-            f"must be the published {published.title}: {difference}",
-            path.name,
-            "pass the whole file, or scale_to_records=True (--scale-to-records) to scale a shorter one, or give it a "
-            "name of its own",
-        )
+    step = (
+        "pass the whole file, or scale_to_records=True (--scale-to-records) to scale a shorter one, or give it a name "
+        "of its own"
+    )
+    _require(not difference, f"must be the published {published.title}: {difference}", path.name, step)
     kind, why = {
         True: ("real", ""),
         False: (UNVERIFIED, ", which has the published numbers and not the public checksum"),
@@ -503,9 +483,8 @@ def load(
 
 
 def _own(name: str, counted: ItemCounts, path: Path) -> Dataset:
-    if not re.fullmatch(r"\w[\w.-]{0,63}", name):
-        rule = "must have a name of at most 64 letters, digits, dots, hyphens and underscores"
-        raise ParameterError("dataset", rule, name)
+    rule = "must have a name of at most 64 letters, digits, dots, hyphens and underscores"
+    _require(bool(re.fullmatch(r"\w[\w.-]{0,63}", name)), rule, name, parameter="dataset")
     if counted.records is None:
         rule = f"must be given for {path.name}: counts alone do not tell how many records there are"
         raise ParameterError("records", rule, next_step="pass records= (--records)")
@@ -524,9 +503,8 @@ def _scaled(published: Published, counted: ItemCounts, path: Path) -> Dataset:
     if records is None:
         rule = "must have records to be scaled to the published number; counts alone do not tell it"
         raise ParameterError("data", rule, path.name, "pass transactions, or records= (--records)")
-    if records > published.records or items > published.items:
-        rule = f"must not be larger than the published {published.title}: {published.difference(counted)}"
-        raise ParameterError("data", rule, path.name)
+    rule = f"must not be larger than the published {published.title}: {published.difference(counted)}"
+    _require(records <= published.records and items <= published.items, rule, path.name)
     factor = published.records / records
     scores = np.concatenate((counted.counts * factor, np.ones(published.items - items)))
     part = published.part(counted)
@@ -605,14 +583,10 @@ def _retrieve(pooch: Any, published: Published, download: Path) -> Path:
     try:
         files = pooch.retrieve(url, known_hash=None, **options)
     except (OSError, ValueError, BadZipFile) as error:  # requests' errors are OSErrors
-        raise SparsegateError(
-            f"could not download {url} ({type(error).__name__}); where there is a network, download it and pass the "
-            "file with --data"
-        ) from None
-    if member is None:
-        return Path(files)
-    for file in files:
-        if file.endswith(Path(member).name):
+        step = "where there is a network, download it and pass the file with --data"
+        raise SparsegateError(f"could not download {url} ({type(error).__name__}); {step}") from None
+    for file in files if member else [files]:
+        if member is None or file.endswith(Path(member).name):
             return Path(file)
     raise SparsegateError(f"could not find {member} in what was downloaded from {url}")
 

@@ -37,11 +37,8 @@ from typing import NamedTuple
 
 from sparsegate.paper.results import CellKey, Row
 
-FALSE_VERDICT = 1e-3
-"""The chance that any verdict of a report is wrong by chance."""
-
-LOOKS = 8
-"""Rounds of runs at most, after each of which all comparisons are looked at."""
+FALSE_VERDICT = 1e-3  # the chance that any verdict of a report is wrong by chance
+LOOKS = 8  # rounds of runs at most, after each of which all comparisons are looked at
 
 CHOSEN = 2
 """How many times as often one of the looks goes wrong, as each has the runs that the last one asked for.
@@ -49,11 +46,11 @@ CHOSEN = 2
 A test computes it for a mean that is exactly the margin: 14 times as often as a single look, not 8 times.
 """
 
+# Comparisons of a report, at most, under one reading of the paper; the default report has some 5,000
 COMPARISONS = 6_000
-"""Comparisons of a report, at most, under one reading of the paper; the default report has some 5,000."""
 
+# Half the length of an interval, in standard errors
 SIGMAS = NormalDist().inv_cdf(1 - FALSE_VERDICT / (CHOSEN * LOOKS * COMPARISONS))
-"""Half the length of an interval, in standard errors."""
 
 MARGIN = 0.02
 """A difference of rates that matters: what the paper's figures can show.

@@ -37,7 +37,7 @@ from sparsegate.paper.methods import DEFAULT_METHODS, AnyMethod, SuppliedMethod,
 from sparsegate.paper.ranked import Ladder
 from sparsegate.paper.readings import ALTERNATIVES, FURTHER, OURS, FurtherExperiment, PaperReading
 from sparsegate.paper.results import (
-    RATES,
+    COLUMNS,
     SCORE_COLUMNS,
     CellKey,
     ExperimentResults,
@@ -54,17 +54,13 @@ from sparsegate.paper.simulation import simulated_errors
 from sparsegate.paper.statements import READINGS, STATEMENTS, OpenStatements, judge_readings, under
 from sparsegate.paper.workers import Progress, SharedValue, WorkerPool, shared_pool
 
-SIMULATOR = 3
-"""Counts the changes of the simulator that change its numbers for a given seed."""
-
-MOST_RUNS = 12_800
-"""The most runs of a cell: with 100 to begin with, twice as many in each of seven rounds."""
-
+SIMULATOR = 3  # counts the changes of the simulator that change its numbers for a given seed
+MOST_RUNS = 12_800  # the most runs of a cell: with 100 to begin with, twice as many in each of seven rounds
+# The mean of what a cell has in the end, under the defaults: for the expected time, before the first round
 USUAL_RUNS = 1_000
-"""The mean of what a cell has in the end, under the defaults: for the expected time, before the first round."""
 
+# A round multiplies the runs of a cell by what it is expected to need, between these: the expectation is a guess
 LEAST, MOST = 1.25, 4.0
-"""A round multiplies the runs of a cell by what it is expected to need, between these: the expectation is a guess."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,10 +129,10 @@ def compute_all(
             method.check_jobs(pool.jobs)
     fingerprints = {name: data.fingerprint for name, data in datasets.items()}
     keys = {case: case.key(fingerprints[case.dataset]) for case in cases}
-    records = {}
+    records, rates = {}, {name for name in COLUMNS if name.endswith(("_mean", "_std", "seconds"))}
     for case, key in keys.items():
         record = folder.load(key) if folder is not None and case.method.kept else None
-        if record is not None and record.keys() >= set(RATES):
+        if record is not None and record.keys() >= rates:
             records[case] = record
     ladders = {name: pool.share(data.ladder) for name, data in datasets.items()}
     # The dearest first: one that comes last would leave the other processes with nothing to do.
@@ -238,8 +234,7 @@ def more_runs(
 
 _T = TypeVar("_T")
 
-SHOWN_SCORES = 300
-"""How many of the highest scores are kept for the picture of the datasets."""
+SHOWN_SCORES = 300  # how many of the highest scores are kept for the picture of the datasets
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -357,8 +352,8 @@ def distinct(values: Sequence[_T], parameter: str) -> list[_T]:
     return list(dict.fromkeys(values))
 
 
+# No case gets more runs for an alternative once c times its runs is so much: at a large c runs are dear
 MOST_SELECTIONS = 800_000
-"""No case gets more runs for an alternative once c times its runs is so much: at a large c runs are dear."""
 
 
 def _run_alternative(

@@ -15,11 +15,8 @@ from importlib.resources import files
 from string import Template
 from typing import Protocol
 
-MOST_VIEWS = 6
-"""A figure has at most this many views to choose from."""
-
-SHORT, LONG = 42, 120
-"""A text of fewer letters than SHORT stays on one line; one of more than LONG has a wide column."""
+MOST_VIEWS = 6  # A figure has at most this many views to choose from
+SHORT, LONG = 42, 120  # A text of fewer letters than SHORT stays on one line; one of more than LONG has a wide column
 
 _VOID = frozenset({"input", "br"})
 

@@ -47,10 +47,9 @@ class PaperReading:
             name, _, setting = text.partition("=")
             if name not in SWITCHES:
                 raise ParameterError("reading", f"must set one of {', '.join(SWITCHES)}", text, "as in passes=100")
-            switch = SWITCHES[name]
-            if switch.field in values:
+            if (field := name.replace("-", "_")) in values:
                 raise ParameterError("reading", f"must set {name} once", text)
-            values[switch.field] = switch.value(setting)
+            values[field] = SWITCHES[name].value(setting)
         return cls(**values)
 
     @classmethod
@@ -58,14 +57,10 @@ class PaperReading:
         """The reading of a name, as ``str`` gives it."""
         return cls.parse([] if name == "ours" else name.split(","))
 
-    @property
-    def settings(self) -> dict[str, str]:
-        """Every switch with its setting as a text."""
-        return {switch.name: switch.text(getattr(self, switch.field)) for switch in SWITCHES.values()}
-
     def __str__(self) -> str:
-        ours = OURS.settings
-        return ",".join(f"{name}={text}" for name, text in self.settings.items() if text != ours[name]) or "ours"
+        pairs = ((switch, getattr(self, name.replace("-", "_"))) for name, switch in SWITCHES.items())
+        texts = (f"{switch.name}={switch.text(value)}" for switch, value in pairs if value != switch.ours)
+        return ",".join(texts) or "ours"
 
     def dataset(self, dataset: Dataset) -> Dataset:
         """The dataset under this reading: Zipf has another total."""
@@ -98,9 +93,9 @@ class ReadingSwitch:
     rule: str = ""
 
     @property
-    def field(self) -> str:
-        """Its name in a reading."""
-        return self.name.replace("-", "_")
+    def ours(self) -> object:
+        """What our own setting stands for."""
+        return next(iter(self.settings.values()))
 
     def value(self, text: str) -> object:
         """What a setting stands for."""
@@ -115,10 +110,8 @@ class ReadingSwitch:
 
     def text(self, value: object) -> str:
         """The setting of a value, as it is asked for."""
-        for text, known in self.settings.items():
-            if known == value:
-                return text
-        return f"{value:.15g}" if isinstance(value, float) else str(value)
+        known = {value: text for text, value in self.settings.items()}
+        return known.get(value) or (f"{value:.15g}" if isinstance(value, float) else str(value))
 
 
 SWITCHES: Mapping[str, ReadingSwitch] = {
@@ -154,8 +147,7 @@ SWITCHES: Mapping[str, ReadingSwitch] = {
 }
 """Every switch by its name."""
 
-OURS = PaperReading()
-"""Our own reading, which all results are of unless they say otherwise."""
+OURS = PaperReading()  # our own reading, which all results are of unless they say otherwise
 
 ALTERNATIVES = (
     *(PaperReading.parse([f"{name}={list(switch.settings)[1]}"]) for name, switch in SWITCHES.items()),
@@ -180,11 +172,6 @@ class FurtherExperiment:
     near: tuple[int, ...] = ()
     exactly: tuple[int, ...] = ()
 
-    @property
-    def same_epsilon(self) -> bool:
-        """Whether it runs at the main experiment's epsilon."""
-        return self.factors == (Fraction(1),)
-
     def counts(self, main: Sequence[int]) -> list[int]:
         """The values of c, from those of the main experiment.
 
@@ -199,12 +186,12 @@ class FurtherExperiment:
     def epsilons(self, main: Sequence[Fraction]) -> list[Fraction]:
         """The values of epsilon, less those that the main experiment has."""
         wanted = [main[0] * factor for factor in self.factors]
-        return wanted if self.same_epsilon else [share for share in wanted if share not in main]
+        return [share for share in wanted if share not in main or wanted == [main[0]]]
 
     def chosen(self, main: Sequence[str]) -> list[str]:
         """The methods whose counterpart is in the main experiment, less those that have all their cases there."""
-        done = set(main) if self.same_epsilon and not self.exactly else set()
-        return [key for key, beside in self.methods.items() if beside in main and key not in done]
+        everywhere = self.factors == (Fraction(1),) and not self.exactly
+        return [key for key, beside in self.methods.items() if beside in main and not (everywhere and key in main)]
 
 
 EPSILON = FurtherExperiment(
@@ -240,7 +227,7 @@ LARGE = FurtherExperiment(
 )
 """The largest c of the paper's itemset miners (LC14)."""
 
+# The largest c of the paper's neural networks (SS15)
 LARGEST = FurtherExperiment(name="largest-c", methods={"em": "em"}, exactly=(140_106,))
-"""The largest c of the paper's neural networks (SS15)."""
 
 FURTHER = (EPSILON, ABLATION, THRESHOLDS, LARGE, LARGEST)

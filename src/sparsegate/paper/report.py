@@ -1,4 +1,4 @@
-"""report.html: what held and what did not, the ablation, figures, tables and numbers; and all of it with one call.
+"""report.html: what held and what did not, figures, tables and numbers; and the whole evaluation with one call.
 
 The page begins with the grid of claims and datasets, failures first. A mark leads to the panel of the figure that shows
 most of its rows, "rows" to the rows; a row leads to its panel, and a panel back to the marks that it is about.
@@ -9,28 +9,32 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from sparsegate.budget import Number
-from sparsegate.errors import load_extra
-from sparsegate.paper.charts import LINE_STYLES, BarChart, ChartBar, save
-from sparsegate.paper.checks import DISTANCE
-from sparsegate.paper.data import PUBLISHED, Dataset
-from sparsegate.paper.decisions import FALSE_VERDICT, Judgement, Quantity, Support, mean_of, rate
-from sparsegate.paper.experiments import DEFAULT_COUNTS, DEFAULT_EPSILONS, MOST_RUNS, run
-from sparsegate.paper.figures import (
-    COMPARISONS,
-    ErrorFigure,
-    Lines,
-    draw_figure,
-    panel_name,
-    rows_of,
-    score_figure,
-    shown_figures,
+from sparsegate.errors import ParameterError, load_extra
+from sparsegate.paper.charts import (
+    BAR_ERRORS,
+    DATASET_STYLES,
+    LINE_STYLES,
+    BarChart,
+    ChartBar,
+    ChartLine,
+    ChartPoint,
+    LineChart,
+    MapChart,
+    draw,
+    save,
+    styles,
 )
+from sparsegate.paper.checks import CHANGES, removed_shares
+from sparsegate.paper.data import PUBLISHED, Dataset
+from sparsegate.paper.decisions import FALSE_VERDICT, Judgement, Quantity, Support
+from sparsegate.paper.experiments import DEFAULT_COUNTS, DEFAULT_EPSILONS, MOST_RUNS, run
 from sparsegate.paper.methods import DEFAULT_METHODS, METHODS
 from sparsegate.paper.page import (
     FigurePanel,
@@ -45,7 +49,6 @@ from sparsegate.paper.readings import OURS as OUR_READING
 from sparsegate.paper.readings import SWITCHES, PaperReading
 from sparsegate.paper.results import (
     CLAIMED,
-    COLUMNS,
     CORRECTED,
     OURS,
     TRUE,
@@ -64,7 +67,264 @@ from sparsegate.paper.results import table as arrow_table
 from sparsegate.paper.statements import VALUES, Checked, ReadingVerdicts, check_all, tally, tally_sentence
 from sparsegate.paper.workers import Progress, WorkerPool, shared_pool
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 TITLE = "The evaluation of the Sparse Vector Technique, reproduced"
+
+
+def anchor(*parts: str) -> str:
+    """What a link leads to."""
+    return "_".join("-".join(parts).split())
+
+
+ORACLE = "oracle threshold, not private"
+
+# The measures of error, by the beginning of their columns
+MEASURES = {"ser": "SER", "total_ser": "total SER", "fnr": "FNR"}
+
+PICTURED = ("SER", "FNR", "score")  # the views of a figure that its picture in a file shows, side by side
+
+# The ranks at which the picture of the scores has a point
+RANKS = (1, 2, 3, 4, 5, 7, 10, 14, 20, 28, 40, 56, 80, 112, 160, 224, 300)
+
+Lines = dict[str, dict[str, list[Row]]]  # the rows of each line of a figure, by dataset and method
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorFigure:
+    """A figure with a panel for each dataset: the error of some methods against c, or against epsilon at one c.
+
+    It is drawn where there are two of the methods or more, and one that is not ``without``: those another figure shows.
+    With ``beyond`` it has every c there is, on a logarithmic scale, if one of them is not in the main experiment.
+    ``first`` is the measure that the page shows first.
+    """
+
+    name: str
+    title: str
+    caption: str
+    methods: tuple[str, ...]
+    against: str = "count"
+    without: tuple[str, ...] = ()
+    beyond: bool = False
+    first: str = "ser"
+
+    def points(self, findings: Findings, dataset: str, method: str) -> list[Row]:
+        """The rows of one line, from left to right."""
+        rows = [row for row in findings.rows.values() if (row.dataset, row.method) == (dataset, method)]
+        if self.against == "epsilon":
+            count = swept_count(findings)
+            swept = sorted((row for row in rows if row.count == count), key=lambda row: row.epsilon)
+            return swept if len(swept) > 1 else []
+        shown = [row for row in rows if row.epsilon == findings.epsilon]
+        return sorted((row for row in shown if self.beyond or row.count in findings.counts), key=lambda row: row.count)
+
+    def lines(self, findings: Findings) -> Lines:
+        """The rows of each line, by dataset and method in drawing order; nothing with fewer than two methods."""
+        lines = {
+            dataset: {
+                method: rows for method in styles(self.methods) if (rows := self.points(findings, dataset, method))
+            }
+            for dataset in findings.datasets
+        }
+        shown = {method for by_method in lines.values() for method in by_method}
+        counts = {row.count for row in rows_of(lines)}
+        enough = len(shown) > 1 and shown - set(self.without) and (not self.beyond or counts - set(findings.counts))
+        return {dataset: by_method for dataset, by_method in lines.items() if by_method} if enough else {}
+
+    def page_figure(self, lines: Lines, findings: Findings, note: Callable[[str, str], str]) -> PageFigure:
+        """A panel for each dataset, with a view for each measure; ``note`` is HTML below it."""
+        fixed = f"c = {swept_count(findings)}" if self.against == "epsilon" else f"ε = {findings.epsilon:g}"
+        panels = tuple(
+            FigurePanel(
+                title=findings.title(dataset),
+                dataset=dataset,
+                identity=anchor("panel", self.name, dataset),
+                charts={
+                    view: self._chart(findings, dataset, by_method, measure)
+                    for measure, view in {self.first: MEASURES[self.first], **MEASURES}.items()
+                },
+                note=note(self.name, dataset),
+            )
+            for dataset, by_method in lines.items()
+        )
+        return PageFigure(
+            name=self.name,
+            title=self.title,
+            caption=f"{self.caption} {fixed}; error bars are ± {BAR_ERRORS} standard errors; {ORACLE}.",
+            panels=panels,
+            files=_files(self.name, f"figures/{self.name}"),
+        )
+
+    def _chart(self, findings: Findings, dataset: str, lines: dict[str, list[Row]], measure: str) -> LineChart:
+        by_epsilon = self.against == "epsilon"
+        return LineChart(
+            title=findings.title(dataset),
+            lines=tuple(
+                ChartLine(
+                    style=style,
+                    points=tuple(
+                        ChartPoint(getattr(row, self.against), row.mean(measure), row.error(measure))
+                        for row in lines[method]
+                    ),
+                    title=findings.methods[method].get("title", method),
+                )
+                for method, style in styles(lines).items()
+            ),
+            x_label="ε" if by_epsilon else "c, how many are selected",
+            y_label=MEASURES[measure],
+            x_log=by_epsilon or self.beyond,
+            x_ticks=tuple(sorted({row.epsilon for rows in lines.values() for row in rows})) if by_epsilon else (),
+        )
+
+
+COMPARISONS = (
+    ErrorFigure(
+        name="interactive",
+        title="Interactive methods",
+        caption="The paper's comparison of SVT-DPBook and SVT-S with four ways to split ε.",
+        methods=("svt-dpbook", "svt-s-1:1", "svt-s-1:3", "svt-s-1:c", "svt-s-1:c23"),
+    ),
+    ErrorFigure(
+        name="non-interactive",
+        title="Non-interactive methods",
+        caption="The paper's comparison of EM and SVT with retraversal; kD raises the threshold by k standard "
+        "deviations of the query noise.",
+        methods=("em", *(f"svt-retr-{k}d" for k in range(1, 6))),
+    ),
+    ErrorFigure(
+        name="retraversal",
+        title="Retraversal alone",
+        caption="Not a figure of the paper, but a statement: going through the items until c are selected, without a "
+        "raised threshold, beside one pass and beside EM.",
+        methods=("svt-s-1:c23", "svt-retr-0d", "em"),
+        without=("em", "svt-s-1:c23"),
+    ),
+    ErrorFigure(
+        name="epsilon",
+        title="Error against ε",
+        caption="Not in the paper: the same methods at one c and other values of ε.",
+        methods=("svt-dpbook", "svt-s-1:1", "svt-s-1:c23", "svt-retr-3d", "em"),
+        against="epsilon",
+    ),
+    ErrorFigure(
+        name="ablation",
+        title="Why SVT-DPBook loses",
+        caption="Not in the paper: Alg. 2 with ρ drawn once, with the ρ of Alg. 1 (scale Δ/ε₁, drawn once), and with "
+        "half its query noise ν, which suffices for monotonic queries; SVT-S 1:1 has the last two changes.",
+        methods=("svt-dpbook", "svt-dpbook-once", "svt-alg1", "svt-dpbook-monotonic", "svt-s-1:1"),
+        without=("svt-dpbook", "svt-s-1:1"),
+    ),
+    ErrorFigure(
+        name="thresholds",
+        title="A threshold that is off",
+        caption="What the paper says in Section 5: SVT-S 1:c^(2/3) with half of T, and with twice T in one pass and "
+        "with retraversal. Fewer than c items, all of them high, have a negative SER; total SER and FNR count those "
+        "that are missing.",
+        first="total_ser",
+        methods=("svt-s-1:c23", "svt-s-half-t", "svt-s-double-t", "svt-s-double-t-retr"),
+        without=("svt-s-1:c23",),
+    ),
+    ErrorFigure(
+        name="without-c",
+        title="Query noise without the factor c",
+        caption="What the paper says in Section 3: Alg. 4 has less noise than it needs, and is not private at this ε.",
+        methods=("svt-s-1:3", "alg-4", "em"),
+        without=("svt-s-1:3", "em"),
+    ),
+    ErrorFigure(
+        name="large-c",
+        title="Larger c",
+        caption="The largest c that the paper names: 400 for itemsets (LC14), 140,106 for gradients (SS15).",
+        methods=("svt-s-1:c23", "svt-retr-5d", "em"),
+        beyond=True,
+    ),
+)
+
+
+def shown_figures(findings: Findings) -> dict[ErrorFigure, Lines]:
+    """Every figure of errors that there is data for, with its lines; methods that no other shows have one of theirs."""
+    known = {method for figure in COMPARISONS for method in figure.methods}
+    more = ErrorFigure(
+        name="more-methods",
+        title="Further methods",
+        caption="Methods that the paper does not compare.",
+        methods=(*(method for method in findings.methods if method not in known), "em"),
+        without=("em",),
+    )
+    return {figure: lines for figure in (*COMPARISONS, more) if (lines := figure.lines(findings))}
+
+
+def rows_of(lines: Lines) -> list[Row]:
+    """All rows of a figure."""
+    return [row for by_method in lines.values() for rows in by_method.values() for row in rows]
+
+
+def swept_count(findings: Findings) -> int:
+    """The c with the most values of epsilon."""
+    epsilons: dict[int, set[float]] = {}
+    for row in findings.rows.values():
+        epsilons.setdefault(row.count, set()).add(row.epsilon)
+    return max(epsilons, key=lambda count: len(epsilons[count]))
+
+
+def _files(name: str, rows: str) -> dict[str, str]:
+    """The links beside a figure, by their text: its rows and its pictures."""
+    pictures = {kind.upper(): f"figures/{name}.{kind}" for kind in ("svg", "png")}
+    return {"CSV": f"{rows}.csv", "Parquet": f"{rows}.parquet", **pictures}
+
+
+def score_figure(findings: Findings) -> PageFigure:
+    """The highest scores of each dataset."""
+    lines = tuple(
+        ChartLine(
+            style=DATASET_STYLES[place % len(DATASET_STYLES)]._replace(
+                label=str(findings.datasets[dataset]["title"]).split(" (")[0]
+            ),
+            points=tuple(ChartPoint(rank, scores[rank - 1]) for rank in RANKS if rank <= len(scores)),
+            title=findings.title(dataset),
+        )
+        for place, (dataset, scores) in enumerate(findings.scores.items())
+    )
+    title, records = "The highest scores", "records with the item"
+    chart = LineChart(title=title, lines=lines, x_label="rank", y_label=records, x_log=True, y_log=True, digits=0)
+    names = [str(entry["title"]) for entry in findings.datasets.values() if entry["stand_in"]]
+    stand_ins = f" A law takes the place of the data of {', '.join(names)}." if names else ""
+    return PageFigure(
+        name="scores",
+        title=title,
+        caption=f"Of each dataset; both scales are logarithmic.{stand_ins}",
+        panels=(FigurePanel(title="", charts={"score": chart}),),
+        files=_files("scores", "scores"),
+    )
+
+
+def draw_figure(figure: PageFigure) -> Figure:
+    """The figure as a picture: the views of each panel that pictures have, side by side."""
+    views = [panel.charts[view] for panel in figure.panels for view in PICTURED if view in panel.charts]
+    charts = [chart for chart in views if isinstance(chart, LineChart | MapChart)]
+    return draw(charts, title=f"{figure.title}. {figure.caption}")
+
+
+def draw_results(rows: list[dict[str, Any]]) -> Figure:
+    """The score error rate of results against c: a panel for each dataset and epsilon, a line for each method."""
+    if not rows or "ser_mean" not in rows[0]:
+        raise ParameterError("plot", "needs the results of an experiment", next_step="read(folder) without a name")
+    panels: dict[str, dict[str, list[ChartPoint]]] = {}
+    for row in rows:
+        lines = panels.setdefault(f"{row['dataset']}, ε = {row['epsilon']:g}", {})
+        lines.setdefault(row["method"], []).append(ChartPoint(row["count"], row["ser_mean"]))
+    charts = [
+        LineChart(
+            title=title,
+            lines=tuple(ChartLine(style, tuple(sorted(lines[key])), key) for key, style in styles(lines).items()),
+            x_label="c, how many are selected",
+            y_label="score error rate (SER)",
+        )
+        for title, lines in panels.items()
+    ]
+    return draw(charts, title=f"Score error rate; {ORACLE}", across=1)
+
 
 MARKS = {
     Support.NOT_SUPPORTED: "✗",
@@ -76,8 +336,7 @@ MARKS = {
 }
 """A mark for each verdict, in the order of the grid."""
 
-ELSEWHERE = "Elsewhere"
-"""The heading for what was judged on other data than the datasets."""
+ELSEWHERE = "Elsewhere"  # the heading for what was judged on other data than the datasets
 
 
 def _kind(support: Support) -> str:
@@ -99,11 +358,6 @@ def mark(support: Support, numbers: str, to: str = "") -> str:
     sign = element("span", MARKS[support], role="img", aria_label=support.value)
     link = {"href": f"#{to}"} if to else {}
     return element("a" if to else "span", sign, class_=f"mark {_kind(support)}", **link, title=numbers)
-
-
-def _name(*parts: str) -> str:
-    """What a link leads to."""
-    return "_".join("-".join(parts).split())
 
 
 class ClaimGrid:
@@ -189,13 +443,13 @@ class ClaimGrid:
         if place is None:
             return TableCell(text="", kind="empty")
         figure = self.figure(verdict, place)
-        shown = mark(place.support, place.numbers, panel_name(figure, dataset) if figure else "")
+        shown = mark(place.support, place.numbers, anchor("panel", figure, dataset) if figure else "")
         if cells := place.cells:
             methods = "|".join(dict.fromkeys(cell.method for cell in cells))
-            target = _name("#rows", cells[0].dataset, cells[0].method)
+            target = anchor("#rows", cells[0].dataset, cells[0].method)
             wanted = f"{self.findings.place(cells[0].dataset).split()[0]} {methods}"
             shown += " " + element("a", "rows", class_="rows", href=target, data_rows=wanted)
-        return _markup(shown, identity=_name("cell", verdict.statement.key, dataset))
+        return _markup(shown, identity=anchor("cell", verdict.statement.key, dataset))
 
     def note(self, figure: str, dataset: str) -> str:
         """Links back to the grid from the panel of a figure: the claims that it is about."""
@@ -204,7 +458,7 @@ class ClaimGrid:
                 "a",
                 escape(f"{MARKS[place.support]} {verdict.statement.key}"),
                 class_=_kind(place.support),
-                href=_name("#cell", verdict.statement.key, dataset),
+                href=anchor("#cell", verdict.statement.key, dataset),
                 title=verdict.statement.claim,
             )
             for verdict in self.claims
@@ -237,37 +491,13 @@ def reading_table(verdicts: ReadingVerdicts, claims: Mapping[str, str]) -> str:
     return table(heads, rows, identity="readings-table", tall=True)
 
 
-CHANGES = ("svt-dpbook-monotonic", "svt-alg1", "svt-dpbook-once")
-"""SVT-DPBook with one part changed; ``LINE_STYLES`` has the name of each change."""
-
 REMOVED = "share of the distance removed"
-
-
-def removed_shares(findings: Findings) -> dict[str, dict[str, Quantity]]:
-    """By change and dataset: the sum over c of SER(book) - SER(changed), over that of SER(book) - SER(SVT-S 1:1).
-
-    Over every c where the latter difference is more than ``DISTANCE``: nearer, there is nothing to explain. "" stands
-    for all datasets together.
-    """
-    shares: dict[str, dict[str, Quantity]] = {}
-    for key in CHANGES:
-        removed: dict[str, list[tuple[Quantity, Quantity]]] = {}
-        for dataset, cases in findings.beside("svt-dpbook", key, "svt-s-1:1").items():
-            for book, changed, plain in cases:
-                if book.ser_mean - plain.ser_mean > DISTANCE:
-                    pair = (rate(book) - rate(changed), rate(book) - rate(plain))
-                    removed.setdefault(dataset, []).append(pair)
-                    removed.setdefault("", []).append(pair)
-        for dataset, pairs in removed.items():
-            above, below = (mean_of(side) for side in zip(*pairs, strict=True))
-            shares.setdefault(key, {})[dataset] = above / below
-    return shares
 
 
 def share_chart(shares: dict[str, dict[str, Quantity]], dataset: str, title: str) -> BarChart | None:
     """A bar for each change on one dataset, or on all of them; None where nothing is to be explained there."""
     bars = tuple(
-        ChartBar(LINE_STYLES[key].label, share.value, _percent(share.value), LINE_STYLES[key], share.error)
+        ChartBar(CHANGES[key], share.value, _percent(share.value), LINE_STYLES[key], share.error)
         for key, by_dataset in shares.items()
         if (share := by_dataset.get(dataset))
     )
@@ -281,15 +511,15 @@ def _percent(share: float) -> str:
 def ablation_sentence(shares: dict[str, dict[str, Quantity]]) -> str:
     """What the changes remove, in one sentence; empty without the experiment."""
     parts = [
-        f"{LINE_STYLES[key].label} {_percent(by_dataset[''].value)} ± {_percent(by_dataset[''].error)}"
+        f"{CHANGES[key]} {_percent(by_dataset[''].value)} ± {_percent(by_dataset[''].error)}"
         for key, by_dataset in shares.items()
     ]
     removed = f"one change alone removes: {', '.join(parts)}."
     return f"Of the distance in SER between SVT-DPBook and SVT-S 1:1, {removed}" if parts else ""
 
 
+# Each mechanism is drawn as a method of the other figures that it resembles
 _USE_STYLES = {CLAIMED: "svt-s-1:1", TRUE: "svt-s-1:c", CORRECTED: "svt-s-1:c23", OURS: "em"}
-"""Each mechanism is drawn as a method of the other figures that it resembles."""
 
 USES_NOTE = (
     "The share of the c best that a run misses, on made data. Every gate has the best threshold there is, which nobody "
@@ -392,9 +622,9 @@ def number_table(findings: Findings, grid: ClaimGrid) -> str:
         place_name = findings.place(row.dataset)
         dataset = TableCell(text=place_name)
         for figure in grid.figures.get(row.cell, ())[:1]:
-            link = element("a", escape(place_name), href=f"#{panel_name(figure, row.dataset)}")
+            link = element("a", escape(place_name), href=f"#{anchor('panel', figure, row.dataset)}")
             dataset = _markup(link, kind="name")
-        name = _name("rows", row.dataset, row.method)
+        name = anchor("rows", row.dataset, row.method)
         method = TableCell(text=row.method, identity="" if name in seen else name)
         seen.add(name)
         # A single run has no deviation, and so no error that anybody knows.
@@ -484,16 +714,13 @@ class Reproduction:
         """Write the figures, as pictures and as tables of their rows, and the page."""
         folder = ResultFolder(path=self.folder)
         (self.folder / "figures").mkdir(exist_ok=True)
-        expect_report(pool, figures=len(self.figures))
         pictures = [(figure, self.folder / "figures" / name) for name, figure in self.figures.items()]
         for _ in pool.each("figures", _save, pictures, expected=lambda _: FIGURE_SECONDS):
             pass
-        names = {field.name for field in fields(Row)}
-        columns = {name: kind for name, kind in COLUMNS.items() if name in names}
         with pool.plan.stage("report"):
             for figure, lines in self._shown.items():
                 rows = [asdict(row) for row in rows_of(lines)]
-                folder.write(f"figures/{figure.name}", arrow_table(rows, columns))
+                folder.write(f"figures/{figure.name}", arrow_table(rows))
             replace_text(self.report, self.html())
 
     def html(self) -> str:
@@ -510,7 +737,7 @@ class Reproduction:
             "ablation": self._ablation(shares),
             "ablation_sentence": escape(ablation_sentence(shares)),
             "readings": reading_table(readings, claims) if readings else "",
-            "readings_title": escape(readings.sheet().title) if readings else "",
+            "readings_title": escape(readings.title) if readings else "",
             "questions": definitions({switch.name: switch.question for switch in SWITCHES.values()}),
             "figures": "\n".join(figure.html() for name, figure in self.figures.items() if name != "ablation"),
             "uses": use_body(findings.uses),
@@ -542,12 +769,6 @@ _STAND_INS = (
 def _save(picture: tuple[PageFigure, Path]) -> None:
     figure, path = picture
     save(draw_figure(figure), path)
-
-
-def expect_report(pool: WorkerPool, *, figures: int = len(COMPARISONS) + 2) -> None:
-    """Let the plan expect the figures and the page."""
-    pool.plan.expect("figures", figures * FIGURE_SECONDS)
-    pool.plan.expect("report", PAGE_SECONDS)
 
 
 def write_report(out: str | Path, pool: WorkerPool | None = None) -> Path:
@@ -605,7 +826,8 @@ def reproduce(
 
     load_extra("matplotlib.figure", extra="plots")  # the report comes last: what it needs is asked for before the work
     with shared_pool(pool, jobs, progress) as workers:
-        expect_report(workers)
+        workers.plan.expect("figures", (len(COMPARISONS) + 2) * FIGURE_SECONDS)
+        workers.plan.expect("report", PAGE_SECONDS)
         tasks = measured.use_tasks(runs=max(measured.LEAST_RUNS, 4 * runs), seed=seed) if further else []
         measured.plan_uses(workers, tasks)
         run(

@@ -41,31 +41,75 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_TABLE = {"dataset": "string", "stand_in": "bool_"}
+@dataclass(frozen=True, order=True)
+class CellKey:
+    """Which row of the results: one dataset, method, epsilon and c."""
 
-RATES = (
-    *("ser_mean", "ser_std", "fnr_mean", "fnr_std", "selected_mean", "seconds"),
-    *("total_ser_mean", "total_ser_std", "fpr_mean", "fpr_std"),
-)
-"""What the numbers of a finished case are called."""
+    dataset: str
+    method: str
+    epsilon: float
+    count: int
 
-COLUMNS: Mapping[str, str] = {
-    **_TABLE,
-    "method": "string",
-    "epsilon": "float64",
-    "count": "int64",
-    "runs": "int64",
-    **dict.fromkeys(RATES, "float64"),
-}
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One line of the results: what all runs of a case say."""
+
+    dataset: str
+    stand_in: bool
+    method: str
+    epsilon: float
+    count: int
+    runs: int
+    ser_mean: float
+    ser_std: float
+    fnr_mean: float
+    fnr_std: float
+    selected_mean: float
+    seconds: float
+    total_ser_mean: float
+    total_ser_std: float
+    fpr_mean: float
+    fpr_std: float
+
+    @classmethod
+    def of(cls, entry: Mapping[str, Any]) -> Row:
+        """A line of the results; what else it has is left out."""
+        return cls(**{field.name: entry[field.name] for field in fields(cls)})
+
+    @cached_property
+    def cell(self) -> CellKey:
+        """Which row it is."""
+        return CellKey(self.dataset, self.method, self.epsilon, self.count)
+
+    def mean(self, measure: str) -> float:
+        """The mean of a measure: ser, total_ser or fnr."""
+        return float(getattr(self, f"{measure}_mean"))
+
+    def error(self, measure: str = "ser") -> float:
+        """The standard error of a mean; 0 for a single run, which has no deviation."""
+        return float(getattr(self, f"{measure}_std") / self.runs**0.5) if self.runs > 1 else 0.0
+
+    @property
+    def ser_text(self) -> str:
+        """The mean SER with its standard error."""
+        return f"{self.ser_mean:.3f} ± {self.error():.3f}"
+
+
+def columns_of(row: type) -> dict[str, str]:
+    """The columns of a table of such rows, with their PyArrow types."""
+    kinds = {"str": "string", "float": "float64", "int": "int64", "bool": "bool_"}
+    return {column.name: kinds[str(column.type)] for column in fields(row)}
+
+
+COLUMNS = columns_of(Row)
 """The columns of the results, with their PyArrow types: a row for each case."""
 
-SCORE_COLUMNS: Mapping[str, str] = {**_TABLE, "rank": "int64", "score": "float64"}
-"""The columns of the table of highest scores, for the picture of the datasets."""
-
+SCORE_COLUMNS = {"dataset": "string", "stand_in": "bool_", "rank": "int64", "score": "float64"}
 THRESHOLD = "oracle: the mean of the c-th and the (c+1)-th true score, which is not private"
 
+# The tables that a run, or a comparison, may leave in its folder
 WRITTEN = ("results", "scores", "uses", "readings", "winners")
-"""The tables that a run, or a comparison, may leave in its folder."""
 
 _LIBRARIES = ("sparsegate", "numpy", "pyarrow")
 
@@ -113,7 +157,7 @@ class ExperimentResults(Tabular):
 
     def plot(self) -> Figure:
         """The score error rate against c, a panel for each dataset and epsilon, a line for each method."""
-        from sparsegate.paper.figures import draw_results
+        from sparsegate.paper.report import draw_results
 
         return draw_results(list(self))
 
@@ -275,16 +319,6 @@ def _version(library: str) -> str | None:
         return None
 
 
-@dataclass(frozen=True, order=True)
-class CellKey:
-    """Which row of the results: one dataset, method, epsilon and c."""
-
-    dataset: str
-    method: str
-    epsilon: float
-    count: int
-
-
 CLAIMED, TRUE, CORRECTED, OURS = "original, as claimed", "original, true ε", "corrected SVT", "ours"
 MECHANISMS = (CLAIMED, TRUE, CORRECTED, OURS)
 
@@ -330,9 +364,7 @@ def epsilon_text(epsilon: float) -> str:
 
 def write_uses(out: str | Path, rows: Sequence[UseRow]) -> None:
     """Write ``uses.csv`` and ``uses.parquet`` into the folder of an experiment."""
-    kinds = {"str": "string", "float": "float64", "int": "int64"}  # of PyArrow
-    columns = {column.name: kinds[str(column.type)] for column in fields(UseRow)}
-    ResultFolder.open(out).write("uses", table([asdict(row) for row in rows], columns))
+    ResultFolder.open(out).write("uses", table([asdict(row) for row in rows], columns_of(UseRow)))
 
 
 def read_uses(out: str | Path, *, seed: int) -> tuple[UseRow, ...]:
@@ -340,50 +372,6 @@ def read_uses(out: str | Path, *, seed: int) -> tuple[UseRow, ...]:
     if not (Path(out) / "uses.parquet").is_file():
         return ()
     return tuple(UseRow(**entry) for entry in read(out, "uses") if entry["seed"] == seed)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Row:
-    """One line of the results, see ``results.COLUMNS``."""
-
-    dataset: str
-    stand_in: bool
-    method: str
-    epsilon: float
-    count: int
-    runs: int
-    ser_mean: float
-    ser_std: float
-    fnr_mean: float
-    fnr_std: float
-    fpr_mean: float
-    total_ser_mean: float
-    total_ser_std: float
-    selected_mean: float
-    seconds: float
-
-    @classmethod
-    def of(cls, entry: Mapping[str, Any]) -> Row:
-        """A line of the results; what else it has is left out."""
-        return cls(**{field.name: entry[field.name] for field in fields(cls)})
-
-    @cached_property
-    def cell(self) -> CellKey:
-        """Which row it is."""
-        return CellKey(self.dataset, self.method, self.epsilon, self.count)
-
-    def mean(self, measure: str) -> float:
-        """The mean of a measure: ser, total_ser or fnr."""
-        return float(getattr(self, f"{measure}_mean"))
-
-    def error(self, measure: str = "ser") -> float:
-        """The standard error of a mean; 0 for a single run, which has no deviation."""
-        return float(getattr(self, f"{measure}_std") / self.runs**0.5) if self.runs > 1 else 0.0
-
-    @property
-    def ser_text(self) -> str:
-        """The mean SER with its standard error."""
-        return f"{self.ser_mean:.3f} ± {self.error():.3f}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -201,9 +201,7 @@ class NoiselessPassLaw(OneSidedLaw):
         return np.where(z >= 0, 1.0, 0.0)
 
 
-NOBODY = -1
-"""Fills the places of a run that selected fewer than c items."""
-
+NOBODY = -1  # fills the places of a run that selected fewer than c items
 _WIDEST = 0.5  # a bucket, in units of z: three candidates in four stay
 _ABOVE, _BELOW = 8.0, 40.0  # this far above and below the scores that matter, in units of z, one bucket serves all
 _DENSE = 0.5  # hazard from which all items of a bucket are candidates
@@ -398,8 +396,7 @@ def _earliest(run: Integers, time: Floats, selected: Integers, count: int) -> tu
     return keep[fits], place[fits]
 
 
-MOST_ITEMS = 2 * 10**7
-"""Items whose scores are laid out one by one, some 500 MB; more need ``select_grouped``."""
+MOST_ITEMS = 2 * 10**7  # items whose scores are laid out one by one, some 500 MB; more need ``select_grouped``
 
 _SHOWN = 200
 

@@ -19,7 +19,6 @@ from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sparsegate.display.sheet import Sheet
 from sparsegate.paper import checks
 from sparsegate.paper.checks import RAISES, SVT_S, Decided, Missing
 from sparsegate.paper.data import OWN, UNVERIFIED
@@ -48,11 +47,10 @@ from sparsegate.paper.results import (
     table,
 )
 
-THEIR_ERRORS = 4.0
-"""A published mean may be this many of its own standard errors off."""
+THEIR_ERRORS = 4.0  # A published mean may be this many of its own standard errors off
 
+# The paper's statement, a number printed in the paper, or a number of our own independent simulation
 KINDS = ("statement", "printed", "self-check")
-"""The paper's statement, a number printed in the paper, or a number of our own independent simulation."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,6 +223,15 @@ VALUES = (
 )
 """Every value; the scaled ones are of the first 100,000 records of Kosarak."""
 
+
+def _pronounced(worse: str, *better: Sequence[str]) -> dict[str, Any]:
+    return {
+        "decide": lambda findings: checks.pronounced(findings, worse, *better),
+        "needs": f"{worse} and {', '.join(key for group in better for key in group)}",
+        "head": f"most ahead of {worse}: ",
+    }
+
+
 INTERACTIVE, NON_INTERACTIVE = "Sec. 6, interactive setting", "Sec. 6, non-interactive setting"
 VARIANTS, RETRAVERSAL = "Sec. 3", "Sec. 5, SVT with retraversal"
 
@@ -352,34 +359,28 @@ STATEMENTS = (
         "in most cases where that is more than 0.1",
         decide=checks.threshold_noise,
         needs="svt-alg1, svt-dpbook and svt-s-1:1 where the last two differ",
-        head="share of the distance that goes, median of cases: ",
+        head="share of the distance that goes: ",
     ),
     PaperStatement(
         key="pronounced-over-1:1",
         where=INTERACTIVE,
         claim="The advantage of 1:c and 1:c^(2/3) over 1:1 is quite pronounced.",
         rule="each has a SER lower by more than 0.1 at some c of every dataset",
-        decide=lambda findings: checks.pronounced(findings, "svt-s-1:1", ["svt-s-1:c"], ["svt-s-1:c23"]),
-        needs="svt-s-1:1 and svt-s-1:c, svt-s-1:c23",
-        head="most ahead of svt-s-1:1: ",
+        **_pronounced("svt-s-1:1", ["svt-s-1:c"], ["svt-s-1:c23"]),
     ),
     PaperStatement(
         key="pronounced-over-dpbook",
         where=NON_INTERACTIVE,
         claim="SVT-S 1:c^(2/3) is much better than SVT as it is used in the literature.",
         rule="its SER is lower by more than 0.1 than that of SVT-DPBook at some c of every dataset",
-        decide=lambda findings: checks.pronounced(findings, "svt-dpbook", ["svt-s-1:c23"]),
-        needs="svt-dpbook and svt-s-1:c23",
-        head="most ahead of svt-dpbook: ",
+        **_pronounced("svt-dpbook", ["svt-s-1:c23"]),
     ),
     PaperStatement(
         key="raise-improves",
         where=NON_INTERACTIVE,
         claim="Raising the threshold can significantly improve SVT-ReTr.",
         rule="some raise has a SER lower by more than 0.1 than no raise, at some c of every dataset",
-        decide=lambda findings: checks.pronounced(findings, "svt-retr-0d", RAISES),
-        needs="svt-retr-0d and svt-retr-1d, svt-retr-2d, svt-retr-3d, svt-retr-4d, svt-retr-5d",
-        head="most ahead of svt-retr-0d: ",
+        **_pronounced("svt-retr-0d", RAISES),
     ),
     PaperStatement(
         key="5d",
@@ -424,18 +425,14 @@ STATEMENTS = (
         where=VARIANTS,
         claim="The factor c in the threshold noise of Alg. 2 makes it much less accurate than Alg. 1.",
         rule="Alg. 1 has a SER lower by more than 0.1 than Alg. 2 at some c of every dataset",
-        decide=lambda findings: checks.pronounced(findings, "svt-dpbook", ["svt-alg1"]),
-        needs="svt-dpbook and svt-alg1",
-        head="most ahead of svt-dpbook: ",
+        **_pronounced("svt-dpbook", ["svt-alg1"]),
     ),
     PaperStatement(
         key="without-c",
         where=VARIANTS,
         claim="Query noise without the factor c gives better utility (and no privacy).",
         rule="Alg. 4 has a SER lower by more than 0.1 than SVT-S at the same split, 1:3, at some c of every dataset",
-        decide=lambda findings: checks.pronounced(findings, "svt-s-1:3", ["alg-4"]),
-        needs="svt-s-1:3 and alg-4",
-        head="most ahead of svt-s-1:3: ",
+        **_pronounced("svt-s-1:3", ["alg-4"]),
     ),
     PaperStatement(
         key="c-400",
@@ -528,11 +525,7 @@ class OpenStatements:
         return most_wanting(each.judgement.wanting for each in undecided)
 
 
-READINGS = "readings"
-"""The folder of the alternatives, below the results, and the name of the table of their verdicts."""
-
-COLUMNS = dict.fromkeys(("statement", "reading", "support", "numbers"), "string")
-
+READINGS = "readings"  # the folder of the alternatives, below the results, and the name of the table of their verdicts
 COMPARED = (Support.SUPPORTED, Support.NOT_SUPPORTED, Support.UNDECIDED)
 
 
@@ -561,22 +554,11 @@ class ReadingVerdicts:
         ours, other = next(iter(self.by_reading.values())), self.by_reading[reading]
         return {key: other[key].support for key in ours if other[key].support is not ours[key].support}
 
-    def sheet(self) -> Sheet:
-        """A row for each reading: how many statements are supported, and which verdicts it changes."""
-        counts = [Counter(each.support for each in judged.values()) for judged in self.by_reading.values()]
+    @property
+    def title(self) -> str:
+        """How many verdicts depend on no reading, in one sentence."""
         same, total = len(self.statements) - len(self.disputed), len(self.statements)
-        return Sheet(
-            title=f"Readings of the paper: {same} of {total} verdicts are the same under all.",
-            columns={
-                "reading": list(self.by_reading),
-                **{support.value: [count[support] for count in counts] for support in COMPARED},
-                "changed by it": [
-                    "; ".join(f"{key}: {support.value}" for key, support in self.changes(reading).items())
-                    for reading in self.by_reading
-                ],
-            },
-            numbers=frozenset(support.value for support in COMPARED),
-        )
+        return f"Readings of the paper: {same} of {total} verdicts are the same under all."
 
     def write(self, folder: ResultFolder) -> None:
         """Write the table: a row for each statement and reading."""
@@ -585,7 +567,7 @@ class ReadingVerdicts:
             for reading, judged in self.by_reading.items()
             for key, judgement in judged.items()
         ]
-        folder.write(READINGS, table(rows, COLUMNS))
+        folder.write(READINGS, table(rows, dict.fromkeys(("statement", "reading", "support", "numbers"), "string")))
 
     @classmethod
     def load(cls, out: str | Path) -> ReadingVerdicts | None:
