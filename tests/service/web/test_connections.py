@@ -215,9 +215,12 @@ def test_two_lengths_of_one_request_close_the_connection(order, name):
     assert paths == ["/"], "that of the last look"
 
 
+TWO = ConnectionLimits(most=2, most_of_one=2)
+
+
 @contextmanager
-def all_busy(tls=None):
-    """The URL of a service with two places, and a way to take one with a request that lasts."""
+def all_busy(tls=None, limits=TWO):
+    """The URL of a service with two places, a way to take one with a request that lasts, and an end to all of those."""
     go = threading.Event()
 
     async def held(scope, receive, send):
@@ -225,7 +228,7 @@ def all_busy(tls=None):
             await anyio.sleep(0.01)
         await PlainTextResponse("hello")(scope, receive, send)
 
-    with listening(held, ConnectionLimits(most=2, most_of_one=2), tls=tls) as url, ExitStack() as stack:
+    with listening(held, limits, tls=tls) as url, ExitStack() as stack:
 
         def take_place(secured=lambda connection: connection):
             connection = stack.enter_context(closing(secured(connected(url))))
@@ -234,13 +237,13 @@ def all_busy(tls=None):
             return connection
 
         try:
-            yield url, take_place
+            yield url, take_place, go
         finally:
             go.set()
 
 
 def test_a_newcomer_without_a_place_is_told_though_it_still_sends():
-    with all_busy() as (url, take_place):
+    with all_busy() as (url, take_place, _):
         take_place()
         take_place()
         with closing(connected(url)) as newcomer:
@@ -265,7 +268,7 @@ def test_they_are_told_with_tls_too(tmp_path):
     def secured(connection):
         return trusting.wrap_socket(connection, server_hostname="127.0.0.1")
 
-    with all_busy(tls_context(cert, key)) as (url, take_place):
+    with all_busy(tls_context(cert, key)) as (url, take_place, _):
         take_place(secured)
         take_place(secured)
         with closing(secured(connected(url))) as newcomer:
@@ -275,7 +278,7 @@ def test_they_are_told_with_tls_too(tmp_path):
 
 @pytest.mark.parametrize("sent", [b"", HALF], ids=["nothing", "half a header"])
 def test_who_has_lost_the_place_before_an_answer_is_told(sent):
-    with all_busy() as (url, take_place):
+    with all_busy() as (url, take_place, _):
         take_place()
         with closing(connected(url)) as displaced:
             displaced.sendall(sent)
@@ -287,7 +290,7 @@ def test_who_has_lost_the_place_before_an_answer_is_told(sent):
 
 @pytest.mark.parametrize(("begun", "told"), [(b"", False), (HALF, True)], ids=["idle", "half a header"])
 def test_between_two_requests_nothing_is_said_that_could_be_taken_for_an_answer(begun, told):
-    with all_busy() as (url, take_place):
+    with all_busy() as (url, take_place, _):
         take_place()
         with closing(connected(url)) as kept:
             kept.sendall(WHOLE)
@@ -302,25 +305,15 @@ def test_between_two_requests_nothing_is_said_that_could_be_taken_for_an_answer(
 @pytest.mark.parametrize(("proxies", "status"), [([], 503), (["127.0.0.1"], 200)])
 def test_a_trusted_proxy_may_have_all_the_places(proxies, status):
     limits = ConnectionLimits(most=20, most_of_one=2, proxies=TrustedProxies(proxies))
-    go = threading.Event()
-
-    async def held(scope, receive, send):
-        while not go.is_set():
-            await anyio.sleep(0.01)
-        await PlainTextResponse("hello")(scope, receive, send)
-
-    with listening(held, limits) as url, ExitStack() as stack:
-        for _ in range(3):
-            last = stack.enter_context(closing(connected(url)))
-            last.sendall(WHOLE)
-            time.sleep(0.1)
+    with all_busy(limits=limits) as (_, take_place, go):
+        *_, last = (take_place() for _ in range(3))
         go.set()
         assert last.recv(4096).startswith(b"HTTP/1.1 %d" % status)
 
 
 def test_few_leave_at_once(monkeypatch):
     monkeypatch.setattr(connections, "MOST_LEAVING", 2)
-    with all_busy() as (url, take_place), ExitStack() as stack:
+    with all_busy() as (url, take_place, _), ExitStack() as stack:
         take_place()
         take_place()
         for place in range(4):
@@ -337,23 +330,12 @@ def test_few_leave_at_once(monkeypatch):
 
 @pytest.mark.parametrize("cut_before", [False, True])
 def test_where_all_have_a_request_under_way_the_newcomer_is_told(cut_before):
-    go = threading.Event()
-
-    async def held(scope, receive, send):
-        if scope["path"] == "/held":
-            while not go.is_set():
-                await anyio.sleep(0.01)
-        await PlainTextResponse("hello")(scope, receive, send)
-
-    with listening(held, ConnectionLimits(most=2, most_of_one=2)) as url, ExitStack() as stack:
+    with all_busy() as (url, take_place, go):
         if cut_before:  # in the moment in which it is answered: it must not stand in line for good
             with closing(connected(url)) as connection:
                 connection.sendall(CHUNKED + b"1\r\nx\r\n" * 1_000)
                 assert cut_within(connection, 5)
-        busy = [stack.enter_context(closing(connected(url))) for _ in range(2)]
-        for connection in busy:
-            connection.sendall(WHOLE.replace(b"GET /", b"GET /held"))
-        time.sleep(0.2)
+        busy = [take_place() for _ in range(2)]
         with closing(connected(url, "127.0.0.2")) as newcomer:
             assert newcomer.recv(4096).startswith(b"HTTP/1.1 503")
         go.set()
