@@ -95,10 +95,7 @@ def test_a_proof_that_was_left_out_or_rests_on_an_axiom_is_found(tmp_path: Path)
     theorems = CHECK["exported"](tmp_path)
     assert [theorem.name for theorem in theorems] == ["sound", "assumed", "left_out"]
     wrong = CHECK["offences"](theorems, theorems, CHECK["assumptions"](theorems, tmp_path))
-    assert wrong == [
-        "unproved.v: assumed rests on unproved.two",
-        "unproved.v: left_out rests on unproved.left_out",
-    ]
+    assert wrong == ["unproved.v: assumed rests on unproved.two", "unproved.v: left_out rests on unproved.left_out"]
 
 
 NAMED_ALIKE = {

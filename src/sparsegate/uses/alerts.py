@@ -58,15 +58,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, NoReturn, Self
 
-from sparsegate.budget import (
-    Number,
-    Spender,
-    check_choice,
-    check_truth,
-    exact_count,
-    exact_epsilon,
-    public_line,
-)
+from sparsegate.budget import Number, Spender, check_choice, check_truth, exact_count, exact_epsilon, public_line
 from sparsegate.display.plain import exact_text, noisy_text
 from sparsegate.errors import GateClosed, LedgerError, ParameterError
 from sparsegate.gates.calibration import trusted_source
@@ -93,11 +85,7 @@ _MANY: Final = 10**9
 
 @dataclass(frozen=True, kw_only=True)
 class AlertPlan:
-    """A gate or a noisy count of every window, chosen from public numbers; nothing is drawn or charged.
-
-    >>> [AlertPlan.of(100, 10, 0.5, windows_per_user=w).method for w in (9, 10, None)]
-    ['counts', 'gate', 'gate']
-    """
+    """A gate or a noisy count of every window, chosen from public numbers; nothing is drawn or charged."""
 
     method: Literal["gate", "counts"]
     cutoff: int

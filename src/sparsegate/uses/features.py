@@ -96,20 +96,12 @@ class FeatureScore(NamedTuple):
 
 
 def agreement(table: Integers) -> int:
-    """The rows that the best rule from values to classes labels right.
-
-    >>> agreement(np.array([[30, 10], [5, 20]]))
-    50
-    """
+    """The rows that the best rule from values to classes labels right."""
     return int(table.max(axis=1).sum())
 
 
 def dependence(table: Integers) -> int:
-    """A quarter of the absolute differences from what independence would give, in steps of 1/1024.
-
-    >>> dependence(np.array([[30, 10], [10, 30]])) / 1024
-    10.0
-    """
+    """A quarter of the absolute differences from what independence would give, in steps of 1/1024."""
     n = int(table.sum())
     if n == 0:
         return 0
@@ -117,11 +109,7 @@ def dependence(table: Integers) -> int:
 
 
 def information(table: Integers) -> int:
-    """n times the mutual information in nats, over 1 + ln n, in steps of 1/1024.
-
-    >>> round(information(np.array([[8, 0], [0, 8]])) / 1024 * (1 + math.log(16)) / 16, 3)
-    0.693
-    """
+    """n times the mutual information in nats, over 1 + ln n, in steps of 1/1024."""
     n = int(table.sum())
     if n == 0:
         return 0
@@ -131,11 +119,7 @@ def information(table: Integers) -> int:
 
 
 def covariances(features: Integers, target: Integers) -> Integers:
-    """The absolute sums of products, a score for each column; -1024..1024 in, steps of 2**-20 out.
-
-    >>> covariances(np.array([[1024, 512], [-1024, 512]]), np.array([1024, -1024])).tolist()
-    [2097152, 0]
-    """
+    """The absolute sums of products, a score for each column; -1024..1024 in, steps of 2**-20 out."""
     sums: Integers = np.abs(target @ features)
     return sums
 
@@ -244,11 +228,7 @@ def public_bounds(bounds: Any, features: int, parameter: str) -> Bounds:
 
 
 def coded(column: NDArray[Any], categories: Sequence[Hashable]) -> Integers:
-    """The place of each cell among the categories, and their number where it is none of them.
-
-    >>> coded(np.array([3.0, 1.0, np.nan]), [1, 2, 3]).tolist()
-    [2, 0, 3]
-    """
+    """The place of each cell among the categories, and their number where it is none of them."""
     return category_places(column, categories, other=len(categories))
 
 
@@ -286,21 +266,13 @@ def _unit(table: Floats, bounds: Bounds) -> Floats:
 
 
 def binned(table: Floats, bounds: Bounds, bins: int) -> Integers:
-    """The number of the bin, of ``bins`` equal ones between the bounds, and ``bins`` for NaN.
-
-    >>> binned(np.array([[-9.0], [0.5], [9.0], [np.nan]]), (np.zeros(1), np.ones(1)), 4).ravel().tolist()
-    [0, 2, 3, 4]
-    """
+    """The number of the bin, of ``bins`` equal ones between the bounds, and ``bins`` for NaN."""
     unit = _unit(table, bounds)
     return np.where(np.isnan(unit), bins, np.minimum(np.nan_to_num(unit) * bins, bins - 1)).astype(np.int64)
 
 
 def clipped(table: Floats, bounds: Bounds) -> Integers:
-    """Steps from the middle of the bounds, which are at -1024 and 1024; NaN is the middle.
-
-    >>> clipped(np.array([[-9.0], [0.75], [np.nan]]), (np.zeros(1), np.ones(1))).ravel().tolist()
-    [-1024, 512, 0]
-    """
+    """Steps from the middle of the bounds, which are at -1024 and 1024; NaN is the middle."""
     return np.rint(np.nan_to_num((2 * _unit(table, bounds) - 1) * FINE)).astype(np.int64)
 
 

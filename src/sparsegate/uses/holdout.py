@@ -725,9 +725,6 @@ def agreement(labels: Iterable[Any], predictions: Iterable[Any]) -> NDArray[np.b
 
     They are the same if they are the same text; numbers are the same however they are written: 1, 1.0 and "1" are
     alike, and so are a truth value, "true" and "True", as 1. What is missing agrees with nothing.
-
-    >>> agreement(["cat", "dog", "1.0", None], ["cat", "cat", 1, None]).tolist()
-    [True, False, True, False]
     """
     private = [_text(label, "labels") for label in labels]
     predicted = [_text(prediction, "predictions") for prediction in predictions]

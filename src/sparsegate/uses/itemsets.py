@@ -4,9 +4,8 @@
 decided here by functions of numbers and of sets that were released; only ``ItemBits`` looks at people.
 
 *Support* is the number of people who have all items of a set. Each item is a row of bits, one for a person, and the
-support of a set is how many bits are left when its rows are put together by AND. So the work for given candidates is
-their number times the people, in words of 64, and does not depend on who has what. Memory: a bit for each item and
-person, and 8 bytes for each person and 60 items while the bits are laid.
+support of a set is how many bits are left when its rows are put together by AND: work for given candidates does not
+depend on who has what. Memory: a bit for each item and person, and 8 bytes for each person and 60 items at first.
 
 **Baskets** stay in their engine. Nothing leaves it before a draw but a histogram of the counts of items. Once some
 items are released, each person becomes a few whole numbers in the engine, with a bit for each of those items that the
@@ -86,29 +85,17 @@ _BLOCK: Final = 1 << 13
 
 
 def number_of_sets(items: int, smallest: int, size: int) -> int:
-    """How many sets of ``smallest`` to ``size`` items there are.
-
-    >>> number_of_sets(4, 1, 2)
-    10
-    """
+    """How many sets of ``smallest`` to ``size`` items there are."""
     return sum(math.comb(items, members) for members in range(smallest, size + 1))
 
 
 def all_sets(items: int, smallest: int, size: int) -> list[ItemSet]:
-    """All of them.
-
-    >>> all_sets(3, 2, 3)
-    [(0, 1), (0, 2), (1, 2), (0, 1, 2)]
-    """
+    """All of them."""
     return [chosen for members in range(smallest, size + 1) for chosen in combinations(range(items), members)]
 
 
 def joined(released: Iterable[ItemSet], size: int) -> list[ItemSet]:
-    """The sets of ``size`` items of which each part of one item less was released (Agrawal, Srikant 1994).
-
-    >>> joined([(0, 1), (0, 2), (1, 2), (1, 3)], 3)
-    [(0, 1, 2)]
-    """
+    """The sets of ``size`` items of which each part of one item less was released (Agrawal, Srikant 1994)."""
     parts = {part for part in released if len(part) == size - 1}
     by_start: defaultdict[ItemSet, list[int]] = defaultdict(list)
     for part in sorted(parts):
@@ -151,12 +138,7 @@ class ItemBits:
         return cls(bits=bits.view(np.uint64))
 
     def supports(self, sets: Sequence[ItemSet]) -> Integers:
-        """How many people have all items of each set.
-
-        >>> held = ItemBits.of_people([np.array([0, 1, 2]), np.array([1, 2, 5])], 70)
-        >>> held.supports([(0,), (1,), (0, 1)]).tolist()
-        [3, 3, 2]
-        """
+        """How many people have all items of each set."""
         by_start: defaultdict[ItemSet, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
         for place, members in enumerate(sets):
             places, ends = by_start[members[:-1]]

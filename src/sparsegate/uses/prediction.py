@@ -1,13 +1,10 @@
 """Private prediction: the next token from a public model, and from private records only where that would not do.
 
-**Readings.** A callable answers with one number for each token. It is read twice:
-
-- *weights*: its distribution, in parts of ``WHOLE``. They are at least 0 and add up to ``WHOLE``, exactly.
-- *scores*: its logits z, moved so that the largest is the clip B, and cut at 0, in steps: floor(LEVELS (B + z - max
-  z)/B), from 0 to ``LEVELS``. (A logit is the logarithm of a probability but for one number that is added to all;
-  moving them so takes that number out.)
-
-Rounding errors of floats, whatever they are, are those of one callable and change neither of these two facts.
+**Readings.** A callable answers with one number for each token. It is read twice: as *weights*, its distribution in
+parts of ``WHOLE``, at least 0, that add up to ``WHOLE`` exactly; and as *scores*, its logits z moved so that the
+largest is the clip B, and cut at 0, in steps: floor(LEVELS (B + z - max z)/B), from 0 to ``LEVELS``. (A logit is the
+logarithm of a probability but for one number that is added to all; moving them so takes that number out.) Rounding
+errors of floats are those of one callable and change neither of these facts.
 
 **No private answer is refused**, because an error would tell what a batch holds. What is no answer is an *abstention*:
 None; an exception; another length; not numbers; a NaN; a logit of +infinity, or all of them -infinity; a probability
@@ -22,8 +19,8 @@ sum_t |w_i(t) - w'_i(t)| / W <= 2. Scores lie between 0 and LEVELS, and an abste
 Divided by s, the distance is the total variation between the mean of the private distributions and the public one.
 
 **Costs**, from public numbers alone. One person is in one of s batches and can change that callable's answer for
-*every* token. So nothing is parallel here: the gate's loss and that of each paid token add. B is the clip, c the
-cutoff, e the loss of one paid token,
+*every* token. So nothing is parallel here: the gate's loss and that of each paid token, e, add. B is the clip, c the
+cutoff,
 
     e = 2 B / (s temperature),        or  B / (s temperature)  where each callable holds one person alone.
 
@@ -134,12 +131,7 @@ class Reader:
     gives: Gives
 
     def read(self, answer: Any) -> Reading | None:
-        """The reading of one answer, or None where it is an abstention; it raises nothing.
-
-        >>> reader = Reader(vocabulary=2, clip=4.0, gives="logits")
-        >>> reader.read([1.0, -1.0]).scores.tolist(), reader.read([1.0]), reader.read("hello")
-        ([65536, 32768], None, None)
-        """
+        """The reading of one answer, or None where it is an abstention; it raises nothing."""
         with np.errstate(all="ignore"):
             try:
                 logits = self._logits(answer)
@@ -273,10 +265,6 @@ def prediction_terms(
 
     Tokens get what the temperature needs, but at most half of epsilon: then the temperature is higher. With delta, an
     approximate gate is taken where tokens are drawn no hotter and the margin is less; otherwise no delta is charged.
-
-    >>> terms = prediction_terms(batches=500, threshold=0.4, cutoff=20, epsilon=2, clip=5)
-    >>> terms.token_epsilon, terms.temperature, round(terms.margin(), 3)
-    (Fraction(1, 50), 1.0, 0.086)
     """
     s, c = exact_count(batches, "batches", most=MOST_BATCHES), exact_count(cutoff, "cutoff")
     total, bar = exact_epsilon(epsilon), exact_number(threshold)
@@ -433,8 +421,7 @@ class PrivatePredictor(Uncopied):
     """Writes text token by token: from a public model while private records agree with it, else from those records.
 
     Each of s private callables answers from its own batch of records, disjoint by people. With p_i their distributions
-    (read as above), p the public one, d = TV(mean of the p_i, p), rho drawn
-    once and nu fresh for every token,
+    (read as above), p the public one, d = TV(mean of the p_i, p), rho drawn once and nu fresh for every token,
 
         s d + nu < s T + rho + kappa:   the token is drawn from p, and costs nothing more;
         otherwise:                      it is drawn by the exponential mechanism from the mean of the clipped logits,
@@ -456,14 +443,14 @@ class PrivatePredictor(Uncopied):
     the gate, `exponential_gate_is_private` (proofs/exponential_gate.v), and a draw: `exponential_is_private`,
     `exponential_bounded_range` (proofs/exponential_mechanism.v).
 
-    What the theorem asks of you: a callable sees the records of its batch and public things alone. One model that was
+    What the theorem asks of you: a callable sees the records of its batch and public things alone; one model that was
     trained on everybody's records is not that. Who is in which batch depends on each person alone: ``batches`` is a
     hash. To sort people by length, or to fill batches evenly, moves others when one comes. s is a public number. A
     batch may be empty, and then its callable still is one (None says that nobody is there).
 
-    An exception in a private callable, or an answer that is none, is an abstention and raises nothing. So a callable
-    that always fails looks as one that always agrees: try them on records that you made up. KeyboardInterrupt passes. A
-    callable that asks or closes its own predictor abstains: what that did could be seen, and would depend on records.
+    An exception in a private callable, or an answer that is none, is an abstention and raises nothing; so try callables
+    on records that you made up. KeyboardInterrupt passes. A callable that asks or closes its own predictor abstains:
+    what that did could be seen, and would depend on records.
 
     *Time.* For every token each callable is called once, in order, whatever the gate says. How long one takes, and what
     it writes to a log, is yours to hide. That a token was paid for is said, and so may be seen.

@@ -46,11 +46,7 @@ def public_range(low: Number, high: Number) -> tuple[float, float]:
 
 
 def record_steps(values: Any, parameter: str, *, low: float, high: float) -> NDArray[np.int64]:
-    """The place of each record's value in the range, in whole steps.
-
-    >>> record_steps([True, 0.25, None, 7], "values", low=0, high=1).tolist()
-    [1048576, 262144, 0, 1048576]
-    """
+    """The place of each record's value in the range, in whole steps."""
     try:
         array = np.asarray(unmasked(values))
     except ValueError:  # ragged nesting
@@ -96,11 +92,7 @@ _FITS: Final = 2**31  # rows up to which 2 n**2 fits 64 bits
 
 
 def contingency(values: Integers, classes: Integers, *, shape: tuple[int, int]) -> Integers:
-    """How many rows have each value and class: ``values`` in 0..shape[0]-1, ``classes`` in 0..shape[1]-1.
-
-    >>> contingency(np.array([0, 0, 1]), np.array([1, 1, 0]), shape=(2, 2)).tolist()
-    [[0, 2], [1, 0]]
-    """
+    """How many rows have each value and class: ``values`` in 0..shape[0]-1, ``classes`` in 0..shape[1]-1."""
     cells = np.bincount(values * shape[1] + classes, minlength=shape[0] * shape[1])
     return cells.reshape(shape).astype(np.int64)
 
@@ -115,9 +107,6 @@ def distance_from_independence(counts: Integers) -> int:
 
     The bound is the best: all moves may have the signs of M (two categories each, n - 1 rows (x, y), one row (a, b),
     and that row once more), and then S moves by as near to 4 as one likes.
-
-    >>> distance_from_independence(np.array([[50, 0], [0, 50]]))
-    10000
     """
     n = int(counts.sum())
     exact = counts if n < _FITS else counts.astype(object)
@@ -125,13 +114,7 @@ def distance_from_independence(counts: Integers) -> int:
 
 
 def category_places(cells: Any, categories: Sequence[Hashable], *, other: int) -> NDArray[np.int64]:
-    """The place of each cell among the categories, and ``other`` where it is none of them.
-
-    >>> category_places(np.array([3.0, 1.0, np.nan]), [1, 2, 3], other=3).tolist()
-    [2, 0, 3]
-    >>> category_places(["b", None, ["b"]], ["a", "b"], other=0).tolist()
-    [1, 0, 0]
-    """
+    """The place of each cell among the categories, and ``other`` where it is none of them."""
     places = {value: place for place, value in enumerate(categories)}
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "biuf" and not np.ma.isMaskedArray(cells):
         distinct, which = np.unique(cells, return_inverse=True)

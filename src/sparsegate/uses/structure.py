@@ -76,11 +76,7 @@ class Joined:
 
 
 def largest_forest(order: Iterable[Pair], attributes: int) -> tuple[Pair, ...]:
-    """The edges that close no cycle with those before them, sorted: of a falling order, the forest of largest sum.
-
-    >>> largest_forest([(0, 1), (1, 2), (0, 2)], 3)
-    ((0, 1), (1, 2))
-    """
+    """The edges that close no cycle with those before them, sorted: of a falling order, the forest of largest sum."""
     joined = Joined(attributes)
     return tuple(sorted(pair for pair in order if joined.join(pair)))
 
@@ -91,12 +87,7 @@ def tree_noise(attributes: int, epsilon: Fraction) -> Fraction:
 
 
 def noisy_tree(scores: Mapping[Pair, int], attributes: int, *, epsilon: Fraction, source: Source) -> ChosenEdges:
-    """The spanning tree of the largest noisy sum: the first theorem above.
-
-    >>> from sparsegate.noise import Seeded
-    >>> noisy_tree({(0, 1): 900, (0, 2): 20, (1, 2): 500}, 3, epsilon=Fraction(1), source=Seeded(1)).edges
-    ((0, 1), (1, 2))
-    """
+    """The spanning tree of the largest noisy sum: the first theorem above."""
     if attributes == 2:
         return ChosenEdges(tuple(scores), Fraction(0))  # there is one tree, whatever the scores are
     pairs = sorted(scores)

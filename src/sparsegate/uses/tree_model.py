@@ -82,12 +82,7 @@ _EXAMPLE: Final = 'pass for instance columns={"country": ["DE", "FR", "other"], 
 
 @dataclass(frozen=True, kw_only=True)
 class Attributes:
-    """Attributes and their public categories, in the order given; ``others`` is the place of what is in no list.
-
-    >>> given = Attributes.of({"country": ["DE", "FR"], "smokes": [0, 1]}, other={"smokes": 1})
-    >>> given.codes({"country": ["FR", None], "smokes": [1, 7]}, unit="row").tolist()
-    [[1, 1], [0, 1]]
-    """
+    """Attributes and their public categories, in the order given; ``others`` is the place of what is in no list."""
 
     names: tuple[str, ...]
     categories: tuple[tuple[Label, ...], ...]
@@ -232,11 +227,7 @@ def joint_counts(codes: Codes, sizes: Sequence[int], i: int, j: int) -> Counts:
 
 
 def dependence(counts: Counts) -> int:
-    """H, the score of one table of counts; private.
-
-    >>> dependence(np.array([[50, 0], [0, 50]])), dependence(np.array([[25, 25], [25, 25]]))
-    (50, 0)
-    """
+    """H, the score of one table of counts; private."""
     total = int(counts.sum())
     if total == 0:
         return 0
@@ -309,12 +300,7 @@ def noisy_tables(
 
 
 def fitted(tables: NoisyTables, sizes: Sequence[int]) -> Fitted:
-    """The distribution of noisy tables: one marginal for each attribute, shrunk, with a floor.
-
-    >>> tables = NoisyTables({(0, 1): np.array([[60, 0], [20, 20]])}, {}, 0.0)
-    >>> fitted(tables, (2, 2)).joint[0, 1].round(3).tolist()
-    [[0.597, 0.005], [0.199, 0.199]]
-    """
+    """The distribution of noisy tables: one marginal for each attribute, shrunk, with a floor."""
     variance = 2 * tables.scale**2
     measured = [_marginal(tables, attribute) for attribute in range(len(sizes))]
     rows = max(1.0, float(np.mean([marginal.sum() for marginal, _ in measured])))

@@ -14,14 +14,14 @@ before: a person who counted in a window then has that window among those known.
 windows more. (Without w there is nothing to remember.)
 
 **Time is public, or it leaks.** Windows are closed by a clock that the caller brings: the wall clock, or the end of
-history that was fixed ahead. The rows' own times are no clock. "Close a window when a later row arrives" lets one row,
-dated tomorrow by mistake, close today's windows for everybody: all rows after it are late, and every count moves by as
-much as it likes. Nor does it help to wait for K people with later rows: one person is the K-th, or is not.
+history that was fixed ahead. The rows' own times are no clock: "close a window when a later row arrives" lets one row,
+dated tomorrow by mistake, close today's windows for everybody, and every count moves by as much as it likes. Nor does
+it help to wait for K people with later rows: one person is the K-th, or is not.
 
 **What is not in the theorem.** Rows of others must reach the program at the same time whether a person is there or not:
-somebody whose rows are so many that the reader falls behind makes the rows of others late. And memory is not bounded
-by public numbers: it holds the people of every window that is open, at most 2 + lateness/width of them where
-``latest`` is held to the clock; with w also everybody seen, and at most w windows of each.
+somebody whose rows are so many that the reader falls behind makes the rows of others late. And memory is not bounded by
+public numbers: it holds the people of every open window, at most 2 + lateness/width of them where ``latest`` is held to
+the clock; with w also everybody seen, and at most w windows of each.
 
 *An interrupt* (Ctrl-C, a time-out) leaves a row counted or not counted, and a window open or closed: in which windows a
 person counts changes in one step.
@@ -170,9 +170,6 @@ def read_moment(cell: Any) -> int | None:
     """A cell as microseconds since 1970, UTC; None for what is no moment. It never fails, whatever the cell.
 
     Text is ISO 8601, seconds since 1970, or a web server's 01/Mar/2026:14:07:00 +0100; without a zone it is UTC.
-
-    >>> read_moment("1970-01-01 00:00:01"), read_moment("1.5"), read_moment("[01/Jan/1970:01:00:00 +0100]")
-    (1000000, 1500000, 0)
     """
     try:
         if isinstance(cell, str):
