@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,7 @@ def taken(engine: Any, items: list[int]) -> Any:
     return engine.bring({"item": items, "score": [1] * len(items)})
 
 
-@pytest.mark.parametrize("size", [1, 7, BASE - 1, BASE, BASE + 1, 3 * BASE])
+@pytest.mark.parametrize("size", [1, BASE - 1, BASE, 3 * BASE])
 def test_every_free_number_is_found_at_its_rank(size: int) -> None:
     engine = open_engine(table("pyarrow", {"item": [0]}))
     used = sorted(set(range(0, size, 3)) - {0})
@@ -45,7 +44,7 @@ def test_every_free_number_is_found_at_its_rank(size: int) -> None:
     assert Sized(size=size).absent(engine, counts, range(len(free))) == free
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(
     size=st.integers(10**9, 2**53),
     near=st.lists(st.integers(0, 3 * BASE), min_size=1, max_size=30, unique=True),
@@ -128,15 +127,6 @@ def test_the_column_of_a_public_table_is_the_only_one_or_the_one_called_like_the
     engine = open_engine(table("pyarrow", {"page": ["x"]}))
     with pytest.raises(TableError, match="no column 'page'; did you mean 'Page'"):
         public_domain(engine, table("pyarrow", {"Page": ["a"], "x": ["b"]}), item="page", kind=STRING)
-
-
-def test_candidates_without_rows_are_equally_likely() -> None:
-    """Ranks are drawn elsewhere; here each rank must be one candidate, and each candidate one rank."""
-    engine = open_engine(table("duckdb", {"page": ["x"]}))
-    domain = public_domain(engine, [f"p{n}" for n in range(50)], item="page", kind=STRING)
-    counts = engine.bring({"item": ["p7", "p31"], "score": [2, 1]})
-    named = Counter(domain.absent(engine, counts, range(48)))
-    assert named == Counter({f"p{n}" for n in range(50)} - {"p7", "p31"})
 
 
 LEAST, MOST = -(2**63), 2**63 - 1

@@ -147,7 +147,7 @@ def test_the_draw_follows_its_law_and_no_other() -> None:
     source, accounting = Seeded(3), Accounting(name="pure", count=2, rate=Fraction(2), margin=1)
     seen = Counter(
         tuple(names[pick] for pick in pick_observed(source, histogram, dbar=3, accounting=accounting))
-        for _ in range(3000)
+        for _ in range(1200)
     )
     assert law_p(seen, law(TABLE, count=2, rate=2, dbar=3, margin=1)) > FALSE_ALARM
     assert law_p(seen, law(TABLE, count=2, rate=2.4, dbar=3, margin=1)) < FALSE_ALARM

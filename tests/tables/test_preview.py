@@ -113,7 +113,8 @@ def test_above_says_what_is_never_and_what_is_always_there() -> None:
 
 
 def test_it_becomes_dataframes_json_and_a_picture() -> None:
-    preview = sg.preview(**ASKED, epsilon=0.5, max_items_per_user=1, people=10_000, like="60:30,10:900")
+    asked = {"count": 4, "domain": 50, "max_items_per_user": 1, "people": 10_000}
+    preview = sg.preview(**asked, epsilon=0.5, like="60:6,10:40")
     for frame in (
         preview.to_pandas().to_dict("list"),
         preview.to_polars().to_dict(as_series=False),
@@ -132,13 +133,13 @@ def test_it_becomes_dataframes_json_and_a_picture() -> None:
 
 
 def test_on_a_stand_in_recall_is_shown_and_less_is_lost_than_promised() -> None:
-    counts = np.concatenate((np.arange(1_000, 2_000, 50), np.full(980, 10)))
-    preview = sg.preview(count=20, epsilon=1, like=counts)
+    counts = np.concatenate((np.arange(1_000, 2_000, 200), np.full(95, 10)))
+    preview = sg.preview(count=5, epsilon=1, like=counts)
     for each in preview.alternatives:
         assert each["recall"] > 0.99
         assert each["like_within"] <= each["within"]
-    assert preview.domain_size == 1_000
-    poor = sg.preview(count=20, epsilon=0.001, like=counts)
+    assert preview.domain_size == 100
+    poor = sg.preview(count=5, epsilon=0.0005, like=counts)
     assert all(each["recall"] < 0.5 for each in poor.alternatives)
 
 
@@ -149,7 +150,7 @@ def test_the_quantile_is_that_of_the_confidence() -> None:
     assert promise is not None
     assert 0.1 < promise.beyond(300) < 0.18
     levels = stand_in({400: 30, 100: 970}, total=1_000)
-    seen = [simulated(request, levels, confidence=share, runs=800) for share in (0.95, 0.8)]
+    seen = [simulated(request, levels, confidence=share, runs=300) for share in (0.95, 0.8)]
     assert [each and each[1] for each in seen] == [300, 0]
 
 

@@ -177,16 +177,6 @@ def test_temporary_tables_are_dropped_whatever_happens() -> None:
     assert connection.sql("SELECT count(*) FROM duckdb_tables() WHERE temporary").fetchall() == [(0,)]
 
 
-@pytest.mark.parametrize("columns", [["a", 1, None, 2.5], ["a", "b", None, "c"], [1, 2, None, 3]])
-def test_pandas_objects_are_read_as_strings_whatever_they_are(columns: list[Any]) -> None:
-    """The first rows must not decide whether the rest is refused: they are somebody's."""
-    import pandas
-
-    frame = pandas.DataFrame({"page": pandas.Series(columns, dtype=object), "visitor": [1, 2, 3, 4]})
-    release = ask(frame, domain=["a", "1", "2.5", "zz"], count=4, ledger=None, source=Seeded(1))
-    assert set(release.items) == {"a", "1", "2.5", "zz"}
-
-
 def test_categories_small_numbers_and_uuids_are_labels_and_users() -> None:
     import duckdb
     import pandas

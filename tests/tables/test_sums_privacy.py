@@ -34,17 +34,17 @@ RICH = dict.fromkeys("ef", 1e9)
 MIXED = {"d": 1e9, "e": 5.0, "f": -1e9}
 
 
-@pytest.mark.parametrize("rows", [SHOP, UNEVEN], ids=["tied", "uneven"])
 @pytest.mark.parametrize(
-    ("person", "options"),
+    ("rows", "person", "options"),
     [
-        (RICH, {"clip": (0, 5)}),
-        (RICH, {"clip": (2, 5), "granularity": 5}),
-        (dict.fromkeys("ef", -1e9), {"clip": (-5, 0)}),
-        (MIXED, {"clip": (-5, 5)}),
-        (MIXED, {"clip": (-3, 5), "max_items_per_user": 2}),
+        (SHOP, RICH, {"clip": (0, 5)}),
+        (UNEVEN, RICH, {"clip": (2, 5), "granularity": 5}),
+        (SHOP, dict.fromkeys("ef", -1e9), {"clip": (-5, 0)}),
+        (SHOP, MIXED, {"clip": (-5, 5)}),
+        (UNEVEN, MIXED, {"clip": (-5, 5)}),
+        (UNEVEN, MIXED, {"clip": (-3, 5), "max_items_per_user": 2}),
     ],
-    ids=["rich", "coarse", "debts", "both", "cut"],
+    ids=["rich", "coarse", "debts", "both", "both-uneven", "cut"],
 )
 def test_a_person_with_extreme_values_costs_epsilon_and_no_more(
     rows: list[Purchase], person: dict[str, float], options: dict[str, Any]

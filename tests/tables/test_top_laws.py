@@ -18,7 +18,7 @@ from sparsegate.budget import exact_epsilon
 from sparsegate.noise import Seeded
 from sparsegate.tables.prepared import Prepared
 
-DRAWS = 2_500
+DRAWS = 1_000
 
 
 def named(release: Prepared, picks: set[tuple[int, int]]) -> dict[tuple[int, int], Hashable]:
