@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import duckdb
 import pytest
 
 from sparsegate.noise import Seeded
@@ -19,8 +20,6 @@ COLLATED = ("COLLATE NOCASE", "", "COLLATE NOCASE.NOACCENT")
 
 @pytest.mark.parametrize("collation", COLLATED)
 def test_a_collation_makes_one_person_of_two_but_not_one_item(collation: str) -> None:
-    import duckdb
-
     connection = duckdb.connect()
     if not collation:
         connection.execute("SET default_collation = 'nocase'")

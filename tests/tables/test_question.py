@@ -6,6 +6,9 @@ import math
 import traceback
 from typing import Any
 
+import duckdb
+import pandas
+import polars
 import pytest
 from tests.support.accounts import Noted
 from tests.support.untouchable import Untouchable
@@ -120,8 +123,6 @@ def test_a_missing_column_is_refused_with_the_names_that_are_near(changes: dict[
 
 
 def test_a_type_that_does_not_tell_labels_or_people_apart_is_refused() -> None:
-    import polars
-
     frame = polars.DataFrame({"page": ["a"], "visitor": [1], "many": [[1]]})
     with pytest.raises(TableError, match=r"column 'many' must be numbers, strings, .* or instants, not list"):
         ask(frame, item="many")
@@ -136,8 +137,6 @@ def test_something_that_is_no_table_is_refused_by_its_type(thing: Any) -> None:
 
 
 def test_an_engine_that_fails_says_where_and_never_what() -> None:
-    import duckdb
-
     relation = duckdb.connect().sql(f"SELECT CAST(x AS INT) AS page, 1 AS visitor FROM (VALUES ('{SECRET}')) t(x)")
     with pytest.raises(
         TableError, match=r"DuckDB could not run a query \(ConversionException\).*nothing was spent"
@@ -167,8 +166,6 @@ def test_what_the_ledger_raises_is_not_put_down_to_the_engine() -> None:
 
 
 def test_temporary_tables_are_dropped_whatever_happens() -> None:
-    import duckdb
-
     connection = duckdb.connect()
     relation = connection.sql("SELECT 'a' AS page, 1 AS visitor")
     ask(relation, ledger=None, source=Seeded(1))
@@ -178,13 +175,8 @@ def test_temporary_tables_are_dropped_whatever_happens() -> None:
 
 
 def test_categories_small_numbers_and_uuids_are_labels_and_users() -> None:
-    import duckdb
-    import pandas
-    import polars
-
     def winner(native: Any, domain: list[Any]) -> Any:
-        (item,) = ask(native, domain=domain, count=1, epsilon=9, ledger=None, source=Seeded(1)).items
-        return item
+        return ask(native, domain=domain, count=1, epsilon=9, ledger=None, source=Seeded(1)).items[0]
 
     frame = polars.DataFrame({"page": ["a"] * 40 + ["b"], "visitor": [*range(41)]})
     for kind in (polars.Categorical, polars.Enum(["a", "b"])):

