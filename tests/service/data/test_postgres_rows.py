@@ -81,9 +81,9 @@ def test_all_rows_are_of_one_moment(database: Database, monkeypatch: pytest.Monk
     database.run("CREATE TABLE live AS SELECT 'u' || i AS who, i % 3 AS n FROM generate_series(1, 30) AS i")
     query = postgres_rows._lines
 
-    def meanwhile(table: Any) -> str:
+    def meanwhile(table: Any, user: Any) -> str:
         database.run("INSERT INTO live VALUES ('new', 0); DELETE FROM live WHERE who = 'u1'")
-        return query(table)
+        return query(table, user)
 
     with database.open("live", "who") as first:
         monkeypatch.setattr(postgres_rows, "_lines", meanwhile)
@@ -238,7 +238,7 @@ def test_a_database_in_another_encoding_is_refused(cluster: Cluster, database: D
 
 
 def test_it_changes_nothing_in_the_database(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgres_rows, "_lines", lambda _: "DELETE FROM public.visits RETURNING ''")
+    monkeypatch.setattr(postgres_rows, "_lines", lambda *_: "DELETE FROM public.visits RETURNING ''")
     with pytest.raises(TableError) as caught:
         database.open()
     assert caught.value.__context__ is None

@@ -1,19 +1,25 @@
-"""A dialect that nobody has heard of: taken if it passes the public probe, and refused by its name otherwise."""
+"""A dialect that nobody has heard of is taken if it passes the public probe; SQLite has a type for every cell."""
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas
 import pytest
 import sqlalchemy
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from sqlalchemy.dialects import registry
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.pool import StaticPool
 from tests.support.in_database import ODD, in_memory, top
 
-from sparsegate.errors import ParameterError, TableError
-from sparsegate.tables.databases import dialects as other_rows
+from sparsegate.errors import ParameterError, SparsegateError, TableError
+from sparsegate.tables.databases import dialects
 from sparsegate.tables.labels import INTEGER, STRING
 
 # Some labels have spaces, and are meant.
@@ -75,10 +81,20 @@ def test_one_that_passes_counts_as_every_engine_does(engine: sqlalchemy.Engine, 
     assert top(engine, table="visits", **question) == expected
 
 
-@pytest.mark.parametrize("collation", ["NOCASE", "RTRIM"])
-def test_one_that_takes_items_for_one_another_is_refused_by_name(engine: sqlalchemy.Engine, collation: str) -> None:
-    fill(engine, f"page VARCHAR COLLATE {collation}, visitor INTEGER")
-    with pytest.raises(TableError, match="unheard does not tell strings in column 'page' apart exactly"):
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ("page VARCHAR COLLATE NOCASE, visitor INTEGER", "unheard does not tell strings in column 'page' apart"),
+        ("page VARCHAR COLLATE RTRIM, visitor INTEGER", "unheard does not tell strings in column 'page' apart"),
+        ("page FLOAT, visitor INTEGER", "the items in column 'page' must be"),
+        ("page VARCHAR, visitor FLOAT", "the users in column 'visitor' must be"),
+    ],
+)
+def test_one_that_takes_items_for_one_another_is_refused_by_name(
+    engine: sqlalchemy.Engine, columns: str, words: str
+) -> None:
+    fill(engine, columns, [])
+    with pytest.raises(TableError, match=words):
         top(engine, table="visits", count=1, domain=["a"])
 
 
@@ -95,9 +111,9 @@ def test_the_probe_sees_two_that_are_one(
 ) -> None:
     column: Any = sqlalchemy.literal(probes[0])
     with engine.connect() as connection:
-        assert other_rows.exact(connection, column, kind)
-        monkeypatch.setitem(other_rows.PROBES, kind, probes)
-        assert not other_rows.exact(connection, column, kind)
+        assert dialects.exact(connection, column, kind)
+        monkeypatch.setitem(dialects.PROBES, kind, probes)
+        assert not dialects.exact(connection, column, kind)
 
 
 def test_the_probe_sees_another_order(engine: sqlalchemy.Engine) -> None:
@@ -105,7 +121,7 @@ def test_the_probe_sees_another_order(engine: sqlalchemy.Engine) -> None:
         driver: Any = connection.connection.dbapi_connection
         driver.create_collation("backwards", lambda one, other: (one < other) - (one > other))
         column: Any = sqlalchemy.literal("a").collate("backwards")
-        assert not other_rows.exact(connection, column, STRING)
+        assert not dialects.exact(connection, column, STRING)
 
 
 @pytest.mark.parametrize(
@@ -126,13 +142,6 @@ def test_what_is_not_known_to_work_is_refused(
     assert caught.value.parameter == parameter
 
 
-@pytest.mark.parametrize("columns", ["page FLOAT, visitor INTEGER", "page VARCHAR, visitor FLOAT"])
-def test_columns_that_tell_nothing_apart_are_refused(engine: sqlalchemy.Engine, columns: str) -> None:
-    fill(engine, columns, [])
-    with pytest.raises(TableError, match="in column"):
-        top(engine, table="visits", count=1, domain=["a"])
-
-
 def test_one_without_a_moment_is_refused() -> None:
     for engine in opened("timeless"):
         fill(engine, "page VARCHAR, visitor INTEGER")
@@ -142,7 +151,95 @@ def test_one_without_a_moment_is_refused() -> None:
 
 def test_a_whole_number_beyond_64_bits_is_dropped(engine: sqlalchemy.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of such databases none is at hand: 8 bits stand for 64."""
-    monkeypatch.setattr(other_rows, "MOST_LABEL", 127)
+    monkeypatch.setattr(dialects, "MOST_LABEL", 127)
     fill(engine, "page BIGINT, visitor INTEGER", [(page, visitor) for page in (127, 128) for visitor in range(200)])
     found = top(engine, table="visits", count=2, domain="observed", delta=0.01, epsilon=100, max_items_per_user=None)
     assert found.items == (127,)
+
+
+# --- SQLite: counted in place, cells are who and what they are in a copied file ---------------------------------------
+
+TYPED: list[Any] = [
+    *(17, 17.0, "17", b"17", "17.0", 2.5, "2.5", -0.0, 0, 1e300, 2**53 + 1, float(2**53), -(2**63), float("inf")),
+    *("a", "A", "a ", "\u00e4", "a\u0308", "a\0b", "a\0c", "a\0", "", b"", b"\xff", b"\xff\xfe", "\t", "日本", None),
+]
+
+
+def filled(folder: Path, pages: list[Any], people: list[Any], collation: str = "BINARY") -> tuple[str, str]:
+    """A file with one row for each pair, by its path and by its URL; and a few cells of text that is no Unicode."""
+    file = folder / "cells.db"
+    file.unlink(missing_ok=True)
+    with sqlite3.connect(file) as database:
+        database.execute(f"CREATE TABLE visits (page COLLATE {collation}, visitor COLLATE {collation})")
+        rows = list(zip(pages, people, strict=True))
+        database.executemany("INSERT INTO visits VALUES (?, ?)", rows)
+        database.execute("INSERT INTO visits VALUES (CAST(x'ff61' AS TEXT), CAST(x'ff61' AS TEXT))")
+        database.execute("INSERT INTO visits VALUES (CAST(x'ff61' AS TEXT), CAST(x'fe61' AS TEXT))")
+    database.close()
+    return str(file), f"sqlite:///{file}"
+
+
+def both(places: tuple[str, str], **options: Any) -> tuple[Any, Any]:
+    copied, counted = (top(place, table="visits", **options) for place in places)
+    return copied, counted
+
+
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    cells=st.lists(st.tuples(st.sampled_from(TYPED), st.sampled_from(TYPED)), min_size=20, max_size=60),
+    collation=st.sampled_from(["BINARY", "NOCASE", "RTRIM"]),
+    seed=st.integers(1, 3),
+)
+def test_people_and_items_are_those_of_a_copy(tmp_path: Path, cells: Any, collation: str, seed: int) -> None:
+    places = filled(tmp_path, [page for page, _ in cells], [person for _, person in cells], collation)
+    options = {"domain": "observed", "delta": 0.4, "epsilon": 1000 * seed, "answers_epsilon": 1e6, "dbar": 60}
+    copied, counted = both(places, count=40, max_items_per_user=seed, **options)
+    assert copied == counted
+    assert copied.items
+
+
+WHOLE = [17, 0, 5]
+DOMAINS: dict[str, Any] = {
+    "set": set(WHOLE),
+    "range": range(20),
+    "number": 20,
+    "array": np.array(WHOLE),
+    "series": pandas.Series(WHOLE),
+    "frame": pandas.DataFrame({"page": WHOLE}),
+    "text": ["17", "0", "5"],
+    "truth": [True, False],
+    "mixed": [17, "0"],
+}
+
+
+@pytest.mark.parametrize("name", DOMAINS)
+def test_a_domain_is_taken_or_refused_by_the_path_and_by_the_url_alike(tmp_path: Path, name: str) -> None:
+    places = filled(tmp_path, TYPED, list(range(len(TYPED))))
+    gave: list[Any] = []
+    for place in places:
+        try:
+            release = top(place, table="visits", count=2, domain=DOMAINS[name], epsilon=1e6, answers_epsilon=1e6)
+            gave.append([(item, type(item), each) for item, each in zip(release.items, release.estimates, strict=True)])
+        except SparsegateError as error:
+            gave.append(str(error))
+    assert gave[0] == gave[1]
+    if name in ("set", "range", "number", "array", "series"):
+        assert gave[0][0] == (17, int, 4)
+
+
+@pytest.mark.parametrize("domain", [18, 9000, range(30)])
+def test_numbers_in_text_are_candidates_of_a_sized_domain(tmp_path: Path, domain: Any) -> None:
+    pages = ["17", " 7 ", "+7", "-7", "007", "7.0", "7e0", 7, 8.0, "9" * 30, "0" * 40 + "5", "seven", b"6", "\u0667"]
+    places = filled(tmp_path, pages, list(range(len(pages))))
+    copied, counted = both(places, count=6, domain=domain, epsilon=30)
+    assert copied == counted
+
+
+def test_a_connection_that_goes_on_knows_our_functions_no_longer() -> None:
+    engine = sqlalchemy.create_engine("sqlite://", poolclass=StaticPool)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE visits AS SELECT 'ä' AS page, 1 AS visitor")
+    top(engine, table="visits", count=1, domain=["ä"])
+    with engine.begin() as connection, pytest.raises(sqlalchemy.exc.OperationalError, match="no such function|raised"):
+        connection.exec_driver_sql("SELECT sparsegate_digest('a')")
+    engine.dispose()

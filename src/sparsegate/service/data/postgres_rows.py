@@ -54,6 +54,7 @@ class FetchedRows:
 
     file: Path
     table: DatabaseTable
+    user: str | None
     fingerprint: str
     database: str
 
@@ -61,15 +62,16 @@ class FetchedRows:
     def people(self) -> str | None:
         """The column that ``reader`` has the numbers of the people in; None where every row is another person."""
         names = [column.name for column in self.table.schema.columns]
-        return None if self.table.person is None else unlike("person", names)
+        return None if self.user is None else unlike("person", names)
 
     def reader(self) -> str:
         """A query of the embedded engine that gives the columns of the table by their names, and the people."""
         columns = self.table.schema.columns
         cells = [f"c{place}" for place in range(len(columns))]
         read = [] if self.people is None else [f"TRY_CAST(person AS BIGINT) AS {identifier(self.people)}"]
-        for cell, column, kind in zip(cells, columns, self.table.types, strict=True):
-            form = "TRY_CAST({0} AS HUGEINT)" if kind == "whole numeric" else _READ_BACK[column.kind]
+        for cell, column in zip(cells, columns, strict=True):
+            whole = self.table.types[column.name] == "whole numeric"
+            form = "TRY_CAST({0} AS HUGEINT)" if whole else _READ_BACK[column.kind]
             read.append(f"{form.format(cell)} AS {identifier(column.name)}")
         longest = sum(8 * self.table.schema.max_cell if c.kind is Kind.TEXT else 0 for c in columns)
         longest += _NARROW * (1 + len(columns))
@@ -86,7 +88,7 @@ def fetch_rows(
     url: str, file: Path, *, table: str, user: str | None, columns: Sequence[str] | None, max_cell: int
 ) -> FetchedRows:
     """Write the rows of the table as they are now to the file; see ``ServedTable.read`` for the parameters."""
-    engine, address = database_engine(url)
+    engine = database_engine(url)
     with quiet_database(UNREAD), one_moment(engine) as connection:
         found = find_table(connection, table, user=user, columns=columns, max_cell=max_cell)
         pin(connection, {"statement_timeout": f"'{SECONDS}s'"})
@@ -94,13 +96,15 @@ def fetch_rows(
         fingerprint = _fingerprint(connection, found, user)
         connection.execution_options(stream_results=True, max_row_buffer=LINES)
         with file.open("w", encoding="utf-8", newline="\n") as lines:
-            for some in connection.exec_driver_sql(_lines(found)).scalars().partitions(LINES):
+            for some in connection.exec_driver_sql(_lines(found, user)).scalars().partitions(LINES):
                 lines.writelines(f"{line}\n" for line in some)
-    return FetchedRows(file=file, table=found, fingerprint=fingerprint, database=f"{address.database}")
+    database = f"{engine.url.database}"
+    return FetchedRows(file=file, table=found, user=user, fingerprint=fingerprint, database=database)
 
 
 def _fingerprint(connection: Connection, table: DatabaseTable, user: str | None) -> str:
-    cells = [f"{table.person or 'NULL'} AS person", *(f"{cell} AS c{at}" for at, cell in enumerate(table.cells))]
+    person = "NULL" if user is None else f"t.{identifier(user)}"
+    cells = [f"{person} AS person", *(f"{cell} AS c{at}" for at, cell in enumerate(table.cells))]
     lanes = ", ".join(
         f"coalesce(sum(('x' || substr(digest, {1 + 16 * lane}, 16))::bit(64)::bigint), 0)" for lane in _LANES
     )
@@ -109,19 +113,21 @@ def _fingerprint(connection: Connection, table: DatabaseTable, user: str | None)
             SELECT encode(sha256(convert_to(cells::text, 'UTF8')), 'hex') AS digest
             FROM (SELECT {", ".join(cells)} FROM {table.place} AS t OFFSET 0) AS cells) AS digests"""
     ).one()
-    columns = [(column.name, kind) for column, kind in zip(table.schema.columns, table.types, strict=True)]
-    notes = (int(rows), list(map(int, sums)), columns, user, table.person_type, table.schema.max_cell)
+    columns = [(column.name, table.types[column.name]) for column in table.schema.columns]
+    person_type = "" if user is None else table.types[user]
+    notes = (int(rows), list(map(int, sums)), columns, user, person_type, table.schema.max_cell)
     return hashlib.blake2b(repr(notes).encode(), digest_size=32, person=b"sparsegate table").hexdigest()
 
 
-def _lines(table: DatabaseTable) -> str:
+def _lines(table: DatabaseTable, user: str | None) -> str:
     """A query that gives each row as a line."""
     cells = [
         f"'x' || encode(convert_to({cell}, 'UTF8'), 'hex')" if column.kind is Kind.TEXT else f"({cell})::text"
         for cell, column in zip(table.cells, table.schema.columns, strict=True)
     ]
-    person = "0" if table.person is None else f"dense_rank() OVER (ORDER BY {table.person})"
-    whose = "" if table.person is None else f" WHERE {table.person} IS NOT NULL"
+    person, whose = "0", ""
+    if user is not None:
+        person, whose = f"dense_rank() OVER (ORDER BY t.{identifier(user)})", f" WHERE t.{identifier(user)} IS NOT NULL"
     return (
         f"SELECT array_to_string(ARRAY[({person})::text, {', '.join(cells)}], ',', '') FROM {table.place} AS t{whose}"
     )

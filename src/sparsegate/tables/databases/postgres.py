@@ -23,7 +23,7 @@ not taken. Nothing of this looks at the table.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Final
 
@@ -40,7 +40,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import NullType
 
-from sparsegate.conditions import Column, Kind, Schema, read_condition
+from sparsegate.conditions import MAX_CELL, Column, Kind, Schema, read_condition
 from sparsegate.conditions.postgres_sql import MOST_TIMESTAMP, Folding, postgres_sql
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.tables.columns import check_columns, identifier, near_names
@@ -106,46 +106,27 @@ _COLUMN: Final = text(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Located:
-    """A table, or whatever else has rows, as the catalogue has it."""
+class DatabaseTable:
+    """A table, or whatever else has rows, as the catalogue has it; and what of it may be asked about."""
 
-    name: str
-    """With its schema, as it is looked up."""
     place: str
-    """The same in SQL."""
-    types: dict[str, str]
-    sizes: dict[str, int]
+    """With its schema, in SQL."""
+    types: Mapping[str, str]
+    sizes: Mapping[str, int]
+    schema: Schema = field(default_factory=lambda: Schema(()))
+    cells: tuple[str, ...] = ()
+    """How the cells of each column of ``schema`` are read, as SQL over the alias t."""
 
-    def schema(self, chosen: Sequence[str], max_cell: int | None) -> tuple[Schema, tuple[str, ...]]:
-        """What may be asked about these columns, and how their cells are read; ``max_cell`` is None for whole cells."""
-        kinds = tuple(Column(each, _READ_AS[self.types[each]][0]) for each in chosen)
-        schema = Schema(kinds) if max_cell is None else Schema(kinds, max_cell=max_cell)
-        return schema, tuple(_cell(each, self.types[each], self.sizes[each], max_cell) for each in chosen)
-
-    def scale(self, column: str) -> int:
-        """The digits behind the point of a numeric(p, s)."""
-        return (self.sizes[column] - 4) & 0x7FF
+    def asked(self, columns: Sequence[str], max_cell: int | None, unreadable: tuple[str, ...] = ()) -> DatabaseTable:
+        """The table with these columns to ask about; ``max_cell`` is None for whole cells."""
+        kinds = tuple(Column(each, _READ_AS[self.types[each]][0]) for each in columns)
+        schema = Schema(kinds, max_cell=MAX_CELL if max_cell is None else max_cell, unreadable=unreadable)
+        cells = tuple(_cell(each, self.types[each], self.sizes[each], max_cell) for each in columns)
+        return replace(self, schema=schema, cells=cells)
 
     def readable(self) -> list[str]:
         """The columns that conditions can speak of."""
         return [each for each, kind in self.types.items() if kind in _READ_AS]
-
-
-@dataclass(frozen=True, kw_only=True)
-class DatabaseTable:
-    """A table as it may be asked about."""
-
-    name: str
-    """With its schema, as ``locate`` finds it."""
-    place: str
-    """The same in SQL."""
-    schema: Schema
-    cells: tuple[str, ...]
-    """How the cells of each column of ``schema`` are read, as SQL over the alias t."""
-    types: tuple[str, ...]
-    person: str | None
-    """The column of the people as SQL, or None where every row is another person."""
-    person_type: str = ""
 
 
 def find_table(
@@ -163,21 +144,11 @@ def find_table(
     chosen = columns if columns is not None else [each for each in found.readable() if each != user]
     if not chosen:
         raise TableError("the table has no column to ask about: text, numbers, booleans, dates, timestamps")
-    schema, cells = found.schema(chosen, max_cell)
-    if columns is None:
-        schema = replace(schema, unreadable=tuple(each for each in found.types if each not in (user, *chosen)))
-    return DatabaseTable(
-        name=found.name,
-        place=found.place,
-        schema=schema,
-        cells=cells,
-        types=tuple(found.types[each] for each in chosen),
-        person=None if user is None else f"t.{identifier(user)}",
-        person_type="" if user is None else found.types[user],
-    )
+    others = (each for each in found.types if columns is None and each not in (user, *chosen))
+    return found.asked(chosen, max_cell, tuple(others))
 
 
-def locate(connection: Connection, name: str, *, sorts: Iterable[str] = ANY) -> Located:
+def locate(connection: Connection, name: str, *, sorts: Iterable[str] = ANY) -> DatabaseTable:
     """Look the name up; from here on no other schema than PostgreSQL's own is looked at."""
     path = connection.exec_driver_sql("SELECT pg_catalog.current_schemas(false)").scalar_one()
     # An operator in another schema may fit better than the one that is meant, and its function would run as this user.
@@ -193,8 +164,7 @@ def locate(connection: Connection, name: str, *, sorts: Iterable[str] = ANY) -> 
             "with CREATE MATERIALIZED VIEW"
         )
     rows = connection.execute(_COLUMNS, {"oid": found.oid}).all()
-    return Located(
-        name=f"{found.nspname}.{found.relname}",
+    return DatabaseTable(
         place=f"{identifier(str(found.nspname))}.{identifier(str(found.relname))}",
         types={str(row.attname): COMPUTED if row.made == "v" else _named(row.type, row.size) for row in rows},
         sizes={str(row.attname): int(row.size) for row in rows},
@@ -338,11 +308,12 @@ def postgres_rows(connection: Connection, asked: AskedRows) -> DialectRows:
     if asked.table is not None:
         located = locate(connection, asked.table)
         check_columns(list(located.types), asked.columns)
-        types, place, scale = located.types, f"{located.place} AS t", located.scale(asked.item)
+        types, place, scale = located.types, f"{located.place} AS t", (located.sizes[asked.item] - 4) & 0x7FF
         if asked.where is not None:
-            schema, cells = located.schema(located.readable(), None)
-            read = dict(zip((column.name for column in schema.columns), cells, strict=True))
-            tree = read_condition(asked.where, schema)
+            readable = located.readable()
+            located = located.asked(readable, None)
+            read = dict(zip(readable, located.cells, strict=True))
+            tree = read_condition(asked.where, located.schema)
             condition = postgres_sql(tree, read, cache(lambda: found_folding(connection)))
     else:
         if asked.where is not None:

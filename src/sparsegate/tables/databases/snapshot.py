@@ -20,7 +20,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import URL, Connection, Engine, create_engine, make_url
+from sqlalchemy import Connection, Engine, create_engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
@@ -71,18 +71,16 @@ _ELSEWHERE: Final = (
 )
 
 
-def database_engine(url: str) -> tuple[Engine, URL]:
-    """How to connect; no connection is made yet."""
+def database_engine(url: str) -> Engine:
+    """How to connect to PostgreSQL; no connection is made yet."""
     load_extra("psycopg", extra="postgres")
     try:
         place = make_url(url).set(drivername="postgresql+psycopg")
+        # Native hstore would be looked up on every connection, before the search path is pinned.
+        return create_engine(place, poolclass=NullPool, use_native_hstore=False, connect_args=_CONNECTED)
     except (ArgumentError, ValueError):
-        place = None
-    if place is None:
-        # The text itself may hold a password.
-        raise ParameterError("url", "must be as postgresql://user@host/database, with special characters as %40")
-    # Native hstore would be looked up on every connection, before the search path is pinned.
-    return create_engine(place, poolclass=NullPool, use_native_hstore=False, connect_args=_CONNECTED), place
+        pass  # the text itself may hold a password
+    raise ParameterError("url", "must be as postgresql://user@host/database, with special characters as %40")
 
 
 @contextmanager
@@ -109,14 +107,12 @@ def pin(connection: Connection, settings: Mapping[str, str]) -> None:
 NAMES: Final = {"postgresql": "PostgreSQL", "sqlite": "SQLite"}
 """The dialects whose rules are known here; of all others the probe finds them out."""
 
-POSTGRES: Final = ("postgresql", "postgres", "postgresql+psycopg")
-
 
 def engine_at(url: str) -> Engine:
     """How to reach the database; no connection is made yet. The text may hold a password, and is in no error."""
     dialect = url.partition(":")[0]
-    if dialect in POSTGRES:
-        return database_engine(url)[0]
+    if dialect in ("postgresql", "postgres", "postgresql+psycopg"):
+        return database_engine(url)
     try:
         place = make_url(url)
         if place.get_backend_name() == "sqlite" and place.database and not place.query:
@@ -128,10 +124,8 @@ def engine_at(url: str) -> Engine:
     except (ArgumentError, ValueError):
         rule, step = "must be as postgresql://user@host/database", "write special characters as %40"
     except ImportError as error:
-        rule, step = (
-            f"needs a driver for {dialect}:// that is not installed",
-            f"install the package that has the module {error.name}",
-        )
+        rule = f"needs a driver for {dialect}:// that is not installed"
+        step = f"install the package that has the module {error.name}"
     raise ParameterError("data", rule, next_step=step)
 
 
@@ -148,19 +142,13 @@ def one_moment(engine: Engine) -> Iterator[Connection]:
 @contextmanager
 def _postgresql(connection: Connection) -> Iterator[None]:
     connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
-    check_server(connection)
-    # A cursor is read to its end here: the planner must not hurry for its first rows.
-    pin(connection, {**WRITTEN, "cursor_tuple_fraction": "1"})
-    yield
-
-
-def check_server(connection: Connection) -> None:
-    """Raise a TableError for a server whose text or functions are not those that are needed."""
-    version = int(connection.exec_driver_sql("SHOW server_version_num").scalar_one())
-    if version < LEAST_VERSION:
+    if int(connection.exec_driver_sql("SHOW server_version_num").scalar_one()) < LEAST_VERSION:
         raise TableError("the server is too old: PostgreSQL 14 is the first that has what is needed; copy to Parquet")
     if connection.exec_driver_sql("SHOW server_encoding").scalar_one() != "UTF8":
         raise TableError("the database must be in UTF-8, for text to be the same everywhere; copy the table to Parquet")
+    # A cursor is read to its end here: the planner must not hurry for its first rows.
+    pin(connection, {**WRITTEN, "cursor_tuple_fraction": "1"})
+    yield
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """A table of a database, counted there in a transaction that only reads.
 
-Counting and naming inside a database: only the histogram of the scores, and the picked labels, leave it.
+Only the histogram of the scores, and the picked labels, leave the database.
 
 The queries say in SQL what ``tables.counting`` says for frames, with the same hashes and the same order of labels:
 equal seeds name equal items.
@@ -75,9 +75,9 @@ def scored(table: DialectRows, domain: Candidates, most: int | None, clip: Clip 
         counts = select(kept.c.item, number.label("score")).group_by(kept.c.item)
     if listed is None:
         return counts.cte("scored")
-    there = counts.subquery("counts")
-    joined = listed.outerjoin(there, listed.c.item == there.c.item)
-    return select(listed.c.item, func.coalesce(there.c.score, 0).label("score")).select_from(joined).cte("scored")
+    held = counts.subquery("counts")
+    joined = listed.outerjoin(held, listed.c.item == held.c.item)
+    return select(listed.c.item, func.coalesce(held.c.score, 0).label("score")).select_from(joined).cte("scored")
 
 
 def _cut(table: DialectRows, pairs: CTE, most: int) -> Select[Any]:
@@ -135,16 +135,13 @@ class DatabaseCounts(CountsInPlace):
         with quiet_database(UNREAD):
             return {score: items for score, items in self._sizes.items() if score}
 
+    @quiet_database(UNREAD)
     def named(self, picks: Sequence[Pick]) -> list[Any]:
-        with quiet_database(UNREAD):
-            return self._named(picks)
-
-    def _named(self, picks: Sequence[Pick]) -> list[Any]:
         names: dict[Pick, Any] = {}
         if isinstance(self._domain, Sized):
             absent = [pick for pick in picks if pick[0] == 0]
-            found = self._domain.find([rank for _, rank in absent], self._taken) if absent else []
-            names |= zip(absent, found, strict=True)
+            labels = self._domain.find([rank for _, rank in absent], self._taken) if absent else []
+            names |= zip(absent, labels, strict=True)
         present = sorted(set(picks) - names.keys())
         starts = dict(zip(self._sizes, accumulate(self._sizes.values(), initial=0), strict=False))
         rows = self._rows_at([starts[score] + rank for score, rank in present])
@@ -180,8 +177,8 @@ class DatabaseCounts(CountsInPlace):
         blocks = select((item // width).label("block"))
         if inside is not None:
             blocks = blocks.where((item // (width * BASE)).in_(inside))
-        found = blocks.subquery("blocks").c.block
-        return dict(map(tuple, self._connection.execute(select(found, func.count()).group_by(found)).all()))
+        block = blocks.subquery("blocks").c.block
+        return dict(map(tuple, self._connection.execute(select(block, func.count()).group_by(block)).all()))
 
 
 class HeldCounts(DatabaseCounts):
@@ -235,8 +232,7 @@ class HeldCounts(DatabaseCounts):
 
     def _fetch(self, rows: int) -> Sequence[Any]:
         self._position += rows
-        fetched: Sequence[Any] = self._tell(f"FETCH FORWARD {rows} FROM {CURSOR}").all()
-        return fetched
+        return list(self._tell(f"FETCH FORWARD {rows} FROM {CURSOR}"))
 
     def _tell(self, sql: str, parameters: Any = None) -> Any:
         return self._connection.exec_driver_sql(sql, parameters, execution_options={"no_parameters": not parameters})
@@ -257,11 +253,11 @@ class TableInDatabase(TableInPlace):
             self.elsewhere = "pass the path of the file instead of its URL"
 
     def counts(self, question: Question, domain: Any) -> tuple[Sized | None, DatabaseCounts]:
-        for parameter, unused in (("value", None), ("per", None)):
-            sums = parameter == "value" and self._dialect == "postgresql"
-            if (given := getattr(question, parameter)) != unused and not sums:
+        refused = {"per": question.per, "value": None if self._dialect == "postgresql" else question.value}
+        for parameter, option in refused.items():
+            if option is not None:
                 rule = "must not be given for a table that stays in its database"
-                raise ParameterError(parameter, rule, given, self.elsewhere)
+                raise ParameterError(parameter, rule, option, self.elsewhere)
         asked = AskedRows(
             table=self._table,
             sql=self._sql,
