@@ -21,7 +21,7 @@ from sparsegate.privacy import log_probability
 from sparsegate.privacy.model import build
 from sparsegate.privacy.outcome import log_probabilities, possible_outcomes
 
-RUNS = 200_000
+RUNS = 60_000
 WITH_NUMBERS = ["roth-2011", "hardt-rothblum-2010", "standard", "ding-2019", "exponential-gap"]
 ANSWERS, THRESHOLDS, ESTIMATES = [3, -2, 1], [1, 0, 2], [-4, 2, 5]
 

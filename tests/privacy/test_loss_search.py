@@ -56,7 +56,7 @@ def test_three_shares_and_monotonic_queries_are_searched_hardest(
         assert 0.98 * tight <= found.loss <= tight + TOLERANCE
 
 
-@pytest.mark.parametrize("pairs", [40, pytest.param(10_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("pairs", [20, pytest.param(10_000, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("noise", ["continuous", "lattice"])
 @pytest.mark.parametrize("monotonic", [False, True])
 @pytest.mark.parametrize("key", PRIVATE)
@@ -132,7 +132,6 @@ def test_too_many_queries_are_refused() -> None:
 ROWS = ["standard", "two-sided", "ding-2019", "liu-2024", "exponential-gap"]
 # e1, r and a3 without a tie between the terms of a minimum, where the supremum is reached too slowly to be met here.
 RATES = [
-    ("0.5", "0.14", "0"),
     ("0.5", "0.35", "0"),
     ("0.23", "1", "0"),
     ("0.5", "0.35", "0.2"),

@@ -363,7 +363,7 @@ def test_a_minus_sign_on_either_noise_loses_everything(rho_side: Any, nu_side: A
 
 ROWS = {**sg.VARIANTS, "one-sided two-sided": row("two-sided", noise=Noise.EXPONENTIAL)}
 # (rho scale, nu scale, spread of the answers, queries, cutoff)
-CASES = [(2, 4, 3, 4, 2), (1, 50, 40, 5, 5), (500, 2, 700, 4, 3), (10**6, 10**6, 10**6, 3, 1), (1, 1, 60, 3, 2)]
+CASES = [(2, 4, 3, 4, 2), (1, 50, 40, 5, 5), (500, 2, 700, 4, 3), (10**6, 10**6, 10**6, 3, 1)]
 WIDE = [(1, 200, 50, 6, 2), (300, 7, 50, 6, 2), (300, 900, 50, 6, 2)]
 
 

@@ -129,13 +129,6 @@ def test_laplace_noise_costs_what_one_person_touches_or_what_is_selected(
     assert 0.97 * rates <= worst.loss * LAPLACE.scale <= rates + 1e-9
 
 
-def test_the_worst_pair_is_where_it_says() -> None:
-    worst = worst_selection(ordered(EXPONENTIAL, 2), (-FAR, 0, FAR), items=3, one_way=False)
-    here, there = (noisy_order(scores, 2, EXPONENTIAL)[worst.selection] for scores in (worst.scores, worst.neighbour))
-    assert math.log(here / there) == pytest.approx(worst.loss, abs=1e-12)
-    assert worst.loss * 1.5 == pytest.approx(4, rel=1e-6)
-
-
 def only_fits(draw: Callable[[], Selection], law_of: Callable[[float], SelectionLaw], *, draws: int) -> None:
     """What a mechanism draws fits the law of its own scale, and not the law of noise 20 % smaller."""
     seen = Counter(draw() for _ in range(draws))

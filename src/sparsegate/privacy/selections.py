@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, combinations_with_replacement, pairwise, permutations, product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import Polynomial
@@ -142,16 +142,14 @@ def subset_weights(scores: Scores, count: int, rate: float) -> SelectionLaw:
     return {chosen: math.exp(weight - top) / total for chosen, weight in weights.items()}
 
 
-@dataclass(frozen=True, kw_only=True)
-class WorstSelection:
-    """The largest loss over neighbours and selections, and where it was met."""
+class WorstSelection(NamedTuple):
+    """The largest loss over neighbours and selections, and the widest range of the losses of one pair.
+
+    A mechanism is e-bounded-range if that range never exceeds e.
+    """
 
     loss: float
-    scores: Scores
-    neighbour: Scores
-    selection: Selection
     spread: float
-    """The widest range of the losses of one pair: a mechanism is e-bounded-range if this never exceeds e."""
 
 
 def worst_selection(
@@ -173,19 +171,15 @@ def worst_selection(
         by_rank = computed(tuple(scores[i] for i in order))
         return {type(chosen)(order[i] for i in chosen): p for chosen, p in by_rank.items()}
 
-    worst: tuple[float, Scores, Scores, Selection] = (-math.inf, (), (), ())
-    widest = 0.0
+    worst, widest = -math.inf, 0.0
     for scores in combinations_with_replacement(places, items):
         own = law(scores)
         for neighbour in neighbours(scores, touched=touched, one_way=one_way):
             other = law(neighbour)
-            losses = [(_log_ratio(p, other[chosen]), chosen) for chosen, p in own.items()]
-            (least, last), (most, first) = (end(losses, key=lambda pair: pair[0]) for end in (min, max))
-            worst = max(
-                worst, (most, scores, neighbour, first), (-least, neighbour, scores, last), key=lambda found: found[0]
-            )
-            widest = max(widest, most - least)
-    return WorstSelection(loss=worst[0], scores=worst[1], neighbour=worst[2], selection=worst[3], spread=widest)
+            losses = [_log_ratio(p, other[chosen]) for chosen, p in own.items()]
+            least, most = min(losses), max(losses)
+            worst, widest = max(worst, most, -least), max(widest, most - least)
+    return WorstSelection(worst, widest)
 
 
 def neighbours(scores: Scores, *, touched: int | None, one_way: bool) -> Iterator[Scores]:

@@ -8,15 +8,10 @@ threshold:
     h counts positives that pay more for a released number or gap than for the comparison; every gap is 0;
     a positive releases the compared value:  all at 0 -> Delta, outcome BELOW^m and the number 0
 
-Nothing here is believed: a shape is a guess, its loss is computed exactly, and M doubles until the loss is near
-enough. Errors |e - q| have e = 0 and a high threshold; with the noise inside, a BELOW asked at threshold 0 keeps
-rho positive, so that every ABOVE asked at a high threshold costs its full share.
-
-Which outcome is worth trying: how many BELOW and ABOVE in each round, and in which direction the neighbour moves.
-
-``gates.bounds.round_loss`` says what the loss of a round tends to, and in which direction the neighbour must move
-for it. Over several rounds the losses add, and all rounds move in the same direction. These are guesses to start from:
-``worst_case`` computes what they are worth.
+A shape is a guess: its loss is computed exactly, and M doubles until the loss is near enough. Errors |e - q| have e = 0
+and a high threshold; with the noise inside, a BELOW asked at threshold 0 keeps rho positive, so that every ABOVE asked
+at a high threshold costs its full share. How many BELOW and ABOVE are worth trying is a guess, too: from
+``gates.bounds.round_loss``. Over several rounds the losses add, and all rounds move in the same direction.
 """
 
 from __future__ import annotations
