@@ -23,7 +23,7 @@ from sparsegate.gates.variants import VARIANTS
 from sparsegate.noise import Seeded
 
 RATE = 0.1
-RUNS_OF_A_ROW = {"hardt-rothblum-2010": 8_000_000, "hardt-rothblum-2010-indicator": 2_000_000}
+RUNS_OF_A_ROW = {"hardt-rothblum-2010": 4_000_000, "hardt-rothblum-2010-indicator": 2_000_000}
 """Flaws that take more runs than the others to show."""
 
 
