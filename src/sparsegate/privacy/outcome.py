@@ -82,9 +82,9 @@ def log_probability(
     of a row that releases gaps is the gap; with fresh answers beside it, the entry is the pair (gap, answer).
 
     Parameters: ``answers`` q_i(D); ``threshold`` T, one or one for each answer; ``estimates`` e_i for rows that
-    compare errors; ``scales`` in units of the sensitivity (those of a plan, say) instead of ``epsilon`` or
-    ``budget``; ``noise`` "continuous", as in the paper, or "lattice", as in a run; ``granularity`` the lattice
-    step.
+    compare errors; ``cutoff`` c, after how many ABOVE a row stops; ``epsilon`` and its ``allocation``, or a ``budget``,
+    or ``scales`` in units of the ``sensitivity`` (those of a plan, say); ``monotonic`` where one person moves all
+    answers one way; ``noise`` "continuous", as in the paper, or "lattice", as in a run; ``granularity`` its step.
 
     >>> import math, sparsegate as sg
     >>> round(sg.privacy.log_probability("lyu-2017", [0], [False], epsilon=1), 6) == round(-math.log(2), 6)
