@@ -22,7 +22,16 @@ from sparsegate.service.web.admission import FairTurn, GateQueues, OwnWork
 from sparsegate.service.web.problems import TOO_MANY, Refused
 
 
-def test_tasks_of_different_senders_take_turns():
+@pytest.mark.parametrize(
+    ("come", "later", "served"),
+    [
+        ("aaab", "", "abaa"),  # one sender is first come, first served
+        ("xaaabbc", "", "xabcaba"),
+        ("xaab", "a", "xabaa"),  # whoever comes back stands behind those who wait
+        ("xaab", "c", "xabca"),  # and whoever was not served in this round before them
+    ],
+)
+def test_senders_take_turns_however_many_requests_they_send(come, later, served):
     order = []
 
     async def main() -> None:
@@ -31,15 +40,18 @@ def test_tasks_of_different_senders_take_turns():
         async def work(sender: str) -> None:
             async with turn.at(sender):
                 order.append(sender)
-                await anyio.sleep(0)
+                for each in later if len(order) == 2 else "":
+                    group.start_soon(work, each)
+                await anyio.sleep(0.01)
 
         async with anyio.create_task_group() as group:
-            for sender in "aaab":
+            for sender in come:
                 group.start_soon(work, sender)
         assert not turn.held
+        assert len(turn._next) <= 3
 
     anyio.run(main)
-    assert order == list("abaa")
+    assert "".join(order) == served
 
 
 def test_a_full_line_sends_away_the_last_of_whoever_has_most_in_it():
@@ -88,9 +100,12 @@ def test_whoever_gives_up_is_not_waited_for():
                         await anyio.sleep(0.01)
                         assert len(turn.waiting) == 1
                         if not called_first:
+                            behind = turn._placed("b")
+                            turn.waiting.append(behind)
                             inner.cancel()
                             await anyio.sleep(0.01)
-                            assert len(turn.waiting) == 0
+                            assert [(each, each.round) for each in turn.waiting] == [(behind, 0)], "she moves up"
+                            turn._leave(behind)
                     inner.cancel()  # where it was called, in the same moment
                 scope.cancel()
             with anyio.fail_after(1):

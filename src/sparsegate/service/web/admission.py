@@ -1,7 +1,7 @@
 """Who may come in, how often, in which order, and in which thread.
 
 Every request under /v1 carries a token, before its body is even read. Senders are tokens, and take turns everywhere
-(``fair_lines``): how many requests one of them has sent is her own affair. All but the lookup of a token runs in the
+(``FairTurn``): how many requests one of them has sent is her own affair. All but the lookup of a token runs in the
 event loop, in one thread, and needs no lock.
 
 A keeper blocks: an ask sleeps until its answer may leave. So every call of one runs in a thread, questions and the rest
@@ -20,6 +20,7 @@ import math
 import re
 import threading
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Hashable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -36,7 +37,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sparsegate.conditions import Schema
 from sparsegate.errors import GateBusy, SparsegateError, UnknownGate
-from sparsegate.service.fair_lines import Lines
 from sparsegate.service.gates import KeyedRequest
 from sparsegate.service.keeper import Keeper
 from sparsegate.service.opening import KeeperTerms
@@ -255,16 +255,27 @@ SHORT: Final = 200
 
 @dataclass(eq=False)
 class _Waiting:
+    sender: Hashable
+    round: int
     called: anyio.Event = field(default_factory=anyio.Event)
     sent_away: bool = False
 
 
 class FairTurn:
-    """One place for tasks, round-robin over senders. Where ``most`` wait already, whoever has the longest line loses
-    her last: a sender cannot fill a line against the others."""
+    """One place for tasks, in rounds: one request of each sender in a round, whoever came first is first in it.
+
+    First come, first served would let one sender with fifty questions a second stand in front of everybody else.
+    Whoever comes is in the round under way, unless she was served in it: then she is in the next one. (Start-time fair
+    queueing: Goyal, Vin, Cheng 1996, for requests of one size.) So a newcomer waits for whoever is served now, and for
+    at most one request of each sender who was not served in this round; and nobody waits for ever. Where ``most`` wait
+    already, whoever has the longest line loses her last: a sender cannot fill a line against the others.
+    """
 
     def __init__(self, most: float = math.inf) -> None:
-        self.held, self.waiting, self._most = False, Lines[_Waiting](), most
+        self.held, self.waiting, self._most = False, list[_Waiting](), most
+        self._round = 0
+        self._next: dict[Hashable, int] = {}
+        """The round of the next request of whoever waits, or was served in this one."""
 
     @asynccontextmanager
     async def at(self, sender: Hashable) -> AsyncIterator[None]:
@@ -273,35 +284,62 @@ class FairTurn:
             await self._wait(sender)
         else:
             self.held = True
-            self.waiting.serve(sender)
+            self._begin(self._placed(sender).round)
         try:
             yield
         finally:
             self._pass_on()
 
+    def _placed(self, sender: Hashable) -> _Waiting:
+        place = _Waiting(sender, max(self._round, self._next.get(sender, 0)))
+        self._next[sender] = place.round + 1
+        return place
+
     async def _wait(self, sender: Hashable) -> None:
         if len(self.waiting) >= self._most:
-            last = self.waiting.shed(sender)
-            if last is None:
-                raise GateBusy
-            last.sent_away = True
-            last.called.set()
-        mine = _Waiting()
-        self.waiting.join(sender, mine)
+            self._make_room(sender)
+        mine = self._placed(sender)
+        self.waiting.append(mine)
         try:
             await mine.called.wait()
         except BaseException:
-            if not self.waiting.leave(sender, mine) and not mine.sent_away:
+            if mine in self.waiting:
+                self._leave(mine)
+            elif not mine.sent_away:
                 self._pass_on()  # it was called in the moment that it gave up
             raise
         if mine.sent_away:
             raise GateBusy
 
+    def _make_room(self, newcomer: Hashable) -> None:
+        """Send away the last of the longest line, unless the newcomer's own would be as long."""
+        lengths = Counter(each.sender for each in self.waiting)
+        longest = max(lengths, key=lengths.__getitem__, default=newcomer)
+        if lengths[newcomer] + 1 >= lengths[longest]:
+            raise GateBusy
+        last = next(each for each in reversed(self.waiting) if each.sender == longest)
+        self._leave(last)
+        last.sent_away = True
+        last.called.set()
+
+    def _leave(self, leaver: _Waiting) -> None:
+        """Whoever stands behind in the same line moves up."""
+        self.waiting.remove(leaver)
+        self._next[leaver.sender] -= 1
+        for each in self.waiting:
+            each.round -= each.sender == leaver.sender and each.round > leaver.round
+
     def _pass_on(self) -> None:
-        following = self.waiting.next()
+        following = min(self.waiting, key=lambda each: each.round, default=None)
         self.held = following is not None
         if following is not None:
+            self.waiting.remove(following)
+            self._begin(following.round)
             following.called.set()
+
+    def _begin(self, round: int) -> None:
+        self._round = round
+        self._next = {sender: following for sender, following in self._next.items() if following > round}
 
 
 class GateQueues:
