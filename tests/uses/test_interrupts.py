@@ -238,9 +238,9 @@ CASES: dict[str, tuple[Callable[[], Watched], int]] = {
     "counts": (counts, 1),
     "holdout": (WatchedHoldout, 1),
     "improvement": (WatchedImprovement, 1),
-    "no improvement": (lambda: WatchedImprovement(300), 1),
-    "paid token": (WatchedPredictor, 3),
-    "free token": (lambda: WatchedPredictor(0), 3),
+    "no_improvement": (lambda: WatchedImprovement(300), 1),
+    "paid_token": (WatchedPredictor, 3),
+    "free_token": (lambda: WatchedPredictor(0), 3),
 }
 """How each is made, and at every how many lines it is interrupted; the soak takes every line."""
 
@@ -262,7 +262,7 @@ def test_what_was_drawn_counts_wherever_it_is_interrupted(case: str, error: type
     assert (
         interrupt_everywhere(make, lambda watched: watched.ask(), check, error=error, every=1 if soak else every) > 30
     )
-    if case != "free token":
+    if case != "free_token":
         assert {True, False} == set(ended)
 
 

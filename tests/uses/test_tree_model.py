@@ -48,31 +48,20 @@ GIVEN = Attributes.of(COLUMNS, other={"country": "other"})
 EXPECTED = [[1, 1], [0, 0], [2, 1], [1, 0]]
 
 
-@pytest.mark.parametrize(
-    "table",
-    [
-        ROWS,
-        {name: np.array(values) for name, values in ROWS.items()},
-        {name: pandas.Series(values) for name, values in ROWS.items()},
-        pandas.DataFrame(ROWS),
-        pandas.DataFrame(ROWS).astype({"country": "category"}),
-        polars.DataFrame(ROWS),
-        polars.DataFrame(ROWS).lazy(),
-        pyarrow.table(ROWS),
-        np.array([ROWS["country"], ROWS["smokes"]], dtype=object).T,
-    ],
-    ids=[
-        "lists",
-        "arrays",
-        "series",
-        "pandas",
-        "pandas category",
-        "polars",
-        "polars lazy",
-        "arrow",
-        "array of objects",
-    ],
-)
+TABLES = {
+    "lists": ROWS,
+    "arrays": {name: np.array(values) for name, values in ROWS.items()},
+    "series": {name: pandas.Series(values) for name, values in ROWS.items()},
+    "pandas": pandas.DataFrame(ROWS),
+    "categories": pandas.DataFrame(ROWS).astype({"country": "category"}),
+    "polars": polars.DataFrame(ROWS),
+    "lazy": polars.DataFrame(ROWS).lazy(),
+    "arrow": pyarrow.table(ROWS),
+    "objects": np.array([ROWS["country"], ROWS["smokes"]], dtype=object).T,
+}
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
 def test_tables_of_every_kind_become_the_same_codes(table: Any) -> None:
     assert GIVEN.codes(table, unit="row").tolist() == EXPECTED
 
