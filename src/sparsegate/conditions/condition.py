@@ -92,7 +92,7 @@ def known_moment(moment: str) -> str:
 
 
 _MOMENTS: Final = ("timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns")
-_READ_AS: Final = {
+READ_AS: Final = {
     # A cast alone would keep a collation, and then 'A' and 'a' might be equal.
     **dict.fromkeys(("varchar", "enum", "uuid"), (Kind.TEXT, '(TRY_CAST({} AS VARCHAR) COLLATE "binary")')),
     **dict.fromkeys(
@@ -107,6 +107,7 @@ _READ_AS: Final = {
     "date": (Kind.DATE, "{}"),
     "time": (Kind.TIME, "{}"),
 }
+"""By the type of DuckDB: the kind, and how a cell is read. No cast here can fail on a cell."""
 
 
 def duckdb_columns(types: Mapping[str, str]) -> tuple[Schema, dict[str, str]]:
@@ -116,7 +117,7 @@ def duckdb_columns(types: Mapping[str, str]) -> tuple[Schema, dict[str, str]]:
     >>> schema.columns, schema.unreadable, cells
     ((Column(name='age', kind=<Kind.INTEGER: 'integer'>),), ('tags',), {'age': 'TRY_CAST("age" AS BIGINT)'})
     """
-    read = {name: _READ_AS[kind] for name, kind in types.items() if kind in _READ_AS}
+    read = {name: READ_AS[kind] for name, kind in types.items() if kind in READ_AS}
     columns = tuple(Column(name, kind) for name, (kind, _) in read.items())
     schema = Schema(columns, unreadable=tuple(name for name in types if name not in read), listed=False)
     return schema, {name: form.format(quoted(name, '"')) for name, (_, form) in read.items()}

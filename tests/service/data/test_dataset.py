@@ -18,7 +18,6 @@ import pytest
 from tests.support.rows import ROWS, SECRET, ask, write
 
 from sparsegate.conditions import Column, Kind, Leaf, Schema, read_condition
-from sparsegate.conditions import condition as sql
 from sparsegate.errors import ConditionError, ParameterError, SparsegateError, TableError
 from sparsegate.noise import Seeded
 from sparsegate.service.data import copying
@@ -130,11 +129,6 @@ def test_every_type_becomes_the_kind_it_is(tmp_path: Path) -> None:
         ServedTable.open([file], user="visitor", columns=["list"])
     with ServedTable.open([file], user="visitor", columns=["text"]) as dataset:
         assert dataset.schema.unreadable == (), "the owner has chosen"
-
-
-def test_the_service_knows_the_types_that_conditions_know() -> None:
-    known = {kind: meant for kind, (meant, _) in sql._READ_AS.items()}
-    assert {kind: meant for kind, (meant, _) in copying._CASTS.items()} == known
 
 
 @pytest.mark.parametrize(("digits", "scale"), [(4, 2), (18, 3), (38, 10), (38, 37)])

@@ -39,7 +39,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from sparsegate.conditions import Column, Kind, Schema
-from sparsegate.conditions.condition import known_moment
+from sparsegate.conditions.condition import READ_AS
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.noise import Source, uniform_below
 from sparsegate.service.data.constant_work import Coded, Copy, last_rows
@@ -97,26 +97,17 @@ def filling_cells(added: Sequence[int], max_cell: int) -> list[tuple[str, int]]:
 SERVED: Final = "memory.main.served"
 OWNERS: Final = "memory.main.owners"
 
-_NARROW: Final = ("tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger")
-_CASTS: Final[dict[str, tuple[Kind, str]]] = {
-    # A cast would keep a collation, and then 'A' and 'a' might be equal.
-    **dict.fromkeys(("varchar", "enum", "uuid"), (Kind.TEXT, 'left(CAST({} AS VARCHAR), {max_cell}) COLLATE "C"')),
-    **dict.fromkeys(_NARROW, (Kind.INTEGER, "CAST({} AS BIGINT)")),
-    **dict.fromkeys(("ubigint", "hugeint"), (Kind.INTEGER, "CAST({} AS HUGEINT)")),
+_COPIED: Final = {
+    # Before it is cut: a cast alone would keep a collation, and then 'A' and 'a' might be equal.
+    Kind.TEXT: 'left({}, {{max_cell}}) COLLATE "C"',
     # Two zeros that are equal and print differently must not stand for one another: adding 0 leaves one of them.
-    **dict.fromkeys(("float", "double", "decimal", "uhugeint"), (Kind.REAL, "CAST({} AS DOUBLE) + 0")),
-    **dict.fromkeys(
-        ("timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"),
-        (Kind.TIMESTAMP, known_moment("TRY_CAST({0} AS TIMESTAMP)")),
-    ),
-    # A cast would take the time zone of the machine.
-    "timestamp with time zone": (Kind.TIMESTAMP, known_moment("TRY(make_timestamp(epoch_us({0})))")),
-    "boolean": (Kind.BOOLEAN, "CAST({} AS BOOLEAN)"),
-    "date": (Kind.DATE, "CAST({} AS DATE)"),
-    "time": (Kind.TIME, "CAST({} AS TIME)"),
+    Kind.REAL: "{} + 0",
+    Kind.TIMESTAMP: "TRY({})",
 }
-"""By the engine's type: the kind, and how a cell is copied. No cast here can fail on a cell. The types and their kinds
-are those of conditions elsewhere (``conditions.condition``)."""
+_CASTS: Final = {
+    kind: (meant, _COPIED.get(meant, "{}").format(form.replace("{}", "{0}"))) for kind, (meant, form) in READ_AS.items()
+}
+"""By the engine's type: the kind, and how a cell is copied, which is how a condition reads it elsewhere."""
 
 # Two floats that are told apart may be one person, and not-a-number is nobody.
 _PEOPLE: Final = {*_CASTS, "blob"} - {"float", "double"}
