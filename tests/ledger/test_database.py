@@ -53,24 +53,10 @@ def written(database: Database) -> list[int]:
         return sorted(found)
 
 
-@contextmanager
-def commits(database: Database) -> Iterator[list[int]]:
-    """How many transactions of pieces are committed."""
-    counted: list[int] = []
-    begin = database._group._transaction
-
-    @contextmanager
-    def counting() -> Iterator[DriverConnection]:
-        with begin() as connection:
-            yield connection
-            counted.append(1)
-
-    database._group._transaction = counting
-    yield counted
-
-
-def at_once(database: Database, *works: Callable[[DriverConnection], Any]) -> list[Any]:
-    """Have all wait while somebody else writes, in this order: what each returned or raised."""
+def at_once(
+    database: Database, *works: Callable[[DriverConnection], Any], moments: list[float] | None = None
+) -> list[Any]:
+    """Have all wait while somebody else writes, in this order: what each returned or raised, and at which moments."""
     told: list[Any] = [None] * len(works)
 
     def run(place: int) -> None:
@@ -78,6 +64,8 @@ def at_once(database: Database, *works: Callable[[DriverConnection], Any]) -> li
             told[place] = database.together(works[place])
         except Exception as error:
             told[place] = error
+        if moments is not None:
+            moments.append(time.monotonic())
 
     threads = [threading.Thread(target=run, args=(place,)) for place in range(len(works))]
     with database.writing():
@@ -90,10 +78,20 @@ def at_once(database: Database, *works: Callable[[DriverConnection], Any]) -> li
     return told
 
 
-def test_those_who_wait_are_committed_at_once_and_see_one_another(database: Database) -> None:
-    with commits(database) as counted:
-        assert at_once(database, *(entry(FIRST + place) for place in range(5))) == [0, 1, 2, 3, 4]
-    assert len(counted) == 1
+def test_those_who_wait_are_committed_at_once_and_see_one_another_and_nobody_returns_before_the_commit(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit, committed, returned = DriverConnection.commit, list[float](), list[float]()
+
+    def slow(connection: DriverConnection) -> None:
+        time.sleep(0.2)
+        commit(connection)
+        committed.append(time.monotonic())
+
+    monkeypatch.setattr(DriverConnection, "commit", slow)
+    assert at_once(database, *(entry(FIRST + place) for place in range(5)), moments=returned) == [0, 1, 2, 3, 4]
+    assert len(committed) == 1
+    assert min(returned) >= committed[0]
     assert written(database) == [FIRST + place for place in range(5)]
 
 
@@ -153,33 +151,6 @@ def test_a_transaction_that_is_gone_is_an_error_for_everybody(database: Database
     told = at_once(database, entry(FIRST), rolled_back, entry(FIRST + 2))
     assert [type(each) for each in told] == [LedgerError] * 3
     assert written(database) == []
-
-
-def test_nobody_returns_before_the_commit(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    commit, seen = DriverConnection.commit, []
-
-    def slow(connection: DriverConnection) -> None:
-        time.sleep(0.2)
-        commit(connection)
-        seen.append(time.monotonic())
-
-    monkeypatch.setattr(DriverConnection, "commit", slow)
-    returned: list[float] = []
-
-    def run(number: int) -> None:
-        database.together(entry(number))
-        returned.append(time.monotonic())
-
-    threads = [threading.Thread(target=run, args=(FIRST + place,)) for place in range(3)]
-    with database.writing():
-        for thread in threads:
-            thread.start()
-        while len(database._group._waiting) < len(threads):
-            time.sleep(0.001)
-    for thread in threads:
-        thread.join(30)
-    assert len(seen) == 1
-    assert min(returned) >= seen[0]
 
 
 def test_whoever_waits_too_long_is_refused_and_writes_nothing(place: str) -> None:

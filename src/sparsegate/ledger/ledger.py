@@ -124,15 +124,13 @@ def read_dataset(database: Database, connection: Connection, dataset: str | None
     """The name of the dataset; ``dataset``, where given, is what it must be."""
     if read_version(database, connection) != VERSION:
         raise damaged(database, "its version went back")
-    names = connection.execute(select(LEDGER.c.dataset)).scalars().all()
-    if len(names) != 1 or not isinstance(names[0], str):
-        raise damaged(database, "it does not name its dataset")
-    if dataset is not None and names[0] != dataset:
+    name: str = connection.execute(select(LEDGER.c.dataset)).scalar_one()
+    if dataset is not None and name != dataset:
         raise database.trouble(
-            f"belongs to the dataset {names[0]!r}, not {dataset!r}; if the data is of the same people, pass "
-            f"dataset={names[0]!r}; other people's data needs a ledger of its own"
+            f"belongs to the dataset {name!r}, not {dataset!r}; if the data is of the same people, pass "
+            f"dataset={name!r}; other people's data needs a ledger of its own"
         )
-    return names[0]
+    return name
 
 
 def read_statement(database: Database, connection: Connection, dataset: str | None) -> Statement:
