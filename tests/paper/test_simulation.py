@@ -75,7 +75,7 @@ def test_simulated_sets_follow_the_law_of_sets(epsilon: float, right: bool) -> N
     scores, law = [5, 3, 3, 1, 0], Counter[tuple[int, ...]]()
     for chosen, chance in subsets(scores, 2, 0.8 / 2).items():
         law[tuple(sorted(Ladder.of(scores).rungs(np.array(chosen)).tolist()))] += chance
-    rungs = simulate("subset", scores, count=2, epsilon=epsilon, runs=2500, rng=1)
+    rungs = simulate("subset", scores, count=2, epsilon=epsilon, runs=1500, rng=1)
     assert (law_p(Counter(map(tuple, np.sort(rungs).tolist())), law) > FALSE_ALARM) == right
 
 
