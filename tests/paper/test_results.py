@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from sparsegate.errors import ParameterError
-from sparsegate.paper import compare, read, run
+from sparsegate.paper import compare, read, run, write_report
 from sparsegate.paper.readings import THRESHOLDS
 from sparsegate.paper.results import ResultFolder, load_findings
 
@@ -54,6 +54,8 @@ def test_a_folder_that_cannot_be_made_or_holds_nothing_is_refused(tmp_path: Path
         run(**GRID, out=tmp_path / "file" / "out")
     with pytest.raises(ParameterError, match=r"^out must hold results.parquet"):
         read(tmp_path)
+    with pytest.raises(ParameterError, match=r"^out must hold manifest.json.*sparsegate reproduce"):
+        write_report(tmp_path)
 
 
 def test_results_are_rows_and_columns_and_convert() -> None:

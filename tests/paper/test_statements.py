@@ -49,7 +49,7 @@ def test_results_as_the_paper_tells_them_support_each_of_its_statements(made: Fi
         ("allocations", {"method": "svt-s-1:c23", "count": 200}, {"ser_mean": 0.99}),
         ("1:c-at-large-c", {"method": "svt-s-1:c", "count": 200}, {"ser_mean": 0.93, "fnr_mean": 0.93}),
         ("1:c23-at-small-c", {"method": "svt-s-1:c", "count": 25}, {"ser_mean": 0.0, "fnr_mean": 0.0}),
-        ("1:c-deviates", {"method": "svt-s-1:c"}, {"total_ser_std": 0.04}),
+        ("1:c-deviates", {"method": "svt-s-1:c"}, {"ser_std": 5.0, "total_ser_std": 0.04}),  # SER may be far below 0
         ("em-best", {"method": "em", "count": 200}, {"ser_mean": 0.42}),
         ("em-clearly-better", {"method": "em", "count": (50, 200)}, {"ser_mean": 0.23}),
         ("retraversal-alone", {"method": "svt-retr-0d", "count": 25}, {"ser_mean": 0.05}),
@@ -82,11 +82,6 @@ def test_a_tampered_result_turns_the_judgement(
 
     after = tampered(made, wanted, **changes)
     assert (verdict_on(made, key), verdict_on(after, key)) == (Support.SUPPORTED, Support.NOT_SUPPORTED)
-
-
-def test_a_few_runs_far_below_0_are_no_larger_deviation(made: Findings) -> None:
-    after = tampered(made, lambda row: row.method == "svt-s-1:c", ser_std=5.0, total_ser_std=0.04)
-    assert verdict_on(after, "1:c-deviates") is Support.NOT_SUPPORTED
 
 
 def test_runs_that_were_all_the_same_are_not_taken_for_certain_where_ranks_are(made: Findings) -> None:

@@ -13,7 +13,10 @@ from dataclasses import dataclass, field
 from html import escape
 from importlib.resources import files
 from string import Template
-from typing import Protocol
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sparsegate.paper.charts import BarChart, LineChart, MapChart
 
 MOST_VIEWS = 6  # A figure has at most this many views to choose from
 SHORT, LONG = 42, 120  # A text of fewer letters than SHORT stays on one line; one of more than LONG has a wide column
@@ -112,7 +115,11 @@ def table(
     The first cells of each row, as many as ``names``, say what the row is about.
     """
     split = [text.partition("|") for text in heads]
-    head = [element("th", _heading(label), scope="col", class_="number" if bar else "") for label, bar, _ in split]
+    head = [
+        # What stands in brackets has a line of its own.
+        element("th", re.sub(r" (\(.*)", r"<br><small>\1</small>", escape(label)), scope="col", class_=bar and "number")
+        for label, bar, _ in split
+    ]
     body = [
         element(
             "tr",
@@ -128,19 +135,6 @@ def table(
     return element("div", box, class_="scroll tall" if tall else "scroll", tabindex=0)
 
 
-def _heading(text: str) -> str:
-    """A heading; what stands in brackets has a line of its own."""
-    name, bracket, rest = text.partition(" (")
-    return f"{escape(name)}<br><small>({escape(rest)}</small>" if bracket else escape(name)
-
-
-class Chart(Protocol):
-    """What a panel shows."""
-
-    def svg(self) -> str:
-        """The chart as an SVG element."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class FigurePanel:
     """One chart for each view, below a title; ``identity`` is the name a link leads to, ``note`` is HTML below it.
@@ -149,7 +143,7 @@ class FigurePanel:
     """
 
     title: str
-    charts: Mapping[str, Chart]
+    charts: Mapping[str, LineChart | BarChart | MapChart]
     dataset: str = ""
     identity: str = ""
     note: str = ""

@@ -75,7 +75,7 @@ from fractions import Fraction
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,17 +93,8 @@ STEEPEST = 600.0  # a clock exp(600) times faster or slower than the c-th rings 
 _LEAST = 1e-300  # for a probability that underflows, whose item never rings, and for a time before every ring
 
 
-class ClockLaw(Protocol):
-    """How a clock's hazard grows with time; all arguments broadcast."""
-
-    def rate(self, z: Floats) -> Floats:
-        """A bound on the growth of the probability to ring: 1 - exp(-H(z, h)) <= h times it."""
-
-    def hazard(self, z: Floats, time: Floats) -> Floats:
-        """H(z, h)."""
-
-    def time(self, z: Floats, hazard: Floats) -> Floats:
-        """The time h at which the hazard is reached."""
+# A law says how a clock's hazard grows with time; all arguments broadcast. Its rate bounds the growth of the
+# probability to ring: 1 - exp(-H(z, h)) <= h times it.
 
 
 class TraversalLaw:
@@ -201,6 +192,7 @@ class NoiselessPassLaw(OneSidedLaw):
         return np.where(z >= 0, 1.0, 0.0)
 
 
+ClockLaw = TraversalLaw | ExponentialLaw
 NOBODY = -1  # fills the places of a run that selected fewer than c items
 _WIDEST = 0.5  # a bucket, in units of z: three candidates in four stay
 _ABOVE, _BELOW = 8.0, 40.0  # this far above and below the scores that matter, in units of z, one bucket serves all
