@@ -26,11 +26,11 @@ from sparsegate.gates.margin import central_shift
 from sparsegate.gates.variants import Scales
 from sparsegate.noise import Seeded
 from sparsegate.privacy import log_probability, loss
-from sparsegate.tables.categories import Cells
 from sparsegate.tables.engines.engine import open_engine
 from sparsegate.tables.online import (
     ROW,
     SEVERAL_CELLS,
+    Cells,
     Floats,
     Histogram,
     Lesson,
@@ -361,14 +361,6 @@ def test_a_move_towards_the_truth_gains_at_least_twice_its_square(seed: int, set
     assert entropy(h, p) - entropy(h, after.shares) >= 2 * (target - estimate) ** 2 - 1e-9
 
 
-def test_a_set_of_cells_moves_as_its_weights_would() -> None:
-    p = np.array([0.1, 0.2, 0.3, 0.4])
-    as_set = Histogram(p).taught(Lesson(np.array([True, False, True]), -1, 2), 0.7)
-    as_weights = Histogram(p).taught(Lesson(np.array([1.0, 0.0, 1.0]), -1, 2), 0.7)
-    assert as_set.shares == pytest.approx(as_weights.shares, abs=1e-12)
-    assert as_set.shares == pytest.approx([0.175, 0.1, 0.525, 0.2])
-
-
 def test_earlier_lessons_are_gone_through_again() -> None:
     first = Lesson(np.array([True, True, False, False]), 0.6, 0.62)
     second = Lesson(np.array([False, True, True, False]), 0.7, 0.72)
@@ -473,10 +465,3 @@ def test_a_bad_parameter_is_refused_by_name(parameter: str, options: dict[str, A
     with pytest.raises(ParameterError) as refused:
         online(**options)
     assert refused.value.parameter == parameter
-
-
-def test_an_error_of_the_table_says_where_and_never_what() -> None:
-    with pytest.raises(TableError, match="^data must be a pandas, Polars"):
-        online(12)
-    with pytest.raises(TableError, match="the table has no column 'smokes'"):
-        online(people().drop(columns="smokes"))

@@ -1,5 +1,11 @@
 """Online answers: counting queries answered from what earlier answers taught, and paid for only where that fails.
 
+**What is asked.** The domain is public: the product of some columns' categories. A cell is one category for each
+column; cells are numbered as numpy numbers an array of the shape (categories of the first column, of the second, ...).
+A query gives each cell a weight from 0 to 1, and its answer is the sum of the weights of the people: 0 and 1 count a
+set of cells. Weights are whole numbers of steps of 2**-24, so that the answer is computed in integers, and one person
+moves it by at most one exactly.
+
 **Whom they count.** A row lies in a cell where each of its columns holds a public category; other rows, also those with
 a null, lie in none. A person with rows in several cells counts in the first of them, in the order in which the
 categories were listed; or, where one cell for each is required, in none.
@@ -52,9 +58,10 @@ from __future__ import annotations
 import math
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 import numpy as np
@@ -65,7 +72,7 @@ from sparsegate.display.charts import bar_chart
 from sparsegate.display.plain import plain
 from sparsegate.display.sheet import Sheet
 from sparsegate.display.tabular import Single
-from sparsegate.errors import GateClosed, ParameterError
+from sparsegate.errors import GateClosed, ParameterError, unknown_key
 from sparsegate.gates.bounds import Setting, check_one_of
 from sparsegate.gates.calibration import Calibration, calibrate, trusted_source
 from sparsegate.gates.gate import Gate
@@ -76,14 +83,137 @@ from sparsegate.gates.variants import VARIANTS, Noise, Released, Scales
 from sparsegate.noise import Source
 from sparsegate.noise.own_settings import own_settings
 from sparsegate.noise.sources import Uncopied
-from sparsegate.tables.categories import WEIGHT_BITS, Cells, Integers
-from sparsegate.tables.columns import as_labels, as_people, check_columns, check_unit, label_kind
+from sparsegate.tables.columns import MOST_LABEL, as_labels, as_people, check_columns, check_unit, label_kind
 from sparsegate.tables.engines.engine import Engine, guarded, open_engine
 from sparsegate.tables.opening import OpenedTable, open_table
 from sparsegate.tables.prepared import TableInPlace
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+Integers: TypeAlias = NDArray[np.int64]
+Label: TypeAlias = int | str
+
+WEIGHT_BITS: Final = 24
+"""A weight is a whole number of steps of 2**-24; 2**39 people at weight one fit 64 bits."""
+
+MOST_CELLS: Final = 2**22
+"""The histogram is held in memory: eight bytes a cell, a few times over."""
+
+_SEE: Final = "see what was passed as columns="
+_EXAMPLE: Final = 'for instance columns={"country": ["DE", "FR"], "age": range(100)}'
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cells:
+    """The domain: the names of the columns, and for each its different categories, in the order given.
+
+    >>> cells = Cells.of({"country": ["DE", "FR"], "smokes": [0, 1]})
+    >>> cells.size, cells.steps({"country": "FR"}).tolist() == [0, 0, 2**24, 2**24]
+    (4, True)
+    """
+
+    names: tuple[str, ...]
+    categories: tuple[tuple[Label, ...], ...]
+
+    @classmethod
+    def of(cls, columns: Any) -> Cells:
+        """Check a mapping from the names of columns to their public categories."""
+        if not isinstance(columns, Mapping) or not columns:
+            rule = "must map the name of each column to its public list of categories"
+            raise ParameterError("columns", rule, columns, f"pass {_EXAMPLE}")
+        categories = tuple(category_labels(name, listed) for name, listed in columns.items())
+        size = math.prod(map(len, categories))
+        if size > MOST_CELLS:
+            rule = f"must span at most 2**22 cells, and these span {size:,}"
+            raise ParameterError("columns", rule, next_step="leave a column out, or merge categories")
+        return cls(names=tuple(columns), categories=categories)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many categories each column has."""
+        return tuple(map(len, self.categories))
+
+    @property
+    def size(self) -> int:
+        """How many cells there are."""
+        return math.prod(self.shape)
+
+    def whole(self, place: int) -> bool:
+        """Whether the categories of a column are whole numbers, and not strings."""
+        return isinstance(self.categories[place][0], int)
+
+    @cached_property
+    def _codes(self) -> dict[str, dict[Label, int]]:
+        listed = zip(self.names, self.categories, strict=True)
+        return {name: {label: code for code, label in enumerate(labels)} for name, labels in listed}
+
+    def steps(self, query: Any) -> Integers:
+        """The weight of each cell, in steps of 2**-24: of a mapping to wanted categories, or of an array of weights."""
+        if isinstance(query, Mapping):
+            return self._chosen(query)
+        return self._weights(query)
+
+    def _chosen(self, query: Mapping[Any, Any]) -> Integers:
+        for name in query:
+            if name not in self._codes:
+                raise unknown_key("query", "must name columns of the domain", name, self.names, _SEE)
+        chosen = np.ones(1, dtype=np.bool_)
+        for name, labels in zip(reversed(self.names), reversed(self.categories), strict=True):
+            # From the last column on, so that what is copied comes in ever longer runs.
+            if name in query:
+                chosen = np.multiply.outer(self._mask(name, query[name]), chosen).reshape(-1)
+            else:
+                chosen = np.tile(chosen, len(labels))
+        return chosen.astype(np.int64) << WEIGHT_BITS
+
+    def _mask(self, name: str, wanted: Any) -> NDArray[np.bool_]:
+        codes = self._codes[name]
+        several = isinstance(wanted, Iterable) and not isinstance(wanted, str | bytes | Mapping)
+        labels = list(wanted) if several else [wanted]
+        if not labels:
+            raise ParameterError("query", f"must name at least one category of {name!r}", wanted, "or leave it out")
+        mask = np.zeros(len(codes), dtype=np.bool_)
+        for label in labels:
+            label = label.item() if isinstance(label, np.generic) else label
+            code = codes.get(label) if isinstance(label, int | str) and not isinstance(label, bool) else None
+            if code is None:
+                raise unknown_key("query", f"must name categories of {name!r}", label, map(str, codes), _SEE)
+            mask[code] = True
+        return mask
+
+    def _weights(self, query: Any) -> Integers:
+        rule = f"must map columns to categories, or be an array of {self.size} weights from 0 to 1, one for each cell"
+        try:
+            array = np.asarray(query)
+        except ValueError:  # ragged nesting
+            array = np.empty(0)
+        if array.dtype.kind not in "biuf" or array.shape not in ((self.size,), self.shape):
+            raise ParameterError("query", rule, query, 'pass for instance {"country": ["DE", "FR"]}')
+        weights = array.reshape(-1).astype(np.float64)
+        if not ((weights >= 0) & (weights <= 1)).all():
+            raise ParameterError("query", rule, next_step="a count of people weighs none more than one; rescale")
+        return np.rint(np.ldexp(weights, WEIGHT_BITS)).astype(np.int64)
+
+
+def category_labels(name: Any, listed: Any) -> tuple[Label, ...]:
+    """The public categories of a column, checked: whole numbers of 64 bits or strings, each of them once."""
+    if not isinstance(name, str):
+        raise ParameterError("columns", "must have names of columns as keys", name, f"pass {_EXAMPLE}")
+    if isinstance(listed, str | bytes | Mapping) or not isinstance(listed, Collection | np.ndarray) or not len(listed):
+        raise ParameterError("columns", f"must list the categories of {name!r}", listed, f"pass {_EXAMPLE}")
+    if isinstance(listed, set | frozenset):
+        rule = f"must list the categories of {name!r} in an order, which a set has not"
+        raise ParameterError("columns", rule, listed, "pass a list")
+    labels = tuple(label.item() if isinstance(label, np.generic) else label for label in listed)
+    whole = all(isinstance(label, int) and not isinstance(label, bool) and abs(label) <= MOST_LABEL for label in labels)
+    if not whole and not all(isinstance(label, str) for label in labels):
+        rule = f"must list whole numbers of 64 bits or strings, and not both, as categories of {name!r}"
+        raise ParameterError("columns", rule, listed)
+    if len(set(labels)) != len(labels):
+        raise ParameterError("columns", f"must list each category of {name!r} once", listed)
+    return labels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,11 +59,11 @@ from sparsegate.display.tabular import Tabular
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.gates.laplace import laplace
 from sparsegate.noise import Source
-from sparsegate.tables.categories import Label, category_labels
 from sparsegate.tables.columns import check_columns, check_unit
 from sparsegate.tables.engines.engine import ColumnType, open_engine
 from sparsegate.tables.identity import people
 from sparsegate.tables.labels import BOOLEAN, STRING
+from sparsegate.tables.online import Label, category_labels
 from sparsegate.tables.python_tables import has_an_engine, is_table, read_table
 from sparsegate.uses.records import category_places, contingency, distance_from_independence
 

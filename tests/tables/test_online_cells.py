@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sparsegate.errors import ParameterError
-from sparsegate.tables.categories import WEIGHT_BITS, Cells
+from sparsegate.tables.online import WEIGHT_BITS, Cells
 
 ONE = 1 << WEIGHT_BITS
 COLUMNS = {"country": ["DE", "FR", "IT"], "age": [30, 40], "smokes": range(2)}
@@ -45,9 +45,9 @@ def test_an_array_gives_each_cell_its_weight_flat_or_with_an_axis_for_each_colum
 
 
 BAD_QUERIES = {
-    "must name columns of the domain: did you mean 'country'": [{"counrty": "DE"}],
+    "must name columns of the domain, got 'counrty'; did you mean 'country'?": [{"counrty": "DE"}],
     "must name columns of the domain": [{"country": "DE", 5: 1}],
-    "must name categories of 'country': did you mean 'DE'": [{"country": "D"}],
+    "must name categories of 'country', got 'D'; did you mean 'DE'?": [{"country": "D"}],
     "must name categories of 'country'": [{"country": 30}, {"country": [["DE"]]}],
     "must name categories of 'smokes'": [{"smokes": True}, {"smokes": 1.0}],
     "must name at least one category of 'country'": [{"country": []}],
