@@ -101,17 +101,11 @@ def require_neighbours(own: Comparisons, other: Comparisons) -> None:
     slack = 0.0 if model.lattice is not None else _ROUNDING * (np.abs(own.answer) + np.abs(other.answer))
     # Rounding of large floats is forgiven, but never more than a thousandth of a person.
     if (np.abs(change) > model.sensitivity + np.minimum(slack, 1e-3 * model.sensitivity)).any():
-        raise ParameterError(
-            "neighbour",
-            "must differ from answers by at most the sensitivity in each place",
-            next_step="raise sensitivity=",
-        )
+        rule = "must differ from answers by at most the sensitivity in each place"
+        raise ParameterError("neighbour", rule, next_step="raise sensitivity=")
     if model.monotonic and (change > 0).any() and (change < 0).any():
-        raise ParameterError(
-            "neighbour",
-            "must lie on one side of answers where the queries are monotonic",
-            next_step="pass monotonic=False",
-        )
+        rule = "must lie on one side of answers where the queries are monotonic"
+        raise ParameterError("neighbour", rule, next_step="pass monotonic=False")
 
 
 class Worst(NamedTuple):
@@ -175,14 +169,14 @@ class Found(Printed):
 
 
 class _Options(NamedTuple):
-    """What one query may be: factor row ``here`` on D, ``there`` on D', and the gain from its released number.
+    """What one query may be: factor row ``own`` on D, ``other`` on D', and the gain from its released number.
 
     A gap of g is a gap of 0 where both answers lie g lower, so 0 is the only gap that need be tried.
     """
 
     log_factors: Floats
-    here: Indices
-    there: Indices
+    own: Indices
+    other: Indices
     gain: Floats
     answer: Floats
     neighbour: Floats
@@ -225,9 +219,7 @@ def search(
     >>> round(found.loss, 4), found.outcome
     (0.175, (False, False, True))
     """
-    queries = exact_count(queries, "queries")
-    if queries > MOST_QUERIES:
-        raise ParameterError("queries", f"must be at most {MOST_QUERIES}", queries, "use worst_case for more")
+    queries = exact_count(queries, "queries", most=MOST_QUERIES)
     model = build(
         row,
         threshold=np.asarray(thresholds),
@@ -294,11 +286,9 @@ class _Climber:
         change = points.answer - points.answer[:, None]
         near = (np.abs(change) <= model.sensitivity * (1 + 1e-12)) & (points.bar == points.bar[:, None])
         sides = {"any": near, "up": near & (change >= 0), "down": near & (change <= 0)}
-        here, there = np.nonzero(sides[direction])
-        none = np.full(here.size, np.nan)
-        self.below = _Options(
-            points.log_below(self.z), here, there, np.zeros(here.size), q[here], q[there], bar[here], none
-        )
+        own, other = np.nonzero(sides[direction])
+        none, nothing = np.full(own.size, np.nan), np.zeros(own.size)
+        self.below = _Options(points.log_below(self.z), own, other, nothing, q[own], q[other], bar[own], none)
         self.gap = model.row.gap
         self.above = self.below._replace(log_factors=(points.log_gap if self.gap else points.log_above)(self.z))
         if model.numeric:
@@ -311,31 +301,23 @@ class _Climber:
         law = model.fresh if model.fresh is not None else model.nu
         assert law is not None
         log_weight = law.log_weight(points.answer - points.answer[:, None])
-        gains = log_weight[options.here] - log_weight[options.there]  # a row for each pair, a column for each number
+        gains = log_weight[options.own] - log_weight[options.other]  # a row for each pair, a column for each number
         if model.row.released is not Released.NOISY_ANSWER:
             best = gains.argmax(axis=1)
             return options._replace(gain=gains.max(axis=1), number=values[best])
         # ABOVE says z <= a - T, whatever the answers are: so the options are the numbers, each with its best pair.
         numbers = np.arange(values.size)
-        pair = np.where(points.bar[options.here][:, None] == points.bar, gains, -np.inf).argmax(axis=0)
+        pair = np.where(points.bar[options.own][:, None] == points.bar, gains, -np.inf).argmax(axis=0)
         limit = (np.abs(points.answer) if points.inside else points.answer) - points.bar
         with np.errstate(divide="ignore"):
             log_factors = np.log((self.z.past(limit) <= 0).astype(np.float64))
-        return _Options(
-            log_factors,
-            numbers,
-            numbers,
-            gains[pair, numbers],
-            options.answer[pair],
-            options.neighbour[pair],
-            options.threshold[pair],
-            values,
-        )
+        answer, neighbour, bar = (column[pair] for column in (options.answer, options.neighbour, options.threshold))
+        return _Options(log_factors, numbers, numbers, gains[pair, numbers], answer, neighbour, bar, values)
 
     def climb(self, below: int, above: int) -> _Climb:
         """Coordinate ascent from a random start."""
         kinds = [self.below] * below + [self.above] * above
-        chosen = np.array([self.rng.integers(kind.here.size) for kind in kinds], dtype=np.intp)
+        chosen = np.array([self.rng.integers(kind.own.size) for kind in kinds], dtype=np.intp)
         loss = -math.inf
         for _ in range(_SWEEPS):
             before = loss
@@ -352,12 +334,11 @@ class _Climber:
         others = [(kind, at) for j, (kind, at) in enumerate(zip(kinds, chosen, strict=True)) if j != i]
         kind = kinds[i]
         logs = []
-        for side in ("here", "there"):
+        for side in ("own", "other"):
             rest = self.log_weight + sum(k.log_factors[getattr(k, side)[at]] for k, at in others)
-            logs.append(self._log_totals(kind, rest))
-        on_here, on_there = logs[0][kind.here], logs[1][kind.there]
+            logs.append(self._log_totals(kind, rest)[getattr(kind, side)])
         with np.errstate(invalid="ignore"):
-            values = np.where(on_here == -np.inf, -np.inf, on_here - on_there) + kind.gain
+            values = np.where(logs[0] == -np.inf, -np.inf, logs[0] - logs[1]) + kind.gain
         best = int(np.argmax(values))
         return best, float(values[best]) + sum(float(k.gain[at]) for k, at in others)
 
@@ -374,29 +355,18 @@ class _Climber:
 
     def describe(self, outcome: tuple[bool, ...], parts: list[_Climb], rounds: list[Any]) -> Found:
         """The climbs of all rounds laid out in the order of an outcome."""
-        rows: list[tuple[float, float, float, Any]] = []
+        rows: list[tuple[Any, ...]] = []
         for (start, end, _), part in zip(rounds, parts, strict=True):
             left = {True: list(part.above), False: list(part.below)}
             for above in outcome[start : end + 1]:
                 options, at = (self.above if above else self.below), left[above].pop()
                 number = float(options.number[at])
                 released = ([0.0] if above and self.gap else []) + ([] if math.isnan(number) else [number])
-                rows.append(
-                    (
-                        float(options.answer[at]),
-                        float(options.neighbour[at]),
-                        float(options.threshold[at]),
-                        tuple(released) if len(released) > 1 else released[0] if released else above,
-                    )
-                )
-        answers, neighbour, threshold, entries = zip(*rows, strict=True)
-        return Found(
-            answers=answers,
-            neighbour=neighbour,
-            threshold=threshold,
-            outcome=entries,
-            loss=sum(part.loss for part in parts),
-        )
+                entry = tuple(released) if len(released) > 1 else released[0] if released else above
+                place = (float(column[at]) for column in (options.answer, options.neighbour, options.threshold))
+                rows.append((*place, entry))
+        names, columns = ("answers", "neighbour", "threshold", "outcome"), zip(*rows, strict=True)
+        return Found(**dict(zip(names, columns, strict=True)), loss=sum(part.loss for part in parts))
 
 
 def _candidates(model: Model) -> Floats:

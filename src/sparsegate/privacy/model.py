@@ -462,9 +462,8 @@ class Model:
         if array.ndim == 0:
             return np.repeat(self._numbers(array.reshape(1), parameter), count)
         if array.shape != (count,):
-            raise ParameterError(
-                parameter, f"must be one number or {count} of them", array.shape, "pass one for each answer"
-            )
+            rule = f"must be one number or {count} of them"
+            raise ParameterError(parameter, rule, array.shape, "pass one for each answer")
         return self._numbers(array, parameter)
 
     def released(self, number: Any) -> float:

@@ -168,13 +168,9 @@ def _entry(model: Model, value: Any) -> OutcomeEntry:
         raise ParameterError("outcome", rule, value, "pass the gap, or True for all of them")
     for number in (entry.gap, entry.number):
         if number is not None and not (entry.above and math.isfinite(number) and (model.numeric or model.row.gap)):
-            raise ParameterError(
-                "outcome",
-                "must hold finite numbers, and only where an ABOVE releases one; "
-                f"here {model.row.key} releases {model.row.released.value}",
-                number,
-                "pass True or False",
-            )
+            rule = "must hold finite numbers, and only where an ABOVE releases one"
+            rule += f"; {model.row.key} releases {model.row.released.value}"
+            raise ParameterError("outcome", rule, number, "pass True or False")
     return entry
 
 
@@ -294,9 +290,8 @@ def possible_outcomes(model: Model, queries: int) -> Possible:
     ((False, False), (False, True), (True,))
     """
     if not 1 <= queries <= MOST_QUERIES:
-        raise ParameterError(
-            "answers", f"must be 1 to {MOST_QUERIES} for all outcomes at once", queries, "use log_probability"
-        )
+        rule = f"must be 1 to {MOST_QUERIES} for all outcomes at once"
+        raise ParameterError("answers", rule, queries, "use log_probability")
     counts = [(m, k) for m in range(queries + 1) for k in range(queries + 1 - m)]
     return _possible(queries, frozenset(pair for pair in counts if model.closed(*pair)))
 
