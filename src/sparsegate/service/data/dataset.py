@@ -27,13 +27,13 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from sparsegate.conditions import MAX_CELL, Condition, Schema
+from sparsegate.conditions import MAX_CELL, Condition
 from sparsegate.conditions.tree import check_max_cell
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.noise import Secure
 from sparsegate.service.data.constant_work import Copy, Speed, count_people, measured_speed
 from sparsegate.service.data.copying import SERVED, CopyEngine, Unfilled, drawn_characters, people_of
-from sparsegate.service.data.sizes import FillTerms, Size, checked
+from sparsegate.service.data.sizes import FillTerms
 from sparsegate.tables.engine_errors import quiet
 from sparsegate.tables.files import PLAIN, TextForm, expand
 
@@ -173,20 +173,10 @@ class TableSource:
 class ServedTable:
     """One table whose people, or rows, are counted; may be used from many threads at once. A context manager.
 
-    Everything about it but the schema is the owner's: the fingerprint, the number of people, and every count.
+    Everything about it but the ``schema`` is the owner's: the ``fingerprint``, which is equal for equal data, the
+    number of people, every count, and the ``sizes``, of which something is drawn to be shown. ``name`` has the names
+    of the files without their folders, or of the database, and the table; ``unit`` is "user" or "row".
     """
-
-    name: str
-    """The names of the files without their folders, or of the database, and the table."""
-    source: TableSource
-    schema: Schema
-    """The declared columns."""
-    unit: str
-    """ "user", or "row" where every row is another person."""
-    fingerprint: str
-    """Equal for equal data: a gate goes on for as long as it is the same."""
-    sizes: Mapping[str, Size]
-    """What was counted: private. What is shown of it is drawn (``copying``), and ``fill`` takes it."""
 
     def __init__(
         self,
@@ -262,7 +252,10 @@ class ServedTable:
         read = self._read
         if read is None:
             raise TableError("the dataset is filled up already; open it again")
-        checked(shown, read.sizes)
+        for name, size in read.sizes.items():
+            if shown.get(name, -1) < size.counted:  # an error has no number that was counted
+                rule = f"must be at least the {name} that there are"
+                raise ParameterError("capacity", rule, shown.get(name), "give more, with room to grow")
         self._read = None  # what fails half-way is never counted, and not filled up again
         drawn = partial(drawn_characters, max_cell=self.schema.max_cell, source=Secure())
         with quiet("the copy cannot be filled up"):

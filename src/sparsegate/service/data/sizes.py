@@ -156,19 +156,6 @@ class FillTerms:
         return {name: size for group, size in shown.items() for name in group}
 
 
-def checked(shown: Mapping[str, int], sizes: Mapping[str, Size]) -> Mapping[str, int]:
-    """The shown sizes, where there is one for each size, and none is too small. No error has a number that was counted.
-
-    >>> checked({"rows": 9}, {"rows": Size(8)})
-    {'rows': 9}
-    """
-    for name, size in sizes.items():
-        if shown.get(name, -1) < size.counted:
-            rule = f"must be at least the {name} that there are"
-            raise ParameterError("capacity", rule, shown.get(name), "give more, with room to grow")
-    return shown
-
-
 def public_size(shown: int) -> int:
     """A shown size rounded up to a step.
 
