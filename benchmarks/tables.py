@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measure import Contender, Result, megabytes_above, side_by_side, versus
-from sparsegate.errors import TableError
 from sparsegate.tables.top import top_items
 
 ROWS = int(os.environ.get("SPARSEGATE_BENCH_ROWS", "20_000_000"))
@@ -93,15 +92,21 @@ def polars_results(folder: Path) -> Iterator[Result]:
 
 
 def spark_results(folder: Path) -> Iterator[Result]:
-    from sparsegate.tables.engines.spark import local_session
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.sql import SparkSession
+    from pyspark.sql import functions as sql
 
-    settings = {"spark.driver.memory": "6g", "spark.sql.shuffle.partitions": "8", "spark.driver.host": "127.0.0.1"}
+    settings: dict[str, Any] = {
+        "spark.driver.memory": "6g",
+        "spark.sql.shuffle.partitions": "8",
+        "spark.driver.host": "127.0.0.1",
+    }
+    settings |= {"spark.log.level": "OFF", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
     try:
-        session = local_session(2, settings | {"spark.log.level": "OFF"})
-    except TableError as error:
+        session = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
+    except PySparkRuntimeError as error:  # there is no Java
         print(error, file=sys.stderr)
         return
-    from pyspark.sql import functions as sql
 
     visits, pages = (session.read.parquet(str(folder / f"{name}.parquet")) for name in ("visits", "pages"))
 

@@ -26,6 +26,8 @@ SETTINGS = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.driver.host": "127.0.0.1",
     "spark.log.level": "OFF",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
 }
 
 Maker = Callable[[Mapping[str, list[Any]]], Any]
@@ -37,11 +39,11 @@ def spark() -> Iterator[Any]:
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("Spark needs Java, and there is none here")
     pytest.importorskip("pyspark", reason="Spark needs the extra [spark]")
-    from sparsegate.tables.engines.spark import local_session
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about the version of pandas, on import
-        session = local_session(2, SETTINGS)
+        from pyspark.sql import SparkSession
+
+        session = SparkSession.builder.master("local[2]").config(map=SETTINGS).getOrCreate()
     yield session
     session.stop()
 

@@ -19,7 +19,6 @@ from sparsegate.noise import Seeded
 from sparsegate.tables.domain import CHANGED
 from sparsegate.tables.engines.duckdb import Relation
 from sparsegate.tables.engines.engine import guarded
-from sparsegate.tables.engines.spark import local_session
 from sparsegate.tables.question import Question
 from sparsegate.tables.top import items_above, top_items
 
@@ -190,20 +189,6 @@ def test_categories_small_numbers_and_uuids_are_labels_and_users() -> None:
         assert winner(native, [7, -3]) == 7
     relation = duckdb.connect().sql("SELECT 'a'::ENUM('a', 'b') AS page, uuid() AS visitor FROM range(50)")
     assert winner(relation, ["b", "a"]) == "a"
-
-
-def test_spark_without_java_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    pyspark = pytest.importorskip("pyspark", reason="Spark needs the extra [spark]")
-    from pyspark.errors import PySparkRuntimeError
-    from pyspark.sql import SparkSession
-
-    def gateway(self: Any) -> Any:
-        raise PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={})
-
-    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", gateway)
-    assert pyspark is not None
-    with pytest.raises(TableError, match="no Java: install a Java runtime of version 17"):
-        local_session()
 
 
 def test_every_error_after_the_charge_says_that_it_is_spent() -> None:

@@ -11,20 +11,18 @@ type of the column and never because of a cell:
 - **categories** of pandas are what they stand for; halves of floats are floats; what DuckDB does not know is refused
   where it is asked for.
 
-A **dict of columns** may hold lists, arrays, series and arrays of Arrow. Lists and arrays of numpy need no package but
-DuckDB. In a **list of dicts** the columns are those that are asked for: a key that a row lacks, or that every row
-lacks, is a null there, and a row that is no dict is nobody's: keys are private, like those of JSON records. An empty
-list is a table without rows: to refuse it would tell that nobody is there.
+In a **list of dicts** the columns are those that are asked for: a key that a row lacks, or that every row lacks, is a
+null there, and a row that is no dict is nobody's: keys are private, like those of JSON records. An empty list is a
+table without rows: to refuse it would tell that nobody is there.
 
-**Streams** are everything with the Arrow C stream (``__arrow_c_stream__``), and datasets and scanners of PyArrow. A
-dataset stays where it is, and is read as often as counting takes. A stream can be read once: the columns asked for are
-copied to DuckDB, which spills to disk, and nothing else is. A reader of PyArrow that was read before is refused. Of
-other libraries that is left to them: a stream that ends at once looks like a table without rows, which is no error.
+**Streams** are everything with the Arrow C stream, and datasets and scanners of PyArrow. A dataset stays where it is.
+A stream can be read once: the columns asked for are copied to DuckDB, which spills to disk. A reader of PyArrow that
+was read before is refused; of other libraries a stream that ends at once looks like a table without rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -285,10 +283,7 @@ def _arrow_column(column: Any) -> tuple[Held | None, ColumnType | None]:
     if kinds.is_dictionary(column.type) and "string" not in str(column.type.value_type):
         column = column.cast(column.type.value_type)
     if kinds.is_timestamp(column.type) and column.type.tz is not None and column.type.unit != "us":
-        unit = column.type.unit
-        return column.cast(pa.int64()).cast(pa.timestamp(unit)), ColumnType(
-            name="timestamp", kind=moments(unit, zoned=True)
-        )
+        return column.cast(pa.int64()).cast(pa.timestamp(column.type.unit)), _zoned(column.type.unit)
     if kinds.is_duration(column.type):
         return column.cast(pa.int64()), _DURATION
     if kinds.is_float16(column.type):
@@ -315,7 +310,8 @@ def _streamed(data: Any, columns: Sequence[str] | None, connection: DuckDBPyConn
     changed = exact.schema != pa.schema([data.schema.field(name) for name in exact.column_names])
     if changed:
         batches = data if isinstance(data, pa.RecordBatchReader) else data.scanner().to_reader()
-        data = pa.RecordBatchReader.from_batches(exact.schema, _exact_batches(batches, chosen))
+        tables = (_exact(pa.Table.from_batches([batch]), chosen)[0] for batch in batches)
+        data = pa.RecordBatchReader.from_batches(exact.schema, (part for each in tables for part in each.to_batches()))
     relation = connection.from_arrow(data).project(", ".join(map(identifier, exact.column_names)))
     if changed or not stays:
         relation.query("streamed", "CREATE TABLE memory.main.copied AS FROM streamed")
@@ -330,10 +326,3 @@ def _exact(table: Any, names: Sequence[str]) -> tuple[Any, dict[str, ColumnType]
     read = {name: _arrow_column(table[name]) for name in names}
     columns = {name: column for name, (column, _) in read.items() if column is not None}
     return pa.table(columns), {name: dtype for name, (_, dtype) in read.items() if dtype is not None}
-
-
-def _exact_batches(batches: Any, names: Sequence[str]) -> Iterator[Any]:
-    import pyarrow as pa
-
-    for batch in batches:
-        yield from _exact(pa.Table.from_batches([batch]), names)[0].to_batches()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from sparsegate.tables.columns import identifier
@@ -67,14 +68,8 @@ def column_type(dtype: Any) -> ColumnType:
     if name == "decimal":
         scale = dict(dtype.children)["scale"]
         return ColumnType(name=name, kind=decimals(scale), cell=_DECIMAL, numeric=True)
-    kind, cell = _LABELS.get(name, (None, "{0}"))
-    return ColumnType(
-        name=name,
-        kind=kind,
-        cell=cell,
-        person=kind is not None or name == "interval",
-        numeric=kind in (INTEGER, FLOAT),
-    )
+    known = ColumnType.of(name, *_LABELS.get(name, (None, "{0}")))
+    return replace(known, person=True) if name == "interval" else known
 
 
 class DuckDBFrame(Frame):

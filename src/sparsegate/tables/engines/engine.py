@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from sparsegate.errors import SparsegateError, SparsegateWarning, TableError
-from sparsegate.tables.labels import Cell, LabelKind
+from sparsegate.tables.labels import FLOAT, INTEGER, Cell, LabelKind
 
 Result = TypeVar("Result")
 
@@ -49,6 +49,11 @@ class ColumnType:
     cell: str = "{0}"
     person: bool = True
     numeric: bool = False
+
+    @classmethod
+    def of(cls, name: str, kind: LabelKind | None, cell: str) -> ColumnType:
+        """A type that an engine has in its table of cells, or has not."""
+        return cls(name=name, kind=kind, cell=cell, person=kind is not None, numeric=kind in (INTEGER, FLOAT))
 
 
 class Frame(ABC):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from sparsegate.errors import TableError, load_extra
+from sparsegate.errors import TableError
 from sparsegate.tables.engines.engine import DIGITS, SALT, ColumnType, Engine, Frame
 from sparsegate.tables.labels import (
     BINARY,
@@ -52,8 +52,7 @@ def column_type(dtype: Any) -> ColumnType:
         # A cast to text would have an exponent, or none, as the session is set.
         cell = f"replace(format_number({{0}}, {dtype.scale}), ',', '')"
         return ColumnType(name=name, kind=decimals(dtype.scale), cell=cell, numeric=True)
-    kind, cell = _LABELS.get(name, (None, "{0}"))
-    return ColumnType(name=name, kind=kind, cell=cell, person=kind is not None, numeric=kind in (INTEGER, FLOAT))
+    return ColumnType.of(name, *_LABELS.get(name, (None, "{0}")))
 
 
 class SparkFrame(Frame):
@@ -177,20 +176,3 @@ class Cluster(Engine):
         offsets = sql.create_map(*(sql.lit(entry).cast("bigint") for start in starts for entry in start))
         place = sql.col("index") - sql.shiftleft(part, 33) + offsets[part]
         return SparkFrame(ordered.withColumn("index", place))
-
-
-def local_session(cores: int = 2, settings: Mapping[str, str] | None = None) -> Any:
-    """A Spark session on this machine, with Spark's own settings; refused where PySpark or Java is missing."""
-    failure = load_extra("pyspark.errors", extra="spark").PySparkRuntimeError
-    session = load_extra("pyspark.sql", extra="spark").SparkSession
-    builder = session.builder.master(f"local[{cores}]").appName("sparsegate")
-    builder = builder.config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
-    for name, value in (settings or {}).items():
-        builder = builder.config(name, value)
-    try:
-        return builder.getOrCreate()
-    except (failure, OSError):
-        raise TableError(
-            "Spark could not start, most likely because there is no Java: install a Java runtime of version 17 or "
-            "later, set JAVA_HOME to it, and start the session again"
-        ) from None
