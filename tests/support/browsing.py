@@ -9,10 +9,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from sqlalchemy import insert, select, update
-
-from sparsegate.ledger.schema import GATES
-from sparsegate.service.schema import ASKS, SERVED_GATES
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 BROWSER = next((found for name in NAMES if (found := shutil.which(name))), None)
@@ -86,19 +82,6 @@ def ask(page: Any, where: str) -> str:
     page.locator("#latest strong").wait_for()
     page.locator("#answers td.code").first.get_by_text(where, exact=True).wait_for()
     return str(page.locator("#latest").text_content())
-
-
-def many_answers(database: Any, gate: str, number: int) -> None:
-    """Copies of a gate's only answer, a BELOW; the condition of each ends in its number."""
-    with database.writing() as connection:
-        (place,) = connection.execute(select(SERVED_GATES.c.gate).where(SERVED_GATES.c.id == gate)).scalars()
-        (row,) = connection.execute(select(ASKS).where(ASKS.c.gate == place)).mappings()
-        copies = [
-            dict(row) | {"number": each, "key": f"copy {each}", "condition": f"country = 'X{each}'"}
-            for each in range(2, number + 1)
-        ]
-        connection.execute(insert(ASKS), copies)
-        connection.execute(update(GATES).where(GATES.c.entry == place).values(asked=number, below=number))
 
 
 def call(page: Any, module: str, function: str, *arguments: Any) -> Any:
