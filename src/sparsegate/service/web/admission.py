@@ -155,16 +155,15 @@ class Authentication:
         self._lookups = anyio.CapacityLimiter(4)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            path = scope["path"]
-            # The address, too: another one may have the same port, and is open to others.
-            inside = self._metrics_port is not None and scope.get("server") == (LOOPBACK, self._metrics_port)
-            if inside and path != METRICS:
-                raise Refused(NOT_FOUND)
-            if not inside and path not in OPEN and (path.startswith("/v1") or path == METRICS):
-                scope.setdefault("state", {})["token"] = await self._admitted(scope)
-            elif path not in self._unbounded and (wait := self._strangers.take(_address(scope))):
-                raise Refused(TOO_MANY, wait=wait)
+        path = scope["path"]
+        # The address, too: another one may have the same port, and is open to others.
+        inside = self._metrics_port is not None and scope.get("server") == (LOOPBACK, self._metrics_port)
+        if inside and path != METRICS:
+            raise Refused(NOT_FOUND)
+        if not inside and path not in OPEN and (path.startswith("/v1") or path == METRICS):
+            scope.setdefault("state", {})["token"] = await self._admitted(scope)
+        elif path not in self._unbounded and (wait := self._strangers.take(_address(scope))):
+            raise Refused(TOO_MANY, wait=wait)
         await self.app(scope, receive, send)
 
     async def _admitted(self, scope: Scope) -> Token:

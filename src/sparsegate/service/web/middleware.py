@@ -1,7 +1,8 @@
 """What stands around the application: errors become problems, bodies are bounded, answers carry safe headers.
 
-Whatever is raised inside ends in ``ErrorBoundary``. An error that nobody expected is a constant 500, and its class
-alone goes to the log: its text, its arguments and the variables around it may hold a cell.
+All that comes is HTTP: ``server`` has uvicorn send neither WebSockets nor a lifespan. Whatever is raised inside ends in
+``ErrorBoundary``. An error that nobody expected is a constant 500, and its class alone goes to the log: its text, its
+arguments and the variables around it may hold a cell.
 
 One line for each request, and the request's name: X-Request-Id.
 
@@ -13,7 +14,6 @@ delay D, and says no more than a client's own clock without one.
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import logging
 import re
@@ -31,6 +31,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sparsegate.errors import LedgerError, ParameterError, SparsegateError, TableError
 from sparsegate.service.web.problems import INTERNAL, NOT_JSON, TOO_LARGE, TOO_SLOW, WRONG_HOST, Refused, problem_of
+from sparsegate.service.web.trusted_proxies import read_address
 
 LOG: Final = logging.getLogger("sparsegate.service")
 REQUESTS: Final = logging.getLogger("sparsegate.requests")
@@ -106,9 +107,6 @@ class RequestLog:
         self.app, self._counts = app, counts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
         given = Headers(scope=scope).get("x-request-id", "")
         name = given if _SANE.fullmatch(given) else secrets.token_hex(8)
         scope.setdefault("state", {})["request_id"] = name
@@ -160,9 +158,6 @@ class ErrorBoundary:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
         begun = False
 
         async def careful(message: Message) -> None:
@@ -210,21 +205,13 @@ class HostCheck:
         self.app, self._hosts = app, {"localhost", *(host.lower() for host in hosts)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and not self._known(Headers(scope=scope).getlist("host")):
+        if not self._known(Headers(scope=scope).getlist("host")):
             raise Refused(WRONG_HOST)
         await self.app(scope, receive, send)
 
     def _known(self, named: list[str]) -> bool:
         host = _HOST.fullmatch(named[0].lower()) if len(named) == 1 else None
-        return host is not None and (host["host"] in self._hosts or _is_address(host["host"].strip("[]")))
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
+        return host is not None and (host["host"] in self._hosts or read_address(host["host"]) is not None)
 
 
 class BodyLimit:
@@ -237,9 +224,6 @@ class BodyLimit:
         self.app, self._seconds, self._most = app, seconds, most
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
         headers = Headers(scope=scope)
         announced = headers.get("content-length", "0")
         if announced.isdecimal() and int(announced[:20]) > self._most:

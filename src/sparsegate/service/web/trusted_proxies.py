@@ -34,14 +34,14 @@ class TrustedProxies:
         self._networks = [_network(text) for text in given]
 
     def __contains__(self, address: str) -> bool:
-        found = _address(address)
+        found = read_address(address)
         return found is not None and any(found in network for network in self._networks)
 
     def client(self, peer: str, forwarded: Iterable[str]) -> str:
         """Whose request it is that came from ``peer`` with these headers X-Forwarded-For."""
         hops = [hop.strip() for line in forwarded for hop in line.split(",")]
         client = peer
-        while client in self and hops and (known := _address(hops.pop())) is not None:
+        while client in self and hops and (known := read_address(hops.pop())) is not None:
             client = str(known)
         return client
 
@@ -53,7 +53,7 @@ class ForwardedAddress:
         self.app, self._proxies = app, proxies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and (peer := scope.get("client")):
+        if peer := scope.get("client"):
             address = self._proxies.client(peer[0], Headers(scope=scope).getlist("x-forwarded-for"))
             scope = scope if address == peer[0] else {**scope, "client": (address, 0)}
         await self.app(scope, receive, send)
@@ -69,7 +69,7 @@ def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
     )
 
 
-def _address(text: str) -> _Address | None:
+def read_address(text: str) -> _Address | None:
     """An address, also with a port; None where a proxy would not or could not tell it."""
     ported = _WITH_PORT.fullmatch(text)
     try:
