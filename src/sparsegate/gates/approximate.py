@@ -136,10 +136,7 @@ _CONFIDENCE = 0.95  # of the margin by which a pure and an approximate gate are 
 
 
 def or_approximate(pure: Calibration, delta: Number) -> Calibration:
-    """The given gate, or one under (its epsilon, delta) where that is right closer to the threshold, 95 % of the time.
-
-    Only public numbers decide. A gate that is pure all the same spends no delta.
-    """
+    """The gate, or one under (its epsilon, delta) where its margin is less: only then delta is spent."""
     exact, total, step = exact_delta(delta), pure.budget.total, pure.lattice.sensitivity
     scales = approximate_scales(
         epsilon=total, delta=exact, sensitivity=step, cutoff=pure.cutoff, monotonic=pure.monotonic

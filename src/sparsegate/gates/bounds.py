@@ -245,10 +245,7 @@ def _directions(row: Variant, monotonic: bool) -> tuple[Direction, ...]:
 
 
 def transcript_loss(row: Variant, scales: Scales, rounds: Sequence[tuple[int, int]], *, monotonic: bool) -> Loss:
-    """The supremum of the loss of one transcript: ``rounds`` are its (BELOW, ABOVE), under a rho of their own each.
-
-    Rounds are independent, so their losses add; with monotonic queries all of them move in one direction.
-    """
+    """The supremum of the loss of one transcript: its ``rounds`` of (BELOW, ABOVE), each under a rho of its own."""
     asked = sum(below + above for below, above in rounds)
     if scales.query is None:
         return math.inf if asked else Fraction(0)

@@ -79,10 +79,7 @@ class Calibration:
         return float(self.loss)
 
     def margin(self, confidence: float, *, answers: int | None = None) -> int:
-        """How many steps from the threshold an answer must be to land on the right side with this probability.
-
-        With ``answers`` this many answers at once: the theorem in ``margin``.
-        """
+        """How many steps from the threshold an answer, or this many at once, is right with this probability."""
         rho, nu, _ = self.scales
         return steps_to_confidence(confidence, rho, nu, noise=self.row.noise, shift=self.shift, answers=answers)
 
@@ -97,10 +94,7 @@ class Calibration:
         return above >= (self.cutoff if self.row.stops else math.inf)
 
     def spent(self, rounds: Sequence[tuple[int, int]]) -> Fraction:
-        """What a transcript of these (BELOW, ABOVE) costs, exactly; the whole budget where its loss has no bound.
-
-        Only pure losses belong to a transcript: with delta, all of it is spent by the first answer.
-        """
+        """What these (BELOW, ABOVE) cost, exactly; all of the budget where no bound is known, or with a delta."""
         if self.budget.delta:
             return self.budget.total
         loss = transcript_loss(self.row, self._per_unit, rounds, monotonic=self.monotonic)

@@ -220,9 +220,8 @@ class Gate(Uncopied):
     def ask(self, answer: Any, *, threshold: Any = None, estimate: Any = None) -> Answer:
         """Is the answer above the threshold? Costs nothing but an ABOVE of the cutoff when it is.
 
-        ``answer`` is the true, private answer q; ``threshold`` replaces the gate's for this question; ``estimate``
-        is the public guess e of a row that compares |e - q|. No value of an answer is refused, only a type: see
-        ``gates.lattice``.
+        ``answer`` is the true, private answer q; ``threshold`` replaces the gate's for this question; ``estimate`` is
+        the public guess e of a row that compares |e - q|. No value of an answer is refused, only a type.
         """
         if self._born != MARK[0]:  # before the lock: a fork may have left it held for ever
             self._refuse()

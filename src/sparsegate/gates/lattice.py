@@ -184,10 +184,7 @@ class Lattice:
         raise ParameterError(parameter, "must be a number", next_step="convert it to int or float")
 
     def value(self, steps: int) -> int | float:
-        """The number that stands ``steps`` steps from zero: an int on an integer lattice, else a float.
-
-        Beyond all floats it is the largest: an error would tell that the answer was close to it.
-        """
+        """The number ``steps`` steps from zero; beyond all floats the largest: an error would tell where it was."""
         top = Fraction(_LARGEST)
         return steps if self.integers else float(max(-top, min(top, steps * self.granularity)))
 
@@ -217,10 +214,7 @@ def plain_number(value: object) -> Any:
 
 
 def exact_array(values: ArrayLike, parameter: str) -> NDArray[Any]:
-    """One-dimensional numbers as int64, uint64 or float64 without rounding; as objects where none of them holds all.
-
-    numpy reads [2**53 + 1, 3.0] as two floats and moves the first; a long double does not fit a float.
-    """
+    """Numbers as int64, uint64 or float64 without rounding, as numpy would [2**53 + 1, 3.0]; else as objects."""
     if isinstance(values, list | tuple):
         kinds = set(map(type, values))
         if kinds <= {float}:

@@ -241,10 +241,7 @@ def _to_boundary(loss: Callable[[Fraction], Loss], x: Fraction, total: Fraction)
 
 
 def check_plan_work(*, cutoff: int, queries: int | None, most: int) -> None:
-    """Refuse a plan that would take minutes and all the memory of the machine; one for no limit takes neither.
-
-    A plan looks at every number of positives: in exact arithmetic where there are few more questions than these.
-    """
+    """Refuse a plan that would take minutes and all memory: it looks at every number of positives."""
     if queries is not None:
         limit = most // 20 if queries < 3 * cutoff + 10 else most
         if min(cutoff, queries) > limit:

@@ -2,10 +2,9 @@
 
 ``Preview`` is the one kind of result that every ``preview`` gives: of gates, tables, alerts and other uses.
 
-The margin of a gate at other epsilons needs no other plan. Every loss is a sum of rates, that is of 1/scale
+The margin of a gate at other epsilons needs no other plan: every loss is a sum of rates, that is of 1/scale
 (``bounds``), so the noise that is best for f * epsilon is that for epsilon with all scales divided by f. (Not with a
-delta, where the loss is no such sum; then there is no curve.) The margin at other cutoffs is that of a gate made for
-each.
+delta; then there is no curve.) The margin at other cutoffs is that of a gate made for each.
 """
 
 from __future__ import annotations
@@ -135,22 +134,17 @@ class Preview(Tabular):
     def sheet(self) -> Sheet:
         """A row for each alternative; where there is none, for each point of the curves, or one with the figures."""
         rows = [*self.alternatives] or [*self._curve_rows()] or [{"epsilon": self.epsilon, **self.accuracy}]
-        columns = {
-            name: [_cell(row.get(name)) for row in rows] for name in dict.fromkeys(n for row in rows for n in row)
-        }
-        columns = {name: cells for name, cells in columns.items() if any(cell is not None for cell in cells)}
-        charged = {
-            "epsilon": amount_text(self.epsilon),
-            "delta": amount_text(self.delta),
-            "confidence": self.confidence,
-        }
-        about = {name: plain(value) for name, value in (charged | dict(self.settings) | dict(self.accuracy)).items()}
+        cells = [{name: float(v) if isinstance(v, Fraction) else v for name, v in row.items()} for row in rows]
+        columns = {name: [row.get(name) for row in cells] for name in dict.fromkeys(n for row in cells for n in row)}
+        columns = {name: column for name, column in columns.items() if any(cell is not None for cell in column)}
+        charged = {"epsilon": amount_text(self.epsilon), "delta": amount_text(self.delta)}
+        figures = {**charged, "confidence": self.confidence, **self.settings, **self.accuracy}
         return Sheet(
             title=f"What the {self.release} will be good for",
             brief=" ".join(filter(None, [self.statement, self.warning])),
             columns=columns,
-            numbers=frozenset(n for n, cells in columns.items() if not any(isinstance(c, str | bool) for c in cells)),
-            about={name.replace("_", " "): value for name, value in about.items()},
+            numbers=frozenset(n for n, column in columns.items() if not any(isinstance(c, str | bool) for c in column)),
+            about={name.replace("_", " "): plain(value) for name, value in figures.items()},
         )
 
     def _curve_rows(self) -> Iterator[dict[str, Any]]:
@@ -171,10 +165,9 @@ class Preview(Tabular):
         if not panels:
             bars = {name: value for name, value in self.accuracy.items() if isinstance(value, int | float)}
             figure.subplots().barh(list(bars), list(bars.values()), color=_LINES[0][0])
-        for axes, panel in zip(
-            figure.subplots(1, len(panels), squeeze=False)[0] if panels else (), panels, strict=True
-        ):
-            self._draw(axes, *panel)
+        else:
+            for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+                self._draw(axes, *panel)
         return figure  # type: ignore[no-any-return]
 
     def _draw(self, axes: Any, figure: str, parameter: str) -> None:
@@ -264,10 +257,7 @@ def _warning(margin: float, error: float | None, threshold: float | None) -> str
 def _gate_curves(
     calibration: Calibration, confidence: float, at_cutoff: Callable[[int], Calibration] | None
 ) -> Iterator[Curve]:
-    """The margin of the same gate at a tenth of its epsilon and of its cutoff, and up to ten times that.
-
-    None with a delta. There is no point where no lattice carries the noise, or a plan would take long.
-    """
+    """The margin at a tenth to ten times the epsilon and the cutoff, where there is such a gate; none with a delta."""
     if calibration.budget.delta:
         return
 
@@ -285,10 +275,6 @@ def _gate_curves(
         other = at_cutoff
         points = tuple(margins(cutoffs, lambda place: calibration if place == cutoff else other(place)))
         yield Curve(figure="margin", parameter="cutoff", points=points)
-
-
-def _cell(value: Any) -> Any:
-    return float(value) if isinstance(value, Fraction) else value
 
 
 def epsilon_within(within: object, *, confidence: float, make: Callable[..., Calibration]) -> Fraction:

@@ -207,10 +207,7 @@ def gate_calibration(
     granularity: Number | None = None,
     not_private: bool = False,
 ) -> Calibration:
-    """The row and the noise of a ``SparseVector`` with these parameters, checked; nothing is drawn or charged.
-
-    The split of a plan is in its scales. A two-sided gate takes the same plan: L(m,k) without numbers is symmetric.
-    """
+    """The row and the noise of a ``SparseVector`` with these parameters, checked; nothing is drawn or charged."""
     check_choice(noise, "noise", _ROWS, 'pass noise="auto"')
     check_choice(closes, "closes", ("above", "rarer"), "leave it out")
     two_sided = closes == "rarer"
@@ -240,7 +237,7 @@ def gate_calibration(
             monotonic=monotonic,
             queries=queries,
             answer_epsilon=share,
-            noise="laplace" if two_sided else noise,
+            noise="laplace" if two_sided else noise,  # L(m,k) without numbers is symmetric: the same plan serves
         )
         epsilon, budget = None, Budget(threshold_epsilon=0, query_epsilon=total - share, answer_epsilon=share)
         row, scales = row if two_sided else planned.row, planned.scales

@@ -5,8 +5,15 @@ scores in order.
 """
 
 from sparsegate.noise.coins import bernoulli, binomial, uniform_below, uniform_set, uniform_subset
-from sparsegate.noise.laplace import discrete_laplace, exact_scale, fill_discrete_laplace, fill_geometric, geometric
-from sparsegate.noise.reservoir import Fill, Reservoir
+from sparsegate.noise.laplace import (
+    Fill,
+    Reservoir,
+    discrete_laplace,
+    exact_scale,
+    fill_discrete_laplace,
+    fill_geometric,
+    geometric,
+)
 from sparsegate.noise.sources import Secure, Seeded, Source
 
 __all__ = [

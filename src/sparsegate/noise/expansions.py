@@ -27,10 +27,7 @@ _STEP = 256  # bits computed at a time: one evaluation serves all but one in 2**
 
 
 class Expansion:
-    """The binary digits of a probability p, computed on demand.
-
-    ``ends`` is the number of bits after which all digits are zero, or None where p is not dyadic.
-    """
+    """The binary digits of a probability, computed on demand; after ``ends`` of them, if it is dyadic, all are 0."""
 
     __slots__ = ("_digits16", "_floor", "_known", "ends")
 
@@ -91,10 +88,7 @@ def centre(x: Fraction) -> Expansion:
 
 
 def tail(x: Fraction, k: int) -> Expansion:
-    """P[X >= k] = q**k / (1 + q), q = exp(-x), of a discrete Laplace variable X of scale 1/x, for k >= 1.
-
-    Not remembered between calls: k is where a secret threshold stands.
-    """
+    """P[X >= k], k >= 1, X discrete Laplace of scale 1/x. Not remembered: k is where a secret threshold stands."""
     return _transcendental(x, lambda iv, e: 1 / (e ** (k - 1) * (e + 1)))
 
 
@@ -125,10 +119,7 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def interval_arithmetic(precision: int) -> Iterator[Any]:
-    """An interval context of this many bits, for one thread at a time: mpmath's constants are shared by all threads.
-
-    It is not mpmath's global one, which carries a precision that belongs to the user.
-    """
+    """An interval context of our own of this many bits, for one thread at a time: mpmath's constants are shared."""
     with _interval_lock:
         context = _interval_context()
         context.prec = precision

@@ -44,6 +44,7 @@ that: it is an extreme one with odds of at most 1 to 8, and at scale 20 of 1 to 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from numbers import Rational
@@ -52,12 +53,12 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsegate.errors import ParameterError
+from sparsegate.errors import GateClosed, ParameterError
 from sparsegate.noise.clocks import Clock
 from sparsegate.noise.coins import LANES, toss, toss_lanes
 from sparsegate.noise.expansions import Expansion, centre, decay, interval_arithmetic, logistic, scaled_floor
 from sparsegate.noise.own_settings import own_settings
-from sparsegate.noise.sources import Source
+from sparsegate.noise.sources import MARK, Source, birthmark
 
 MOST = 2**22
 """The largest scale for which the floats decide all but the share ``_DOUBT`` allows."""
@@ -133,10 +134,7 @@ def _floors(
 
 
 def _exact_floor(source: Source, scale: Fraction, centred: bool, u: Clock) -> int:
-    """floor(b E + a), from the digits of U drawn so far and as many more as it takes.
-
-    One unit more on either side covers a library logarithm that rounds to the wrong side.
-    """
+    """floor(b E + a), from as many digits of U as it takes; a unit more on either side covers a bad logarithm."""
     while True:
         u.extend(source, u.bits + 64)
         bits = u.bits + 32
@@ -261,18 +259,14 @@ def discrete_laplace(source: Source, scale: Rational | float, size: int | None =
     """
     exact = exact_scale(scale)
     if size is None:
-        return _one(source, exact)
+        # All three parts are drawn whatever the first one shows, so that the time says nothing about the value.
+        zero = toss(source, centre(1 / exact))
+        negative = source.integer(1)
+        magnitude = 1 + geometric_one(source, exact)
+        return (not zero) * (1 - 2 * negative) * magnitude
     out = np.empty(size, dtype=np.int64)
     fill_discrete_laplace(source, exact, out)
     return out
-
-
-def _one(source: Source, scale: Fraction) -> int:
-    # All three parts are drawn whatever the first one shows, so that the time says nothing about the value.
-    zero = toss(source, centre(1 / scale))
-    negative = source.integer(1)
-    magnitude = 1 + geometric_one(source, scale)
-    return (not zero) * (1 - 2 * negative) * magnitude
 
 
 @own_settings
@@ -282,14 +276,83 @@ def fill_discrete_laplace(source: Source, scale: Fraction, out: NDArray[np.int64
         fill_floors(source, scale, out, centred=True)
         return
     for start in range(0, out.size, LANES):
-        _fill_lanes(source, scale, out[start : start + LANES])
+        lanes = out[start : start + LANES]
+        fill_geometric(source, scale, lanes)
+        lanes += 1
+        coin = np.empty(lanes.size, dtype=np.bool_)
+        toss_lanes(source, centre(1 / scale), coin)
+        np.multiply(lanes, np.logical_not(coin, out=coin), out=lanes)
+        signs = np.unpackbits(source.bytes(-(-lanes.size // 8)), count=lanes.size).view(np.int8)
+        np.multiply(lanes, 1 - 2 * signs, out=lanes)
 
 
-def _fill_lanes(source: Source, scale: Fraction, out: NDArray[np.int64]) -> None:
-    fill_geometric(source, scale, out)
-    out += 1
-    coin = np.empty(out.size, dtype=np.bool_)
-    toss_lanes(source, centre(1 / scale), coin)
-    np.multiply(out, np.logical_not(coin, out=coin), out=out)
-    signs = np.unpackbits(source.bytes(-(-out.size // 8)), count=out.size).view(np.int8)
-    np.multiply(out, 1 - 2 * signs, out=out)
+Fill = Callable[[Source, Fraction, NDArray[np.int64]], None]
+"""Fills an array with independent draws of this scale: ``fill_discrete_laplace`` or ``fill_geometric``."""
+
+_FIRST, _LARGEST = 64, 1 << 14
+_NONE = np.empty(0, dtype=np.int64)
+
+
+class Reservoir:
+    """Noise drawn ahead, of one law and scale: a draw costs a list pop, and dies with the process it was drawn for.
+
+    Blocks double from 64 to 16,384 draws. When a block is drawn depends only on how many draws were taken, and the
+    sequence is the same whether it is taken one by one or many at once. A block is drawn in full before it is put in
+    place, and what is taken leaves its place before it is handed out: whatever interrupts a call, no draw is given
+    twice and none is given that was not drawn. Not thread-safe: its gate holds the lock.
+
+    >>> from sparsegate.noise import Seeded
+    >>> one_sided = Reservoir(Seeded(1), Fraction(20), fill_geometric)
+    >>> [one_sided.take() for _ in range(5)]
+    [58, 13, 39, 45, 29]
+    """
+
+    __slots__ = ("_born", "_fill", "_next_block", "_rest", "_scale", "_source", "_waiting")
+
+    def __init__(self, source: Source, scale: Fraction, fill: Fill = fill_discrete_laplace) -> None:
+        self._fill = fill
+        self._source = source
+        self._scale = scale
+        self._next_block = _FIRST
+        self._waiting: list[int] = []  # in reverse, so that pop() takes the oldest
+        self._rest = _NONE  # after those, in their order
+        self._born = birthmark()
+
+    def take(self) -> int:
+        """The next draw."""
+        if self._born != MARK[0] or not self._waiting:
+            self._waiting = self._ahead()[::-1].tolist()
+        return self._waiting.pop()
+
+    def take_many(self, count: int) -> NDArray[np.int64]:
+        """The next ``count`` draws."""
+        if self._born != MARK[0]:
+            self._waiting.clear()
+        out = np.empty(count, dtype=np.int64)
+        done = min(count, len(self._waiting))
+        if done:
+            taken = self._waiting[-1 : -done - 1 : -1]
+            del self._waiting[-done:]
+            out[:done] = taken
+        while done < count:
+            rest = self._ahead()
+            step = min(count - done, rest.size)
+            self._rest = rest[step:]
+            out[done : done + step] = rest[:step]
+            done += step
+        return out
+
+    def _ahead(self) -> NDArray[np.int64]:
+        """Take out what comes after those waiting: a new block where there is nothing yet."""
+        if self._born != MARK[0]:
+            why = "this noise was drawn ahead in another process and died at the fork; make a new gate in this one"
+            raise GateClosed(why)
+        block, self._rest = self._rest, _NONE
+        if not block.size:
+            block = np.empty(self._next_block, dtype=np.int64)
+            self._fill(self._source, self._scale, block)
+            self._next_block = min(2 * self._next_block, _LARGEST)
+        return block
+
+    def __repr__(self) -> str:
+        return "Reservoir(...)"

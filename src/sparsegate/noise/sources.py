@@ -92,9 +92,26 @@ _TEST_COUNTER = "f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff"
 _TEST_BLOCKS = "0bdf7df1591716335e9a8b15c860c5025a6e699d536119065433863c8f657b94"
 
 
-class Source(ABC):
+class Uncopied:
+    """Refuses to be copied or pickled; ``_uncopied`` says why, and what to do instead."""
+
+    __slots__ = ()
+    _uncopied: ClassVar[str]
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise SparsegateError(self._uncopied)
+
+    def __getstate__(self) -> NoReturn:
+        raise SparsegateError(self._uncopied)
+
+
+class Source(Uncopied, ABC):
     """A stream of uniform random bytes, safe to use from several threads."""
 
+    _uncopied = (
+        "a random source can be neither copied nor pickled: two copies would repeat one another's noise; "
+        "call .stream() for an independent source"
+    )
     private: bool
     """Whether a private run may draw from it."""
 
@@ -177,12 +194,6 @@ class Source(ABC):
         with self._guard():
             raw = self._take(size) if size <= _BLOCK // 4 else self._checked_cipher().update(bytes(size))
         return int.from_bytes(raw, "little") >> (8 * size - bits)
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SparsegateError(
-            f"a {type(self).__name__} source can be neither copied nor pickled: "
-            "two copies would repeat one another's noise; call .stream() for an independent source"
-        )
 
 
 def _keystream(key: bytes, nonce: bytes) -> CipherContext:
@@ -272,16 +283,3 @@ class Seeded(Source):
 
     def __repr__(self) -> str:
         return f"Seeded({self._seed}: NOT PRIVATE)"
-
-
-class Uncopied:
-    """Refuses to be copied or pickled; ``_uncopied`` says why, and what to do instead."""
-
-    __slots__ = ()
-    _uncopied: ClassVar[str]
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SparsegateError(self._uncopied)
-
-    def __getstate__(self) -> NoReturn:
-        raise SparsegateError(self._uncopied)

@@ -103,10 +103,7 @@ class Leaders(NamedTuple):
 def largest_noisy(
     source: Source, scores: Scores, *, rate: Fraction, count: int, noise: ClockNoise, apart: bool = False
 ) -> Leaders:
-    """The ``count`` items with the largest rate * score + noise, as if noise were known to all its digits.
-
-    ``apart`` tells items of one group apart by their noise, which is only needed where the noise is looked at, too.
-    """
+    """The ``count`` items of largest rate * score + noise, exactly; ``apart``: told apart also within a group."""
     # Digits of whole scores that are worth less than the noise are left out: r need not be exact.
     spare = sum(rate * 2 ** (16 * k) <= _NEAR for k in (1, 2, 3)) if scores.values.dtype.kind == "i" else 0
     sizes = None if scores.single else scores.multiplicities

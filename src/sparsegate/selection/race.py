@@ -93,10 +93,7 @@ FAR = 1e300
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Lanes:
-    """The groups of a race: how many items each has, and their log-weight x, in floats and exactly.
-
-    A float errs by at most 2**-49 (1 + |x|); ``exact(number)`` is x of a lane as numerator and denominator.
-    """
+    """Groups: sizes, log-weights x as floats that err by 2**-49 (1 + |x|) at most, and x as an exact ratio."""
 
     sizes: NDArray[np.int64]
     weights: NDArray[np.float64]
@@ -120,10 +117,7 @@ class Race:
         self._wind(everyone, words[:, None])
 
     def first(self, count: int, *, apart: bool = False) -> NDArray[np.intp]:
-        """The numbers of the first ``count`` rings, in their order; there are as many items.
-
-        Two rings of one lane that floats do not tell apart may change places, unless they are wanted ``apart``.
-        """
+        """The first ``count`` rings in their order; ``apart``: also those of one lane that floats do not tell apart."""
         wound, last = 1, self.high
         while (going := self._going(wound, last, count)).size:
             last = np.full(last.size, -np.inf)

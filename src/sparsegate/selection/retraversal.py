@@ -52,10 +52,7 @@ class Traversal:
 
 
 def plan_traversal(calibration: Calibration, *, threshold: object, raise_by: Fraction, passes: int) -> Traversal:
-    """Raise the threshold T of a calibrated run of the standard row by k = ``raise_by`` standard deviations of nu.
-
-    Every item is visited at most ``passes`` times; with 1 this is plain SVT.
-    """
+    """Raise the threshold of a run of the standard row by k = ``raise_by`` standard deviations of nu."""
     rho_scale, nu_scale, _ = calibration.scales
     assert rho_scale is not None
     assert nu_scale is not None

@@ -91,10 +91,7 @@ class Drawn(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Ready:
-    """A method made ready to draw, and what a draw costs; ``split`` is how a threshold shares epsilon.
-
-    ``estimated`` says what the noisy scores are worth, where a draw gives them.
-    """
+    """A method made ready to draw: what that costs, how it is split, and what noisy scores are worth, if given."""
 
     epsilon: Fraction
     draw: Callable[[Source], Drawn]

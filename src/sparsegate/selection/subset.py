@@ -337,10 +337,7 @@ class Subsets:
         return happens(source, Exponent(exponent, factor=share, choose=(b - a - 1, self._count - a)))
 
     def _groups(self, positions: NDArray[np.int64], code: int) -> NDArray[np.int64]:
-        """The groups at rising positions from 0, none of them beyond the level of this code.
-
-        The passes are the same for every code, and each takes as long whatever it finds.
-        """
+        """The groups at rising positions from 0, none beyond the level of this code; all codes take the same passes."""
         codes, sizes = self._codes, self._scores.multiplicities
         ends = self._g_ends[np.searchsorted(self._g_codes, [_ABOVE, _TIED, code - 1], side="right") - 1]
         ends = np.maximum.accumulate(ends)
