@@ -27,7 +27,7 @@ def claims(root: Path = ROOT) -> tuple[set[tuple[str, str]], set[str]]:
 
     def read(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, place: str) -> None:
         text = ast.get_docstring(node) or ""
-        if "Machine-checked" in text:
+        if "machine-checked" in text.lower():
             places.add(place)
         for names, file in re.findall(r"Machine-checked:([^()]*)\(proofs/(\w+\.v)\)", text):
             theorems.update((file, theorem) for theorem in re.findall(r"`([\w']+)`", names))
@@ -46,7 +46,10 @@ def test_the_list_has_what_is_proved_and_each_docstring_that_claims_a_proof_is_i
     assert set(in_readme) == set(EXPORTED)
     theorems, places = claims()
     assert theorems <= set(in_readme)
-    assert set(in_readme.values()) <= places, "a docstring that does not say that it is proved"
+    around = {place: {place, place.rpartition(".")[0]} for place in in_readme.values()}
+    assert [place for place, either in around.items() if not either & places] == [], (
+        "no docstring says that it is proved"
+    )
     assert places <= set(in_readme.values()), "a proof that the list does not have"
 
 

@@ -69,8 +69,9 @@ from sparsegate.gates.variants import VARIANTS, Closes, Compared, Noise, Release
 class Setting:
     """A row, or its key, and its public numbers, checked once: what runs, bounds and exact analysis all start from.
 
-    They are those of a ``SparseVector``. Without ``epsilon`` or ``budget``, for analysis, ``scales`` are the noise
-    itself; a plan brings its scales beside the budget that pays for them.
+    Beside ``row``, they are those of a ``SparseVector``: ``cutoff``, ``sensitivity``, ``monotonic``, ``allocation``,
+    ``granularity``, ``queries``. Without ``epsilon`` or ``budget``, for analysis, ``scales`` are the noise itself; a
+    plan brings its scales beside the budget that pays for them.
     """
 
     row: Variant

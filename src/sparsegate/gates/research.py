@@ -77,9 +77,9 @@ def run_many(
     source: Source | None = None,
     not_private: bool = False,
 ) -> Outcomes:
-    """Run any row ``runs`` times over the same answers: the same law and parameters as ``run``, vectorised over runs.
+    """Run any row ``runs`` times over the same answers: the same law as ``run``, vectorised over runs.
 
-    Each run costs the row's whole epsilon: on private data the losses of the runs add.
+    Its parameters are those of ``run``. Each run costs the row's whole epsilon: on private data the losses add.
 
     >>> import sparsegate as sg
     >>> out = sg.run_many("lyu-2017", [0, 5, 9], runs=4, epsilon=1, source=sg.Seeded(1), not_private=True)

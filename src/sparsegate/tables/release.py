@@ -42,8 +42,8 @@ class Record:
     Of a release for several ``groups``, ``per`` says which group a row is in, ``groups_per_user`` in how many of them a
     person counts, and ``composition`` why epsilon is paid once; ``count`` and the like are then for each group.
     ``within``: with 95 % probability every item selected has a score of at least the ``count``-th largest less this
-    much (``selection.accuracy``). ``private`` is False where the noise came from a seed. Options that the release did
-    not use are None.
+    much (``selection.accuracy``). ``private`` is False where the noise came from a seed, and ``version`` is that of
+    this library. Options that the release did not use are None.
     """
 
     epsilon: Fraction

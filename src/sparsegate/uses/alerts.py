@@ -12,7 +12,7 @@ move: rho is shifted once for all windows. A gate on -q_t against -T is the same
 **Theorem (counts).** q_t + Lap(w/eps), drawn afresh for every window, is eps-DP, never closes, and gives every count;
 of it "is that at least T?" is post-processing. n windows cost min(n, w) eps/w. *Proof.* The probability of the whole
 sequence is the product over windows; a move of q_t by 1 changes its factor by at most exp(eps/w), no move leaves it as
-it is, and at most min(n, w) of them move. [] (Both are machine-checked: proofs/README.md.)
+it is, and at most min(n, w) of them move. [] (In Coq: proofs/README.md.)
 
 **Nothing lies between.** The second coupling, which moves no threshold noise, holds on a gate with Laplace noise, too:
 its loss is at most w r, where r = 1/b and b is the scale of nu. (With exponential noise it bounds nothing: a BELOW that
