@@ -18,7 +18,7 @@ from tests.support.made_findings import verdict_on
 from sparsegate.errors import ParameterError
 from sparsegate.paper import METHODS, Dataset, Ladder, Progress, experiments, read, run
 from sparsegate.paper.decisions import LOOKS, Support
-from sparsegate.paper.experiments import ExperimentCase, Gathered, merged, more_runs
+from sparsegate.paper.experiments import CaseRunner, ExperimentCase, Gathered, merged
 from sparsegate.paper.ranked import Errors
 from sparsegate.paper.readings import ABLATION, ALTERNATIVES, EPSILON, LARGE
 from sparsegate.paper.results import COLUMNS, ExperimentResults, ResultFolder, commit, load_findings
@@ -181,14 +181,18 @@ def test_two_batches_say_what_one_sample_does(parts: tuple[int, int]) -> None:
     assert merged(first, parts[0], second, parts[1]) == pytest.approx(whole)
 
 
+def gathered(case: ExperimentCase) -> Gathered:
+    return Gathered(case=case, runs=case.runs, batches=1, record=case.compute(MINE.ladder))
+
+
 def test_a_batch_has_its_own_numbers_and_its_own_name() -> None:
-    first = Gathered.first(CASE, CASE.compute(MINE.ladder))
+    first = gathered(CASE)
     batch = first.next_batch(2.0, most_runs=100)
     assert batch is not None
     assert (batch.runs, batch.batch) == (4, 1)
     assert batch.compute(MINE.ladder)["ser_mean"] != first.record["ser_mean"]
     assert batch.key("") != CASE.key("")
-    both = first.with_batch(batch, batch.compute(MINE.ladder))
+    both = first.with_batch(gathered(batch))
     assert (both.runs, both.batches) == (8, 2)
     third = both.next_batch(float("inf"), most_runs=100)
     assert third is not None
@@ -198,7 +202,7 @@ def test_a_batch_has_its_own_numbers_and_its_own_name() -> None:
 
 def test_only_what_is_wanting_gets_more_runs_and_never_more_than_the_most(tmp_path: Path) -> None:
     other = replace(CASE, count=7)
-    found = {case.cell: Gathered.first(case, case.compute(MINE.ladder)) for case in (CASE, other)}
+    found = {case.cell: gathered(case) for case in (CASE, other)}
     looks: list[int] = []
 
     def look(now: dict) -> dict:
@@ -206,11 +210,12 @@ def test_only_what_is_wanting_gets_more_runs_and_never_more_than_the_most(tmp_pa
         return {CASE.cell: 2.0}
 
     with WorkerPool() as pool:
-        more = more_runs(found, {"mine": MINE}, look, folder=ResultFolder.open(tmp_path), pool=pool, most_runs=100)
+        runner = CaseRunner(datasets={"mine": MINE}, folder=ResultFolder.open(tmp_path), pool=pool)
+        more = runner.more_runs(found, look, most_runs=100)
         assert looks == [4, 8, 16, 32, 64, 100]
         assert (more[CASE.cell].runs, more[other.cell].runs) == (100, 4)
         looks.clear()
-        more_runs(found, {"mine": MINE}, look, folder=ResultFolder.open(tmp_path), pool=pool, most_runs=10**6)
+        runner.more_runs(found, look, most_runs=10**6)
     assert len(looks) == LOOKS
 
 
@@ -313,10 +318,12 @@ def test_a_row_of_ours_that_an_alternative_needs_more_runs_of_stays_what_it_is_u
     """And an alternative asks for no more runs once there are many selections; a case of two goes on from the first."""
     monkeypatch.setattr(experiments, "MOST_SELECTIONS", selections)
 
-    def others_alone(first: Any, *rest: Any, **options: Any) -> Any:
-        return more_runs(first, *rest, **options) if "what" in options else dict(first)
+    more_runs = CaseRunner.more_runs
 
-    monkeypatch.setattr(experiments, "more_runs", others_alone)
+    def others_alone(runner: CaseRunner, first: Any, look: Any, **options: Any) -> Any:
+        return more_runs(runner, first, look, **options) if "what" in options else dict(first)
+
+    monkeypatch.setattr(CaseRunner, "more_runs", others_alone)
     small = {**SMALL, "datasets": ["zipf"], "methods": ["em", "svt-s-1:c23"], "runs": 20}
     run(**small, further=True, most_runs=40, out=tmp_path)
     readings = {name: rows(tmp_path / "readings" / name) for name in map(str, ALTERNATIVES)}

@@ -50,7 +50,7 @@ from sparsegate.errors import ParameterError, load_extra
 from sparsegate.noise import Seeded
 from sparsegate.paper.data import PUBLISHED, Dataset
 from sparsegate.paper.decisions import CHOSEN, LOOKS, MARGIN, Term, mean_term, reach, times_needed
-from sparsegate.paper.experiments import ExperimentGrid, Gathered, chosen_datasets, compute_all, more_runs
+from sparsegate.paper.experiments import CaseRunner, ExperimentGrid, Gathered, chosen_datasets
 from sparsegate.paper.methods import METHODS, AnyMethod, Method, SuppliedMethod, methods_of
 from sparsegate.paper.ranked import Ladder
 from sparsegate.paper.results import THRESHOLD, CellKey, ExperimentResults, ResultFolder, manifest, stable_hash, table
@@ -576,12 +576,10 @@ class _Race:
 
     def run(self) -> dict[CellKey, Gathered]:
         """The first runs of all, and more of those that can still change who wins."""
-        datasets = self._grid.datasets
         # More runs take about twice as long as the first ones: measured on the default grid.
         self._pool.plan.expect("rounds", 2 * sum(case.expected for case in self._cases))
-        records = compute_all(self._cases, datasets, what=self._grid.name, folder=self._folder, pool=self._pool)
-        gathered = {case.cell: Gathered.first(case, records[case]) for case in self._cases}
-        return more_runs(gathered, datasets, self._wanting, folder=self._folder, pool=self._pool, most_runs=self._most)
+        runner = CaseRunner(datasets=self._grid.datasets, folder=self._folder, pool=self._pool)
+        return runner.more_runs(runner.first_runs(self._cases), self._wanting, most_runs=self._most)
 
     def winners(self, gathered: Mapping[CellKey, Gathered]) -> list[WonCell]:
         """The places of each league with at least two that take part, at each dataset, epsilon and c."""

@@ -115,38 +115,6 @@ class ExperimentCase:
         return errors.summary() | {"seconds": time.perf_counter() - start}
 
 
-def compute_all(
-    cases: Sequence[ExperimentCase],
-    datasets: Mapping[str, Dataset],
-    *,
-    folder: ResultFolder | None,
-    pool: WorkerPool,
-    what: str = "first runs",
-) -> dict[ExperimentCase, Record]:
-    """Compute the cases that the folder does not have, and keep each as soon as it is done."""
-    for method in {case.method for case in cases}:
-        if isinstance(method, SuppliedMethod):
-            method.check_jobs(pool.jobs)
-    fingerprints = {name: data.fingerprint for name, data in datasets.items()}
-    keys = {case: case.key(fingerprints[case.dataset]) for case in cases}
-    records, rates = {}, {name for name in COLUMNS if name.endswith(("_mean", "_std", "seconds"))}
-    for case, key in keys.items():
-        record = folder.load(key) if folder is not None and case.method.kept else None
-        if record is not None and record.keys() >= rates:
-            records[case] = record
-    ladders = {name: pool.share(data.ladder) for name, data in datasets.items()}
-    # The dearest first: one that comes last would leave the other processes with nothing to do.
-    missing = sorted((case for case in keys if case not in records), key=lambda case: case.expected, reverse=True)
-    tasks = [(case, ladders[case.dataset]) for case in missing]
-    for (case, _), record in pool.each(
-        what, _compute, tasks, expected=lambda task: task[0].expected, resumed=len(records)
-    ):
-        if folder is not None and case.method.kept:
-            folder.save(keys[case], record)
-        records[case] = record
-    return records
-
-
 def _compute(task: tuple[ExperimentCase, SharedValue]) -> Record:
     case, ladder = task
     return case.compute(ladder.get())
@@ -160,11 +128,6 @@ class Gathered:
     runs: int
     batches: int
     record: Record
-
-    @classmethod
-    def first(cls, case: ExperimentCase, record: Record) -> Gathered:
-        """What one batch says."""
-        return cls(case=case, runs=case.runs, batches=1, record=record)
 
     def row(self, datasets: Mapping[str, Dataset]) -> dict[str, Any]:
         """Its line of the results."""
@@ -184,14 +147,10 @@ class Gathered:
         wanted = min(math.ceil(self.runs * min(max(times, LEAST), MOST)), most_runs)
         return replace(self.case, runs=wanted - self.runs, batch=self.batches) if wanted > self.runs else None
 
-    def with_batch(self, batch: ExperimentCase, record: Record) -> Gathered:
+    def with_batch(self, batch: Gathered) -> Gathered:
         """What it says with one batch more."""
-        return Gathered(
-            case=self.case,
-            runs=self.runs + batch.runs,
-            batches=self.batches + 1,
-            record=merged(self.record, self.runs, record, batch.runs),
-        )
+        record = merged(self.record, self.runs, batch.record, batch.runs)
+        return Gathered(case=self.case, runs=self.runs + batch.runs, batches=self.batches + 1, record=record)
 
 
 def merged(first: Record, runs: int, second: Record, more: int) -> Record:
@@ -206,30 +165,64 @@ def merged(first: Record, runs: int, second: Record, more: int) -> Record:
     return record
 
 
-def more_runs(
-    first: Mapping[CellKey, Gathered],
-    datasets: Mapping[str, Dataset],
-    look: Callable[[Mapping[CellKey, Gathered]], Mapping[CellKey, float]],
-    *,
-    folder: ResultFolder | None,
-    pool: WorkerPool,
-    most_runs: int,
-    what: str = "rounds",
-) -> dict[CellKey, Gathered]:
-    """Add batches to the cells that a ``look`` finds wanting, and look again: ``LOOKS`` times in all."""
-    gathered = dict(first)
-    for _ in range(LOOKS - 1):
-        batches = {
-            cell: batch
-            for cell, times in look(gathered).items()
-            if (batch := gathered[cell].next_batch(times, most_runs=most_runs)) is not None
-        }
-        if not batches:
-            return gathered
-        records = compute_all(list(batches.values()), datasets, folder=folder, pool=pool, what=what)
-        gathered |= {cell: gathered[cell].with_batch(batch, records[batch]) for cell, batch in batches.items()}
-    look(gathered)
-    return gathered
+@dataclass(frozen=True, kw_only=True)
+class CaseRunner:
+    """Runs cases of some datasets in the processes of a ``pool``; a ``folder``, if any, keeps the finished ones."""
+
+    datasets: Mapping[str, Dataset]
+    folder: ResultFolder | None
+    pool: WorkerPool
+
+    def run(self, cases: Sequence[ExperimentCase], what: str = "first runs") -> dict[ExperimentCase, Gathered]:
+        """What each case says; those that the folder does not have are computed, and kept as soon as they are done."""
+        for method in {case.method for case in cases}:
+            if isinstance(method, SuppliedMethod):
+                method.check_jobs(self.pool.jobs)
+        fingerprints = {name: data.fingerprint for name, data in self.datasets.items()}
+        keys = {case: case.key(fingerprints[case.dataset]) for case in cases}
+        records, rates = {}, {name for name in COLUMNS if name.endswith(("_mean", "_std", "seconds"))}
+        for case, key in keys.items():
+            record = self.folder.load(key) if self.folder is not None and case.method.kept else None
+            if record is not None and record.keys() >= rates:
+                records[case] = record
+        ladders = {name: self.pool.share(data.ladder) for name, data in self.datasets.items()}
+        # The dearest first: one that comes last would leave the other processes with nothing to do.
+        missing = sorted((case for case in keys if case not in records), key=lambda case: case.expected, reverse=True)
+        tasks = [(case, ladders[case.dataset]) for case in missing]
+        for (case, _), record in self.pool.each(
+            what, _compute, tasks, expected=lambda task: task[0].expected, resumed=len(records)
+        ):
+            if self.folder is not None and case.method.kept:
+                self.folder.save(keys[case], record)
+            records[case] = record
+        return {case: Gathered(case=case, runs=case.runs, batches=1, record=records[case]) for case in cases}
+
+    def first_runs(self, cases: Sequence[ExperimentCase]) -> dict[CellKey, Gathered]:
+        """The first runs of every case, of all experiments at once: no process waits for the last of one."""
+        return {case.cell: gathered for case, gathered in self.run(cases).items()}
+
+    def more_runs(
+        self,
+        first: Mapping[CellKey, Gathered],
+        look: Callable[[Mapping[CellKey, Gathered]], Mapping[CellKey, float]],
+        *,
+        most_runs: int,
+        what: str = "rounds",
+    ) -> dict[CellKey, Gathered]:
+        """Add batches to the cells that a ``look`` finds wanting, and look again: ``LOOKS`` times in all."""
+        gathered = dict(first)
+        for _ in range(LOOKS - 1):
+            batches = {
+                cell: batch
+                for cell, times in look(gathered).items()
+                if (batch := gathered[cell].next_batch(times, most_runs=most_runs)) is not None
+            }
+            if not batches:
+                return gathered
+            more = self.run(list(batches.values()), what)
+            gathered |= {cell: gathered[cell].with_batch(more[batch]) for cell, batch in batches.items()}
+        look(gathered)
+        return gathered
 
 
 _T = TypeVar("_T")
@@ -379,8 +372,8 @@ def _run_alternative(
     name, datasets = str(reading), whole.datasets
     keys = {case: case.key(datasets[case.dataset].fingerprint) for case in cases}
     new = [case for case, key in keys.items() if key not in known]
-    records = compute_all(new, datasets, folder=top, pool=pool, what=name)
-    known |= {keys[case]: Gathered.first(case, records[case]) for case in new}
+    runner = CaseRunner(datasets=datasets, folder=top, pool=pool)
+    known |= {keys[case]: first for case, first in runner.run(new, name).items()}
     gathered = {**ours, **{case.cell: known[key] for case, key in keys.items()}}
 
     def own_rows(gathered: Mapping[CellKey, Gathered]) -> list[dict[str, Any]]:
@@ -398,7 +391,7 @@ def _run_alternative(
             room = {cell: MOST_SELECTIONS / (cell.count * gathered[cell].runs) for cell in wanted}
             return {cell: min(times, room[cell]) for cell, times in wanted.items() if room[cell] > 1}
 
-        gathered = more_runs(gathered, datasets, look, folder=top, pool=pool, most_runs=most_runs, what=name)
+        gathered = runner.more_runs(gathered, look, most_runs=most_runs, what=name)
         known |= {key: gathered[case.cell] for case, key in keys.items()}
     folder = top.path / READINGS / name
     folder.mkdir(parents=True, exist_ok=True)
@@ -473,7 +466,8 @@ def run(
     table([])  # if PyArrow is missing, say so before the work
     if out is None:
         with shared_pool(pool, jobs, progress) as workers:
-            return ExperimentResults(table(main.rows(_gathered(main.cases, main.datasets, None, workers))))
+            runner = CaseRunner(datasets=main.datasets, folder=None, pool=workers)
+            return ExperimentResults(table(main.rows(runner.first_runs(main.cases))))
     top = ResultFolder.open(out)
     below = [experiment.name for experiment in FURTHER] + [f"{READINGS}/{other}" for other in ALTERNATIVES]
     grids = [main, *(grid for experiment in FURTHER if further and (grid := main.further(experiment)).cases)]
@@ -497,18 +491,12 @@ def run(
         workers.plan.expect("rounds", max(rounds - 1, 0) * sum(case.expected for case in every))
         for other, cases in others.items():
             workers.plan.expect(str(other), max(rounds, 1) * sum(case.expected for case in cases))
-        gathered = _gathered(every, main.datasets, top, workers)
+        runner = CaseRunner(datasets=main.datasets, folder=top, pool=workers)
+        gathered = runner.first_runs(every)
         ours = write(gathered)
         if most_runs is not None:
             open_still = OpenStatements()
-            gathered = more_runs(
-                gathered,
-                main.datasets,
-                lambda now: open_still.wanting(write(now)),
-                folder=top,
-                pool=workers,
-                most_runs=most_runs,
-            )
+            gathered = runner.more_runs(gathered, lambda now: open_still.wanting(write(now)), most_runs=most_runs)
             ours = load_findings(top.path)
         known: dict[str, Gathered] = {}
         rest: dict[str, Any] = {"top": top, "pool": workers, "most_runs": most_runs, "parameters": parameters}
@@ -517,14 +505,6 @@ def run(
         if others:
             judge_readings(top.path).write(top)
     return ExperimentResults(table(main.rows(gathered)))
-
-
-def _gathered(
-    cases: Sequence[ExperimentCase], datasets: Mapping[str, Dataset], folder: ResultFolder | None, workers: WorkerPool
-) -> dict[CellKey, Gathered]:
-    """The first runs of every case, of all experiments at once: no process waits for the last of one."""
-    records = compute_all(cases, datasets, folder=folder, pool=workers)
-    return {case.cell: Gathered.first(case, records[case]) for case in cases}
 
 
 def chosen_datasets(
