@@ -156,12 +156,11 @@ def test_a_table_of_nobody_meets_a_condition_as_any_other(engine: str) -> None:
 
 
 @pytest.mark.parametrize("unit", ["s", "ms"])
-@pytest.mark.parametrize("ticks", [LARGEST, -LARGEST])
 @pytest.mark.parametrize("engine", ["pyarrow", "pandas", "polars", "reader", "dataset"])
-def test_an_instant_beyond_all_microseconds_fails_no_release(engine: str, ticks: int, unit: str) -> None:
+def test_an_instant_beyond_all_microseconds_fails_no_release(engine: str, unit: str) -> None:
     """DuckDB has no such instant, and would raise."""
-    seen = pyarrow.array([0, ticks, None], pyarrow.int64()).view(pyarrow.timestamp(unit, "UTC"))
-    rows = pyarrow.table({"page": ["/home", "/pay", "/pay"], "visitor": [1, 2, 3], "seen": seen})
+    seen = pyarrow.array([0, LARGEST, -LARGEST, None], pyarrow.int64()).view(pyarrow.timestamp(unit, "UTC"))
+    rows = pyarrow.table({"page": ["/home", "/pay", "/pay", "/pay"], "visitor": [1, 2, 3, 4], "seen": seen})
     if (engine, unit) == ("polars", "s"):
         return  # Polars has no seconds
     forms: dict[str, Callable[[], Any]] = {

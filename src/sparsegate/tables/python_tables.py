@@ -151,7 +151,7 @@ def _related(
     readings: dict[tuple[str, str], str] = {}
     for name, values in columns.items():
         try:
-            column, dtype = _column(values)
+            column, dtype = _column(values, connection)
         except (TypeError, ValueError):
             column, dtype = np.empty((0, 0)), None
         if dtype is not None:
@@ -208,21 +208,22 @@ def _texts(texts: Sequence[str | None]) -> Held:
 # --- columns ---------------------------------------------------------------------------------------------------------
 
 
-def _column(values: Any) -> tuple[Any, ColumnType | None]:
+def _column(values: Any, connection: DuckDBPyConnection) -> tuple[Any, ColumnType | None]:
     """A column as DuckDB reads it, or its cells; and its type, where DuckDB's does not say it.
 
     None where DuckDB knows nothing of the kind. Raises a TypeError or ValueError for what is no column.
     """
     module = type(values).__module__.partition(".")[0]
     if module == "pandas":
-        return _pandas_column(values)
+        return _pandas_column(values, connection)
     if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
         pa = load_extra("pyarrow", extra="frames")
         if module == "polars" and str(values.dtype) == "Object":
             return None, ColumnType(name="object", person=False)
         if module == "polars" and str(values.dtype) in ("Int128", "UInt128"):  # Arrow has none so wide
             return pa.chunked_array(values.cast(str)), _WIDE[str(values.dtype) == "UInt128"]
-        return _arrow_column(pa.chunked_array(values if hasattr(values, "__arrow_c_stream__") else [pa.array(values)]))
+        chunks = values if hasattr(values, "__arrow_c_stream__") else [pa.array(values)]
+        return _arrow_column(pa.chunked_array(chunks), connection)
     if isinstance(values, np.ndarray) and not isinstance(values, np.ma.MaskedArray) and values.dtype.kind in "biufmMU":
         return _numpy_column(values)
     if isinstance(values, str | bytes | Mapping) or (isinstance(values, np.ndarray) and values.ndim != 1):
@@ -244,7 +245,7 @@ def _numpy_column(values: Any) -> tuple[Held, ColumnType | None]:
     return np.ascontiguousarray(values, values.dtype.newbyteorder("=")), None
 
 
-def _pandas_column(values: Any) -> tuple[Any, ColumnType | None]:
+def _pandas_column(values: Any, connection: DuckDBPyConnection) -> tuple[Any, ColumnType | None]:
     """A series, index or array of pandas."""
     import pandas as pd
 
@@ -261,7 +262,7 @@ def _pandas_column(values: Any) -> tuple[Any, ColumnType | None]:
         fields = series.dt.tz_convert("UTC").dt.tz_localize(None)
         return _numpy_column(fields.to_numpy())[0], _zoned(dtype.unit)
     if hasattr(dtype, "pyarrow_dtype") or getattr(dtype, "storage", "") == "pyarrow":
-        return _arrow_column(series.array.__arrow_array__())
+        return _arrow_column(series.array.__arrow_array__(), connection)
     if isinstance(dtype, pd.StringDtype):
         return _texts(labels(series.to_numpy(object, na_value=None))), None
     if isinstance(getattr(dtype, "numpy_dtype", None), np.dtype):
@@ -274,7 +275,7 @@ def _zoned(unit: str) -> ColumnType:
     return ColumnType(name="timestamp with time zone", kind=moments(unit, zoned=True))
 
 
-def _arrow_column(column: Any) -> tuple[Held | None, ColumnType | None]:
+def _arrow_column(column: Any, connection: DuckDBPyConnection) -> tuple[Held | None, ColumnType | None]:
     """A chunked array of Arrow."""
     import duckdb
     import pyarrow as pa
@@ -289,8 +290,7 @@ def _arrow_column(column: Any) -> tuple[Held | None, ColumnType | None]:
     if kinds.is_float16(column.type):
         return column.cast(pa.float32()), None
     try:
-        with duckdb.connect() as own:  # that of the module is shared by all threads
-            own.from_arrow(pa.table({"column": pa.chunked_array([], column.type)}))
+        connection.from_arrow(pa.table({"column": pa.chunked_array([], column.type)}))
     except duckdb.Error:
         return None, ColumnType(name=str(column.type.id), person=False)
     return column, None
@@ -306,11 +306,12 @@ def _streamed(data: Any, columns: Sequence[str] | None, connection: DuckDBPyConn
     if not stays and not isinstance(data, pa.RecordBatchReader):
         data = data.to_reader() if hasattr(data, "to_reader") else pa.RecordBatchReader.from_stream(data)
     chosen = _present(data.schema.names, columns)
-    exact, types = _exact(data.schema.empty_table(), chosen)
+    exact, types = _exact(data.schema.empty_table(), chosen, connection)
     changed = exact.schema != pa.schema([data.schema.field(name) for name in exact.column_names])
     if changed:
         batches = data if isinstance(data, pa.RecordBatchReader) else data.scanner().to_reader()
-        tables = (_exact(pa.Table.from_batches([batch]), chosen)[0] for batch in batches)
+        own = connection.cursor()  # the other one reads the stream meanwhile
+        tables = (_exact(pa.Table.from_batches([batch]), chosen, own)[0] for batch in batches)
         data = pa.RecordBatchReader.from_batches(exact.schema, (part for each in tables for part in each.to_batches()))
     relation = connection.from_arrow(data).project(", ".join(map(identifier, exact.column_names)))
     if changed or not stays:
@@ -319,10 +320,10 @@ def _streamed(data: Any, columns: Sequence[str] | None, connection: DuckDBPyConn
     return Relation(relation, types=types, typed=True)
 
 
-def _exact(table: Any, names: Sequence[str]) -> tuple[Any, dict[str, ColumnType]]:
+def _exact(table: Any, names: Sequence[str], connection: DuckDBPyConnection) -> tuple[Any, dict[str, ColumnType]]:
     """Some columns of a table of Arrow as DuckDB reads them exactly, and their types where DuckDB's do not say it."""
     import pyarrow as pa
 
-    read = {name: _arrow_column(table[name]) for name in names}
+    read = {name: _arrow_column(table[name], connection) for name in names}
     columns = {name: column for name, (column, _) in read.items() if column is not None}
     return pa.table(columns), {name: dtype for name, (_, dtype) in read.items() if dtype is not None}
