@@ -51,7 +51,7 @@ TIGHT = ["randomized response", "geometric", "laplace"]
 
 def accused(name: str, runs: int, *, leak: float = 1.0) -> int:
     """How many of many short audits, on the pair at which the loss is attained, call ``leak`` more than 1."""
-    options = {"neighbours": [(np.array([1]), np.array([0]))], "patterns": False, "samples": 2000}
+    options = {"neighbours": [(np.array([1]), np.array([0]))], "patterns": False, "samples": 6000}
     return sum(
         audit(SOUND[name](leak, seed), epsilon=1.0, confidence=1 - RATE, seed=seed, **options).violates
         for seed in range(runs)
@@ -60,12 +60,12 @@ def accused(name: str, runs: int, *, leak: float = 1.0) -> int:
 
 @pytest.mark.parametrize("name", TIGHT)
 def test_exactly_tight_mechanisms_are_accused_no_more_often_than_stated(name: str) -> None:
-    assert not too_many(accused(name, 200), 200, RATE)
+    assert not too_many(accused(name, 100), 100, RATE)
 
 
 @pytest.mark.parametrize("name", TIGHT)
 def test_mechanisms_a_fifth_beyond_the_claim_are_accused_more_often(name: str) -> None:
-    assert too_many(accused(name, 100, leak=1.2), 100, RATE)
+    assert too_many(accused(name, 40, leak=1.2), 40, RATE)
 
 
 class Clock:

@@ -115,11 +115,8 @@ def ordered(noise: NoiseLaw, count: int) -> Callable[[Scores], SelectionLaw]:
     [
         (3, 1, 1, True, 1),
         (4, 2, 1, True, 1),
-        (4, 2, 2, True, 2),
-        (4, 2, None, True, 2),
         (4, 2, 2, False, 2),
         (3, 1, None, False, 2),
-        (4, 2, None, False, 4),
     ],
 )
 def test_laplace_noise_costs_what_one_person_touches_or_what_is_selected(
