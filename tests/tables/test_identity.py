@@ -138,7 +138,7 @@ def test_a_number_is_what_it_is_equal_to_whatever_it_says_of_itself() -> None:
 ANSWERED = [pair for number, written in enumerate(WRITTEN) for pair in ((cell, number) for cell in written)]
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(
     rows=st.lists(
         st.tuples(st.sampled_from(PAGES), st.sampled_from([*ANSWERED, *((cell, None) for cell in [*NOBODY, *NO_KEY])])),
@@ -210,7 +210,7 @@ def json_class(text: str) -> Hashable:
     return float(cell) if abs(cell) >= 1e38 else cell
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(rows=st.lists(st.tuples(st.sampled_from(PAGES), st.sampled_from(JSON_CELLS)), min_size=1, max_size=10))
 def test_json_counts_numbers_by_their_value(rows: list[Visit]) -> None:
     with tempfile.TemporaryDirectory() as folder:
