@@ -57,17 +57,6 @@ EXPLAINED: Final = (
 )
 
 
-def check_groups(per: str | None, groups: Any) -> None:
-    """Raise a ParameterError where the groups are not listed, or are listed and nothing says which a row is in."""
-    if per is not None and groups is None:
-        raise ParameterError("groups", EXPLAINED[0], next_step=EXPLAINED[1])
-    if per is None and groups is not None:
-        rule = "must not be given without per, which says in which group a row is"
-        raise ParameterError("groups", rule, next_step='pass for instance per="country"')
-    if per is not None and not isinstance(groups, os.PathLike):
-        public_groups(groups, per, STRING)
-
-
 def check_expression(groups: Any, per: str, tree: Node) -> None:
     """Raise a ParameterError for the first of the groups that the expression ``per``, read as ``tree``, never gives."""
     may_give, example = form_of(tree)

@@ -15,6 +15,7 @@ the c largest, and bottom only takes items away that come after it.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -32,7 +33,8 @@ from sparsegate.selection.select import AUTO, Request
 from sparsegate.tables.columns import check_unit
 from sparsegate.tables.counting import answer_scale
 from sparsegate.tables.domain import EXPLAINED, MOST_CANDIDATES
-from sparsegate.tables.groups import check_groups
+from sparsegate.tables.groups import public_groups
+from sparsegate.tables.labels import STRING
 from sparsegate.tables.observed import Accounting, CountBar, bar_at, best_accounting
 from sparsegate.tables.sums import Clip
 
@@ -394,16 +396,17 @@ class Question:
 
     def _check_groups(self) -> None:
         if self.per is None:
-            if self.groups_per_user is not None:
-                self._refuse(
-                    "groups_per_user", "must not be given without per: it says in how many groups a person may be"
-                )
-        elif not isinstance(self.per, str) or not self.per:
+            for name in ("groups", "groups_per_user"):
+                if getattr(self, name) is not None:
+                    self._refuse(name, "must not be given without per, which says in which group a row is")
+            return
+        if not isinstance(self.per, str) or not self.per:
             rule = "must be the name of a column, or an expression of a row"
             self._refuse("per", rule, 'pass for instance per="country" or per="year_month(day)"')
-        elif self.user is not None:
+        if self.user is not None:
             self._set(groups_per_user=self.groups_per_user or 1)
         elif self.groups_per_user is not None:
             self._refuse("groups_per_user", "needs a user column", "pass user=, or leave it out")
-        check_groups(self.per, self.groups)
+        if not isinstance(self.groups, os.PathLike):
+            public_groups(self.groups, self.per, STRING)  # refuses what is no list of them
         _ = self.share  # what a part of epsilon and delta cannot pay for is refused here
