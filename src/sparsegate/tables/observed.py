@@ -53,7 +53,7 @@ what is released, under both.
 *Sums.* Where one person raises a score by up to S (``tables.sums``), read all scores, and B, in units of S: weights are
 exp(e h / S), every h_(j) / S rises by 0 to 1, and the proof is the same, word for word. B = h_(dbar+1) + S (1 + t).
 
-Each step is machine-checked: proofs/README.md.
+Machine-checked, each step: proofs/README.md.
 
 Everything that about N people have, where the labels that exist are themselves private: optimal partition selection.
 

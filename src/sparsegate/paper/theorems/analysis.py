@@ -1,6 +1,6 @@
 """Sections 2, 3.1 and 4 to 6: definition, Lemma 1 and Alg. 1, Alg. 7 and its split, SVT or EM, the evaluation.
 
-Lemma 1 is machine-checked: proofs/README.md.
+Machine-checked, Lemma 1: proofs/README.md.
 
 Accuracy (Sec. 5). Of k queries all but the last lie at T - alpha, the last at T + alpha. The smallest alpha for which
 the right answer has probability 1 - beta is found by bisection on exact probabilities, and held against the formula.
