@@ -70,7 +70,7 @@ def test_paid_in_full_an_original_is_worse_than_the_correct_gate_and_ours_is_the
 
 def test_costly_ones_run_a_quarter_as_often_and_too_few_runs_are_refused() -> None:
     assert {task.runs for task in use_tasks(runs=40)} == {40, 10}
-    with pytest.raises(ParameterError, match="^runs must be at least 8"):
+    with pytest.raises(ParameterError, match="^runs must be a whole number of at least 8"):
         use_tasks(runs=7)
 
 
