@@ -11,78 +11,65 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from sqlalchemy import (
-    CheckConstraint,
-    Column,
-    Connection,
-    ForeignKey,
-    Integer,
-    LargeBinary,
-    MetaData,
-    String,
-    Table,
-    Text,
-    text,
-    update,
-)
+import sqlalchemy as sa
 
-METADATA: Final = MetaData()
+METADATA: Final = sa.MetaData()
 
-LEDGER = Table(
+LEDGER = sa.Table(
     "ledger",
     METADATA,
-    Column("only_row", Integer, CheckConstraint("only_row = 1"), primary_key=True, autoincrement=False),
-    Column("schema_version", Integer, nullable=False),
-    Column("dataset", Text, nullable=False),
+    sa.Column("only_row", sa.Integer, sa.CheckConstraint("only_row = 1"), primary_key=True, autoincrement=False),
+    sa.Column("schema_version", sa.Integer, nullable=False),
+    sa.Column("dataset", sa.Text, nullable=False),
     # In a backup alone: since when it is one.
-    Column("backed_up_at", Text),
+    sa.Column("backed_up_at", sa.Text),
     # Of the key that gates are sealed with; the key itself is not here.
-    Column("key_name", String(32)),
+    sa.Column("key_name", sa.String(32)),
 )
 
-ENTRIES = Table(
+ENTRIES = sa.Table(
     "entries",
     METADATA,
-    Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("at", Text, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("epsilon", Text, nullable=False),
-    Column("delta", Text, nullable=False),
-    Column("what", Text, nullable=False),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("at", sa.Text, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("epsilon", sa.Text, nullable=False),
+    sa.Column("delta", sa.Text, nullable=False),
+    sa.Column("what", sa.Text, nullable=False),
 )
 
-RELEASES = Table(
+RELEASES = sa.Table(
     "releases",
     METADATA,
-    Column("entry", Integer, ForeignKey("entries.number"), primary_key=True, autoincrement=False),
-    Column("part", Integer, primary_key=True, autoincrement=False),
-    Column("gave", Text, nullable=False),
+    sa.Column("entry", sa.Integer, sa.ForeignKey("entries.number"), primary_key=True, autoincrement=False),
+    sa.Column("part", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("gave", sa.Text, nullable=False),
 )
 
-REFUNDS = Table(
+REFUNDS = sa.Table(
     "refunds",
     METADATA,
-    Column("of", Integer, ForeignKey("entries.number"), primary_key=True, autoincrement=False),
-    Column("entry", Integer, ForeignKey("entries.number"), nullable=False, unique=True),
+    sa.Column("of", sa.Integer, sa.ForeignKey("entries.number"), primary_key=True, autoincrement=False),
+    sa.Column("entry", sa.Integer, sa.ForeignKey("entries.number"), nullable=False, unique=True),
 )
 
-GATES = Table(
+GATES = sa.Table(
     "gates",
     METADATA,
-    Column("entry", Integer, ForeignKey("entries.number"), primary_key=True, autoincrement=False),
+    sa.Column("entry", sa.Integer, sa.ForeignKey("entries.number"), primary_key=True, autoincrement=False),
     # What it is, and its name: an alert or a holdout is found again by it.
-    Column("title", Text, nullable=False),
+    sa.Column("title", sa.Text, nullable=False),
     # What it was opened with, as JSON; all of it is public.
-    Column("terms", Text, nullable=False),
+    sa.Column("terms", sa.Text, nullable=False),
     # Its threshold noise, encrypted; None where that is kept elsewhere.
-    Column("sealed", LargeBinary),
-    Column("asked", Integer, nullable=False),
-    Column("above", Integer, nullable=False),
-    Column("below", Integer, nullable=False),
+    sa.Column("sealed", sa.LargeBinary),
+    sa.Column("asked", sa.Integer, nullable=False),
+    sa.Column("above", sa.Integer, nullable=False),
+    sa.Column("below", sa.Integer, nullable=False),
     # Whether it gives back what it did not use when it is closed.
-    Column("refund", Integer, nullable=False),
-    Column("closed_because", Text),
-    CheckConstraint("above + below <= asked"),
+    sa.Column("refund", sa.Integer, nullable=False),
+    sa.Column("closed_because", sa.Text),
+    sa.CheckConstraint("above + below <= asked"),
 )
 
 # Some rows are only ever added: the triggers stop a slip of the hand, not somebody who means it.
@@ -103,21 +90,21 @@ _ONLY_GROWS: Final = {
 
 VERSION: Final = 1
 
-MIGRATIONS: Final[dict[int, Callable[[Connection], None]]] = {}
+MIGRATIONS: Final[dict[int, Callable[[sa.Connection], None]]] = {}
 """What brings a ledger from a version to the one after it. None so far: version 1 is the first that was released."""
 
 
-def create(connection: Connection, dataset: str) -> None:
+def create(connection: sa.Connection, dataset: str) -> None:
     """Make all tables in an empty database."""
     METADATA.create_all(connection, checkfirst=False)
     for table in (ENTRIES, RELEASES, REFUNDS):
         for statement in _ONLY_GROWS[connection.dialect.name]:
-            connection.execute(text(statement.format(table=table.name)))
+            connection.execute(sa.text(statement.format(table=table.name)))
     connection.execute(LEDGER.insert().values(only_row=1, schema_version=VERSION, dataset=dataset))
 
 
-def migrate(connection: Connection, version: int) -> None:
+def migrate(connection: sa.Connection, version: int) -> None:
     """Bring the tables from a version to this one, inside the caller's transaction: all steps or none."""
     for step in range(version, VERSION):
         MIGRATIONS[step](connection)
-    connection.execute(update(LEDGER).values(schema_version=VERSION))
+    connection.execute(sa.update(LEDGER).values(schema_version=VERSION))

@@ -10,95 +10,83 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlalchemy import (
-    Column,
-    Float,
-    ForeignKey,
-    Index,
-    Integer,
-    MetaData,
-    String,
-    Table,
-    Text,
-    UniqueConstraint,
-    inspect,
-)
+import sqlalchemy as sa
 
 from sparsegate.ledger.database import Database
 from sparsegate.ledger.schema import ENTRIES, GATES
 
-METADATA: Final = MetaData()
+METADATA: Final = sa.MetaData()
 
-TOKENS = Table(
+TOKENS = sa.Table(
     "tokens",
     METADATA,
-    Column("number", Integer, primary_key=True),
-    Column("name", String(100), nullable=False, unique=True),
-    Column("role", String(20), nullable=False),
-    Column("hash", String(64), nullable=False, unique=True),
-    Column("added_at", Text, nullable=False),
-    Column("revoked_at", Text),
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("name", sa.String(100), nullable=False, unique=True),
+    sa.Column("role", sa.String(20), nullable=False),
+    sa.Column("hash", sa.String(64), nullable=False, unique=True),
+    sa.Column("added_at", sa.Text, nullable=False),
+    sa.Column("revoked_at", sa.Text),
     # From this moment on it is nobody's; and when it was last seen, to the minute.
-    Column("expires_at", Text),
-    Column("last_used_at", Text),
+    sa.Column("expires_at", sa.Text),
+    sa.Column("last_used_at", sa.Text),
     # Quotas: how many ABOVE it may be given, and how much epsilon it may charge, in all.
-    Column("most_above", Integer),
-    Column("most_epsilon", Text),
+    sa.Column("most_above", sa.Integer),
+    sa.Column("most_epsilon", sa.Text),
 )
 
-SERVED_GATES = Table(
+SERVED_GATES = sa.Table(
     "served_gates",
     METADATA,
-    Column("gate", Integer, ForeignKey(GATES.c.entry), primary_key=True, autoincrement=False),
-    Column("id", String(40), nullable=False, unique=True),
-    Column("opened_at", Text, nullable=False),
+    sa.Column("gate", sa.Integer, sa.ForeignKey(GATES.c.entry), primary_key=True, autoincrement=False),
+    sa.Column("id", sa.String(40), nullable=False, unique=True),
+    sa.Column("opened_at", sa.Text, nullable=False),
     # The number of a token.
-    Column("opened_by", Integer),
-    Column("name", String(100), nullable=False),
-    Column("description", Text, nullable=False),
-    Column("fingerprint", String(128), nullable=False),
+    sa.Column("opened_by", sa.Integer),
+    sa.Column("name", sa.String(100), nullable=False),
+    sa.Column("description", sa.Text, nullable=False),
+    sa.Column("fingerprint", sa.String(128), nullable=False),
     # The ask that the gate closed with: nobody may see the one before the other.
-    Column("closed_with", Integer),
+    sa.Column("closed_with", sa.Integer),
 )
 
-ASKS = Table(
+ASKS = sa.Table(
     "asks",
     METADATA,
-    Column("gate", Integer, ForeignKey(GATES.c.entry), primary_key=True, autoincrement=False),
-    Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("token", Integer, nullable=False),
-    Column("key", String(200), nullable=False),
-    Column("body", String(64), nullable=False),
-    Column("condition", Text, nullable=False),
-    Column("intended_at", Text, nullable=False),
+    sa.Column("gate", sa.Integer, sa.ForeignKey(GATES.c.entry), primary_key=True, autoincrement=False),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("token", sa.Integer, nullable=False),
+    sa.Column("key", sa.String(200), nullable=False),
+    sa.Column("body", sa.String(64), nullable=False),
+    sa.Column("condition", sa.Text, nullable=False),
+    sa.Column("intended_at", sa.Text, nullable=False),
     # How many seconds after its intent the answer leaves at the latest.
-    Column("lasts", Float, nullable=False),
-    Column("above", Integer),
+    sa.Column("lasts", sa.Float, nullable=False),
+    sa.Column("above", sa.Integer),
     # A whole number, in text: it may be longer than the integers of a database.
-    Column("estimate", Text),
-    UniqueConstraint("gate", "token", "key"),
+    sa.Column("estimate", sa.Text),
+    sa.UniqueConstraint("gate", "token", "key"),
 )
 
 # What a token was given. Whatever the outcome, settling an ask moves one line of it.
-Index("asks_of_token", ASKS.c.token, ASKS.c.above)
+sa.Index("asks_of_token", ASKS.c.token, ASKS.c.above)
 
-REQUESTS = Table(
+REQUESTS = sa.Table(
     "requests",
     METADATA,
-    Column("token", Integer, primary_key=True, autoincrement=False),
-    Column("path", String(100), primary_key=True),
-    Column("key", String(200), primary_key=True),
-    Column("body", String(64), nullable=False),
-    Column("at", Text, nullable=False),
-    Column("entry", Integer, ForeignKey(ENTRIES.c.number), nullable=False),
-    Column("response", Text),
+    sa.Column("token", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("path", sa.String(100), primary_key=True),
+    sa.Column("key", sa.String(200), primary_key=True),
+    sa.Column("body", sa.String(64), nullable=False),
+    sa.Column("at", sa.Text, nullable=False),
+    sa.Column("entry", sa.Integer, sa.ForeignKey(ENTRIES.c.number), nullable=False),
+    sa.Column("response", sa.Text),
 )
 
 
 def make_tables(database: Database) -> None:
     """Make the tables in a ledger that was never served; where they are, nothing is written."""
     with database.reading() as connection:
-        missing = METADATA.tables.keys() - set(inspect(connection).get_table_names())
+        missing = METADATA.tables.keys() - set(sa.inspect(connection).get_table_names())
     if missing:
         with database.writing() as connection:
             METADATA.create_all(connection)
