@@ -1,9 +1,8 @@
 """The service over HTTP: the application with all its addresses, and what it says where a request cannot be read.
 
-The files of the page, as routes.
-
-A page is many small files. So all but the first have an address that changes with their content, and a browser keeps
-them for good; and they are outside the limit on requests without a token, which many people may share an address for.
+The page is many small files, each of them a route. So all but the first have an address that changes with their
+content, and a browser keeps them for good; and they are outside the limit on requests without a token, which many
+people may share an address for.
 """
 
 from __future__ import annotations

@@ -169,10 +169,6 @@ class OpenGate(GateNumbers):
     description: str = means("What it is for.", default="", max_length=gates.LONGEST_DESCRIPTION)
 
 
-class AskPreview(GateNumbers):
-    """A gate that is not opened: what would it be good for?"""
-
-
 class CurvePoint(BaseModel):
     """The margin of the same gate at another epsilon."""
 

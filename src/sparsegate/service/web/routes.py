@@ -1,18 +1,11 @@
-"""Gates over HTTP: open, look at, ask and close them, and see beforehand what one would be good for.
-
-What is not about one gate: what is served, what was spent, and a top-c.
-
-For whoever runs the service: is it ready, and its numbers.
-
-Who asks: whose token this is, the tokens that an owner gives out, and who asked what.
-"""
+"""What can be asked over HTTP: gates, a top-c and the budget; tokens and who asked what; readiness and numbers."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import asdict
 from functools import partial
-from typing import Annotated, Final
+from typing import Annotated, Final, cast
 from urllib.parse import quote
 
 import anyio.to_thread
@@ -85,7 +78,7 @@ async def open_gate(
 
 
 @gate_router.post("/preview", response_model=models.GatePreview, responses=fails(*READ))
-async def preview(body: models.AskPreview, service: Service, token: Anybody) -> Body:
+async def preview(body: models.GateNumbers, service: Service, token: Anybody) -> Body:
     """What a gate would be good for, and what it would cost: from public numbers, and free."""
     left = (await service.run(service.keeper.budget)).remaining.epsilon if token.role is Role.OWNER else None
     view = (await service.planning.run(token.number, preview_view, GateSpec(**dict(body)), left))()
@@ -251,8 +244,7 @@ _CURSOR: Final = re.compile(r"[0-9T:+.-]{1,40}_[0-9]{1,9}_[0-9]{1,9}", re.ASCII)
 
 
 async def _tokens(request: Request) -> Tokens:
-    tokens: Tokens = request.app.state.tokens
-    return tokens
+    return cast(Tokens, request.app.state.tokens)
 
 
 def _cursor(text: str) -> str:
