@@ -136,8 +136,7 @@ def look_through(
     longest, control = LONGEST[kind], UNREADABLE[kind][1:]
     odd, first, wide = False, True, False
     lone = pairs = held = 0
-    feeds = bare = False
-    before = after = True
+    bare, before, after = False, True, True
     try:
         with unpacked(file) as raw:
             while chunk := raw.read(_CHUNK):
@@ -155,14 +154,10 @@ def look_through(
                 marked = first and chunk.startswith(codecs.BOM_UTF8)
                 take(chunk.removeprefix(codecs.BOM_UTF8) if marked else chunk)
                 odd, first = odd or (marked and kind == "JSON"), False
+                both = chunk.count(b"\r\n")
+                lone, pairs = lone + chunk.count(b"\r") - both, pairs + both
+                bare = bare or chunk.count(b"\n") > both
                 here = b"\n" in chunk
-                feeds = feeds or here
-                if b"\r" in chunk:
-                    both = chunk.count(b"\r\n")
-                    lone, pairs = lone + chunk.count(b"\r") - both, pairs + both
-                    bare = bare or chunk.count(b"\n") > both
-                else:
-                    bare = bare or here
                 # A chunk is shorter than the longest line, so that only the ends of it can be part of a longer one.
                 odd = odd or (held + chunk.find(b"\n") if here else held + len(chunk)) > longest
                 odd = odd or (control != b"" and control in chunk)
@@ -172,7 +167,7 @@ def look_through(
         _refuse(shown)
     if wide and (before or after):
         _refuse(shown)
-    if lone > 1 and not feeds:
+    if lone > 1 and not pairs and not bare:
         raise TableError(
             f"{shown} has carriage returns and no line feed, so that nobody can say where its lines end; write it anew "
             "with line feeds"
