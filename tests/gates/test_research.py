@@ -165,6 +165,7 @@ def test_the_threshold_of_an_audited_row_is_its_centre(key, centre):
 
 ROWS = list(sg.VARIANTS.values())
 ANSWERS = [0, 2, -1, 1, 0]
+ANSWERED = sg.Budget(threshold_epsilon=1, query_epsilon=1, answer_epsilon=1)
 
 
 def _options(row: Variant, seed: int) -> dict[str, Any]:
@@ -242,14 +243,7 @@ def test_a_flawed_row_runs_only_with_a_waiver_and_the_refusal_names_the_flaw(row
         ({"epsilon": -1}, "epsilon"),
         ({"cutoff": 0}, "cutoff"),
         ({"row": "hardt-rothblum-2010-repaired"}, "estimates"),
-        (
-            {
-                "row": "lyu-2017",
-                "epsilon": None,
-                "budget": sg.Budget(threshold_epsilon=1, query_epsilon=1, answer_epsilon=1),
-            },
-            "answers",
-        ),
+        ({"row": "lyu-2017", "epsilon": None, "budget": ANSWERED}, "answers"),
     ],
 )
 def test_a_bad_parameter_of_run_many_is_named(changes, parameter):

@@ -86,12 +86,8 @@ def test_one_threshold_noise_serves_all_questions(ask):
 
 @pytest.mark.parametrize(("sensitivity", "steps"), [(1, 1), (7, 7), (1.0, 1024), (0.3, 1229)])
 def test_the_scales_are_those_of_the_lattice(sensitivity, steps):
-    gate = seeded(
-        sensitivity=sensitivity,
-        cutoff=5,
-        epsilon=None,
-        budget=sg.Budget(threshold_epsilon=1, query_epsilon=2, answer_epsilon=4),
-    )
+    budget = sg.Budget(threshold_epsilon=1, query_epsilon=2, answer_epsilon=4)
+    gate = seeded(sensitivity=sensitivity, cutoff=5, epsilon=None, budget=budget)
     assert gate._calibration.scales == (steps, Fraction(2 * 5 * steps, 2), Fraction(5 * steps, 4))
 
 
@@ -186,12 +182,11 @@ def test_the_margin_is_the_distance_at_which_answers_are_right_that_often(noise)
 
 
 def test_the_margin_of_equal_scales_and_of_a_float_gate_is_finite():
-    equal = sg.SparseVector(threshold=0, cutoff=1, epsilon=2, sensitivity=1, monotonic=True, allocation="1:1")
-    near = sg.SparseVector(
-        threshold=0, cutoff=1, epsilon=2, sensitivity=1, monotonic=True, allocation=Fraction(1001, 1000)
-    )
+    public = {"cutoff": 1, "epsilon": 2, "sensitivity": 1, "monotonic": True}
+    equal = sg.SparseVector(**public, threshold=0, allocation="1:1")
+    near = sg.SparseVector(**public, threshold=0, allocation=Fraction(1001, 1000))
     assert equal.margin() == near.margin()
-    real = sg.SparseVector(threshold=0.0, cutoff=1, epsilon=2, sensitivity=1, monotonic=True, allocation="1:1")
+    real = sg.SparseVector(**public, threshold=0.0, allocation="1:1")
     assert real.margin() == pytest.approx(equal.margin(), abs=1.01)
 
 
@@ -233,9 +228,8 @@ def test_the_margin_is_at_most_72_percent_of_that_of_laplace_noise(cutoff, monot
     share=st.fractions(0, Fraction(9, 10)),
 )
 def test_a_plan_of_exponential_noise_spends_no_more_than_epsilon(cutoff, queries, monotonic, share):
-    planned = plan(
-        cutoff=cutoff, epsilon=1, monotonic=monotonic, queries=queries, answer_epsilon=share, noise="exponential"
-    )
+    asked = {"cutoff": cutoff, "epsilon": 1, "monotonic": monotonic, "queries": queries}
+    planned = plan(**asked, answer_epsilon=share, noise="exponential")
     assert planned.epsilon <= 1
     assert planned.epsilon == 1 or queries is not None
 

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -187,10 +188,7 @@ def test_a_finer_grid_hardly_makes_the_promise_smaller(monkeypatch, kind, count,
     scale, found = 10**6, []
     for cells in (1, 16):
         monkeypatch.setattr(selection_accuracy, "GRID", GRID / cells)
-        case = (
-            noisy_case(scale=Fraction(scale), count=count, total=total)
-            if kind == "noisy"
-            else one_shot_case(rate=Fraction(1, scale), count=count, total=total)
-        )
+        noisy = partial(noisy_case, scale=Fraction(scale))
+        case = (noisy if kind == "noisy" else partial(one_shot_case, rate=Fraction(1, scale)))(count=count, total=total)
         found.append(case.within(0.95) or 0)
     assert 0 <= found[0] - found[1] <= 0.004 * scale

@@ -23,6 +23,10 @@ from sparsegate.selection.select import select_top
 SCORES, RUNS = [0, 1, 1], 1_000
 
 
+def seeded():
+    return {"method": "noisy-scores", "source": Seeded(1), "not_private": True}
+
+
 def drawn(form, scale: Fraction, count: int, seed: int, runs: int = RUNS) -> Counter[tuple[tuple[int, ...], ...]]:
     """Items and noisy scores of many selections."""
     source, scores, seen = Seeded(seed), form(SCORES), Counter()
@@ -98,11 +102,8 @@ BOTH_WAYS: list[Pair] = [((0, 2), (-1, 3)), ((0, 3, 3), (-1, 4, 4))]
     ],
 )
 def test_no_neighbours_lose_more_than_epsilon_and_some_lose_almost_that(count, monotonic, max_items_per_user, pairs):
-    scale = float(
-        noisy_scale(
-            epsilon=Fraction(3), count=count, steps=1, monotonic=monotonic, max_items_per_user=max_items_per_user
-        )
-    )
+    public = {"count": count, "monotonic": monotonic, "max_items_per_user": max_items_per_user}
+    scale = float(noisy_scale(epsilon=Fraction(3), steps=1, **public))
     assert 2.75 < worst(scale, count, pairs) <= 3.01
     assert worst(0.8 * scale, count, pairs) > 3.3
 
@@ -120,17 +121,9 @@ def test_noisy_scores_come_free_where_a_person_touches_no_more_than_are_selected
     [(None, True, False), (3, True, False), (2, True, True), (4, False, True)],
 )
 def test_estimates_are_given_where_they_are_free_and_nowhere_else(max_items_per_user, monotonic, free):
-    chosen = select_top(
-        {"a": 900, "b": 10, "c": 800, "d": 11},
-        count=2,
-        epsilon=5,
-        sensitivity=1,
-        monotonic=monotonic,
-        max_items_per_user=max_items_per_user,
-        method="noisy-scores",
-        source=Seeded(1),
-        not_private=True,
-    )
+    asked = {"count": 2, "epsilon": 5, "sensitivity": 1, "monotonic": monotonic}
+    scores = {"a": 900, "b": 10, "c": 800, "d": 11}
+    chosen = select_top(scores, **asked, max_items_per_user=max_items_per_user, **seeded())
     assert chosen.items == ("a", "c")
     if not free:
         assert (chosen.estimates, chosen.error_bar) == (None, None)
@@ -139,17 +132,8 @@ def test_estimates_are_given_where_they_are_free_and_nowhere_else(max_items_per_
 
 
 def test_floats_are_estimated_on_their_lattice():
-    chosen = select_top(
-        [0.25, 9.5],
-        count=1,
-        epsilon=20,
-        sensitivity=0.5,
-        monotonic=True,
-        max_items_per_user=1,
-        method="noisy-scores",
-        source=Seeded(1),
-        not_private=True,
-    )
+    asked = {"count": 1, "epsilon": 20, "sensitivity": 0.5, "monotonic": True, "max_items_per_user": 1}
+    chosen = select_top([0.25, 9.5], **asked, **seeded())
     assert chosen.indices.tolist() == [1]
     assert 0 < abs(chosen.estimates[0] - 9.5) <= chosen.error_bar < 0.5
     assert (chosen.estimates[0] * 2048) % 1 == 0

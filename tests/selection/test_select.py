@@ -26,15 +26,8 @@ NEEDED = {name: {option: NEEDS[option] for option in NEEDS.keys() & method.optio
 
 
 def select(scores: object, **changes: object) -> Selection:
-    parameters = {
-        "count": 2,
-        "epsilon": 5,
-        "sensitivity": 1,
-        "monotonic": True,
-        "source": Seeded(1),
-        "not_private": True,
-    } | changes
-    return select_top(scores, **parameters)
+    public = {"count": 2, "epsilon": 5, "sensitivity": 1, "monotonic": True}
+    return select_top(scores, **public | {"source": Seeded(1), "not_private": True} | changes)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Hashable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from tests.support.goodness import Law
 
 
@@ -41,8 +40,8 @@ def noisy_law(
     return law
 
 
-def one_sided_law(scores: Sequence[float], scale: float, count: int, *, sign: int = 1) -> Law:
-    """Exponential noise, added (or subtracted, sign=-1), the one or two largest in order; by quadrature.
+def one_sided_law(scores: Sequence[float], scale: float, count: int) -> Law:
+    """Exponential noise on every score, the one or two largest in order; by quadrature.
 
     Where the smallest of the selected has the noisy score y, the other one is above and all others are below.
     """
@@ -50,21 +49,13 @@ def one_sided_law(scores: Sequence[float], scale: float, count: int, *, sign: in
     nodes, weights = np.polynomial.legendre.leggauss(20)
     halves = np.diff(ends)[:, None] / 2
     y = np.array(ends[:-1])[:, None] + halves * (1 + nodes)
-    upper = [_upper(sign * (y - score) / scale, sign) for score in scores]
+    upper = [np.exp(-np.maximum((y - score) / scale, 0)) for score in scores]  # P[noisy score > y]
     law: dict[Hashable, float] = {}
     for order in itertools.permutations(range(len(scores)), count):
         last, others = order[-1], set(range(len(scores))) - set(order)
-        rest = upper[last] if sign > 0 else 1 - upper[last]
-        inside = sign * (y - scores[last]) >= 0
-        density = np.where(inside, rest / scale, 0) * (upper[order[0]] if count == 2 else 1)
+        density = np.where(y >= scores[last], upper[last] / scale, 0) * (upper[order[0]] if count == 2 else 1)
         law[order] = float((density * math.prod(1 - upper[other] for other in others) * halves * weights).sum())
     return law
-
-
-def _upper(distance: NDArray[np.float64], sign: int) -> NDArray[np.float64]:
-    """P[noise > y] with the distance of y from where noise begins, in scales; 1 or 0 on the other side."""
-    decay = np.exp(-np.maximum(distance, 0))
-    return decay if sign > 0 else 1 - decay
 
 
 def loss(one: Law, other: Law) -> float:
