@@ -27,10 +27,8 @@ often to look: how long a run takes can depend on its outcome. A clock may only 
 The search for the pair and the event: successive halving, with mutations of the best, then a final.
 
 Round after round every pair that is still in gets the same number of runs, the third that promises most goes on, and
-mutations of the best join in. All rounds cost about the same, so the last three are trained on about as many runs as
-all pairs of the first round together. What a pair promises is the bound that its event would certify with the rest of
-the budget, at the speed of that pair: a long list of answers may leak more and still prove less. Where a pair promises
-enough, the search ends there.
+mutations of the best join in; all rounds cost about the same. What a pair promises is the bound that its event would
+certify with the rest of the budget, at the speed of that pair: a long list of answers may leak more and prove less.
 """
 
 from __future__ import annotations

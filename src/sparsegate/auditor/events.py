@@ -8,10 +8,9 @@ the observed log ratio less its standard error, so that a rare cell does not win
 probabilities of each initial segment of that order, and the segment is chosen that promises the largest bound at the
 sample size of the certification. Both directions are tried.
 
-*Under a magnifying glass.* Where epsilon is small, neighbours hardly differ, and to rank many pairs would take more
-runs than to certify one. Inputs that lie A times as far apart differ by up to A epsilon (group privacy), and show the
-same structure with A^2 times fewer runs. So half of the training runs are on magnified pairs, where a log ratio of A x
-is read as x. That is a guess about which pair and event to take; certification never magnifies.
+*Magnified pairs.* Where epsilon is small, neighbours hardly differ. Inputs that lie A times as far apart differ by up
+to A epsilon (group privacy), and show the same structure with A^2 times fewer runs. So half of the training runs are on
+magnified pairs, where a log ratio of A x is read as x. Certification never magnifies.
 
 *Cells.* An event is a set of numbered cells, into which the outcomes are cut:
 
@@ -22,9 +21,9 @@ is read as x. That is a guess about which pair and event to take; certification 
 A partition is learned from training samples and then fixed: ``cells`` is a function of the outcome alone.
 
 *Slices* are for outcomes that are long or hold several numbers. The best event at any size is a set {outcome : p1/p2 >=
-t} (Neyman and Pearson). A classifier that is trained to say which of two equally large samples an outcome came from
-estimates p1/(p1 + p2), which rises with that ratio. Logistic regression on ranks needs nothing but numpy; gradient
-boosting is tried too where scikit-learn is installed. A poor classifier gives a weak bound, never a wrong one.
+t} (Neyman and Pearson), and a classifier that says which of two equally large samples an outcome came from estimates
+p1/(p1 + p2): logistic regression on ranks, and gradient boosting where scikit-learn is installed. A poor classifier
+gives a weak bound, never a wrong one.
 
 *The score is a function of one outcome alone.* A product of a matrix and a vector is none: BLAS adds in an order that
 depends on how many rows there are, and a last bit decides on which side of a cut an outcome lies. Here a score is made
@@ -359,7 +358,7 @@ class Slices:
         """What a score means can only be said by its range."""
         edges = np.concatenate([[-np.inf], self.cuts, [np.inf]])
         first, last = min(chosen), max(chosen)
-        which = f"{range_of(edges[first], edges[last + 1])}" if len(chosen) == last - first + 1 else "x in some ranges"
+        which = range_of(edges[first], edges[last + 1]) if len(chosen) == last - first + 1 else "x in some ranges"
         return f"an outcome whose score x by {self.learner} has {which}"
 
 

@@ -278,7 +278,7 @@ def sigmas(*, cells: int, contestants: int, looks: int) -> float:
     return -NormalDist().inv_cdf(FALSE_MAP / comparisons)
 
 
-def standing(measured: Mapping[str, MeanError], *, sigmas: float, margin: float = MARGIN) -> CellPlaces:
+def standing(measured: Mapping[str, MeanError], *, sigmas: float) -> CellPlaces:
     """The places of all that take part.
 
     >>> best, close, far = (MeanError(mean=mean, std=0.05, runs=3200) for mean in (0.10, 0.105, 0.2))
@@ -297,12 +297,12 @@ def standing(measured: Mapping[str, MeanError], *, sigmas: float, margin: float 
         for rival in (rival for rival in order if rival != key):
             gap, other = mean - measured[rival].mean, terms[rival]
             deviations, higher, lower = (own.deviation, other.deviation), (own.up, other.down), (own.down, other.up)
-            if gap - reach(deviations, lower, sigmas) > margin:
+            if gap - reach(deviations, lower, sigmas) > MARGIN:
                 places["behind"].append(key)
                 break
-            if min(gap + reach(deviations, higher, sigmas), highest) > margin:
-                unseen = lower if gap > margin else higher
-                open_pairs[key, rival] = times_needed(abs(gap - margin), deviations, unseen, sigmas)
+            if min(gap + reach(deviations, higher, sigmas), highest) > MARGIN:
+                unseen = lower if gap > MARGIN else higher
+                open_pairs[key, rival] = times_needed(abs(gap - MARGIN), deviations, unseen, sigmas)
         else:
             places["undecided" if open_pairs else "winners"].append(key)
             unsure |= open_pairs

@@ -3,27 +3,12 @@
 Queries are counts, so monotonic=True throughout; rows that know no smaller noise for monotonic queries (Alg. 1 and
 Alg. 2) keep theirs. Every threshold is the oracle threshold of ``Ladder.oracle_threshold``: not private.
 
-**Methods of your own**: a function ``select(scores, count, epsilon, rng) -> indices``, or an object with ``select``.
-``scores`` holds the score of every item in random order, an array of its own for each run; ``count`` is c; ``rng`` is a
-numpy generator. It returns the indices of at most c items, each once: who stops early, as SVT may, returns fewer. One
-record moves a score by at most 1, all of them in one direction. Optional, as attributes of the function or the object:
-
-    key, title      how tables and figures call it; its name unless given
-    version         finished cases are kept under it, see ``SuppliedMethod.law``
-    interactive     whether it sees one item after the other
-    delta           what ``select`` is given where it has a parameter ``delta``
-
-*Grouped scores.* Two million items have a thousand distinct scores. An object with ``select_grouped(values, sizes,
-count, epsilon, rng)`` is given those instead, falling, and how many items have each; it returns the group of every item
-it selects, a group at most as often as it has items.
-
-**Methods that other packages bring** are entry points of the group ``sparsegate.methods``. A package names them in its
-pyproject.toml, and whoever installs it runs them by their key, beside ours:
-
-    [project.entry-points."sparsegate.methods"]
-    permute-and-flip = "their_package:permute_and_flip"
-
-Nothing of a package is imported before one of its methods is asked for by its key.
+**Methods of your own** (docs/how-to/methods.md): a function ``select(scores, count, epsilon, rng) -> indices``, or an
+object with ``select``. ``scores`` holds the score of every item in random order; what is returned are the indices of at
+most c items, each once. An object with ``select_grouped(values, sizes, count, epsilon, rng)`` is given the distinct
+scores, falling, and how many items have each, and returns the group of every item it selects. Attributes ``key``,
+``title``, ``version``, ``interactive`` and ``delta`` are read. Other packages bring methods as entry points of the
+group ``sparsegate.methods``; nothing of a package is imported before one of its methods is asked for by its key.
 """
 
 from __future__ import annotations
