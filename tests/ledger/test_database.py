@@ -431,6 +431,13 @@ def test_an_entry_is_written_whole_or_not_at_all_wherever_it_is_interrupted(
         assert interrupted(act, again, error=error, every=every) > 50
 
 
+@pytest.mark.soak
+@pytest.mark.parametrize("act", [Act, Reserve, Keep, GiveBack, UseReserved])
+def test_an_entry_is_written_whole_or_not_at_all_at_every_line(act: type[Act], again: Callable[[], Ledger]) -> None:
+    for error in ERRORS:
+        assert interrupted(act, again, error=error) > 50
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a signal in a weakref's callback
 @pytest.mark.parametrize("act", [Act, Keep, GiveBack])
 def test_an_entry_is_written_whole_or_not_at_all_whenever_a_signal_comes(
