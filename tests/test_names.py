@@ -10,6 +10,7 @@ import pytest
 from tests.support import names
 
 import sparsegate as sg
+from sparsegate import testing
 
 
 @pytest.mark.parametrize(
@@ -50,7 +51,7 @@ def test_a_place_on_the_list_that_is_not_needed_is_caught() -> None:
 
 def public_callables() -> Iterator[tuple[str, Callable[..., object]]]:
     """Functions, classes and the methods of classes that users are given: by their full names."""
-    for module in (sg, sg.uses, sg.variants, sg.privacy):
+    for module in (sg, sg.uses, sg.variants, sg.privacy, sg.paper, testing):
         for name in module.__all__:
             value = getattr(module, name)
             full = f"{module.__name__}.{name}"

@@ -8,10 +8,11 @@ def test_my_gate_is_private():
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from sparsegate.auditor import Verdict, audit
+from sparsegate.auditor.audit import Auditable
 
 __all__ = ["CONFIDENCE", "assert_private"]
 
@@ -26,18 +27,26 @@ CONFIDENCE: Final = 1 - 1e-6
 
 
 def assert_private(
-    mechanism: Callable[..., Any],
+    mechanism: Callable[..., Any] | Auditable,
     *,
     epsilon: float,
     delta: float = 0.0,
     confidence: float = CONFIDENCE,
+    queries: int | tuple[int, int] = 10,
+    sensitivity: float = 1,
+    monotonic: bool = False,
+    centre: float = 0,
+    neighbours: Iterable[tuple[Any, Any]] = (),
+    patterns: bool = True,
+    batch: bool | None = None,
     samples: int | None = None,
     budget_seconds: float | None = None,
-    **options: Any,
+    call_timeout: float = 30.0,
+    seed: int | None = None,
 ) -> Verdict:
     """Raise AssertionError if the mechanism is not (epsilon, delta)-private; else return what was certified.
 
-    The options are those of ``sparsegate.auditor.audit``; 10 seconds are spent if neither ``samples`` nor
+    The parameters are those of ``sparsegate.audit``; 10 seconds are spent if neither ``samples`` nor
     ``budget_seconds`` says otherwise. With ``samples`` and ``seed`` and a seeded mechanism the test repeats itself
     exactly. Passing proves nothing: it says that the auditor found no violation with this budget.
 
@@ -50,18 +59,11 @@ def assert_private(
     Traceback (most recent call last):
     AssertionError: ...leaky is NOT private at ε = 1: ...
     """
+    options = dict(locals())
     __tracebackhide__ = True
     if samples is None and budget_seconds is None:
-        budget_seconds = _SECONDS
-    verdict = audit(
-        mechanism,
-        epsilon=epsilon,
-        delta=delta,
-        confidence=confidence,
-        samples=samples,
-        budget_seconds=budget_seconds,
-        **options,
-    )
+        options["budget_seconds"] = _SECONDS
+    verdict = audit(options.pop("mechanism"), **options)
     if verdict.violates:
         raise AssertionError(verdict.sentence)
     return verdict
