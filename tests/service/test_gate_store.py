@@ -392,6 +392,37 @@ def test_a_gate_that_gave_back_takes_no_outcome_any_more(shop: Shop) -> None:
     assert covered(keeper, gate)
 
 
+def test_a_start_on_other_data_sees_nothing_of_what_is_under_way(shop: Shop) -> None:
+    """The gate is open while its last ABOVE may still be a BELOW, whatever was written; and closed once it left."""
+    data, at_work, go_on = Pretend(), threading.Event(), threading.Event()
+    keeper = shop.keeper(data, delay=1.0)
+    gate = shop.open(keeper, cutoff=1)
+    data.counted = lambda: at_work.set() or (go_on.wait(10) and None)
+    thread = threading.Thread(target=lambda: keeper.ask(shop.caller("mine"), gate, HIGH))
+    thread.start()
+    assert at_work.wait(10)
+    assert GateStore(keeper.ledger).open_gates(unlike="second") == 1
+    go_on.set()
+    until(lambda: tally_of(keeper, gate).above == 1)
+    with pytest.raises(LedgerError, match="1 open gate"):
+        shop.keeper(Pretend("second"))
+    thread.join()
+    until(lambda: not keeper._turns.held([2]))
+    assert GateStore(keeper.ledger).open_gates(unlike="second") == 0
+
+
+def test_an_outcome_that_a_refund_was_counted_with_is_not_taken_back(shop: Shop) -> None:
+    keeper = shop.keeper()
+    gate = shop.open(keeper)
+    keeper.ask(shop.caller("mine"), gate, LOW)
+    keeper.close_gate(gate)
+    before = keeper.gate(gate)
+    assert refunds(keeper) == [ONE - counted(below=1)]
+    keeper._void(keeper._store.gate(gate), 1, None)  # by a thread that comes late
+    assert keeper.gate(gate) == before
+    assert not keeper.ask(shop.caller("mine"), gate, LOW).above
+
+
 def test_what_waited_to_be_written_until_d_was_over_stays_lost(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not only when it is taken back: until then it would be seen, and for good where the server is killed."""
     held, free = threading.Event(), threading.Event()

@@ -3,7 +3,7 @@
 **The store decides, and no lock.** Whether a request came before is read in the transaction that writes, under the one
 write lock of the ledger; and were that ever broken, the unique constraints on (token, path, key) of ``requests`` and on
 (gate, token, key) of ``asks`` refuse the second row, and its whole transaction, charge included, is rolled back. So a
-key has one charge, one gate and one answer, whatever becomes of the turns (``turns``).
+key has one charge, one gate and one answer, whatever becomes of the turns (``locks``).
 
 Both commits of an ask write the same rows and the same columns whatever the outcome: ``intend`` adds an ask and counts
 it, ``settle`` writes 0 or 1, and an estimate or none. Whether a gate is through follows from its counters and is never
@@ -121,7 +121,6 @@ def _public(row: Any) -> dict[str, Any]:
 
 _FIND_GATE: Final = DriverStatement(WITH_LAST.where(SERVED_GATES.c.id == bindparam("id")))
 _ALL_GATES: Final = WITH_LAST.order_by(GATES.c.entry.desc())
-_READ_GATE: Final = DriverStatement(select(GATES).where(_THIS))
 _GAVE_BACK: Final = select(REFUNDS.c.of).where(REFUNDS.c.of == GATES.c.entry).scalar_subquery().label("gave_back")
 _READ_FOR_OUTCOME: Final = DriverStatement(select(GATES, _GAVE_BACK).where(_THIS))
 _READ_FOR: Final = DriverStatement(select(GATES, MOST_ABOVE).where(_THIS))
@@ -251,10 +250,18 @@ class GateStore:
             return list(islice((gate for gate in found if closed in (None, bool(gate.tally.closed))), limit))
 
     def open_gates(self, *, unlike: str = "") -> int:
-        """How many gates are open that were opened on other data than ``unlike``."""
-        others = _ALL_GATES.where(GATES.c.closed_because.is_(None), SERVED_GATES.c.fingerprint != unlike)
+        """How many gates are open, as far as it may be seen, that were opened on other data than ``unlike``.
+
+        A gate at which somebody is at work counts as before that ask, at every server: what comes of it has not left.
+        """
+        others = WITH_LAST.where(_MAYBE_OPEN, SERVED_GATES.c.fingerprint != unlike)
         with self.ledger.database.reading() as connection:
-            return sum(not stored_tally(row).closed for row in connection.execute(others))
+            rows = connection.execute(others).all()
+        if not rows:
+            return 0
+        with closing(turns_of(self.ledger.database, patience=0)) as turns:
+            held = turns.held([row.entry for row in rows if row.asked])
+        return sum(not stored(row, hidden=row.entry in held).tally.closed for row in rows)
 
     def close_open_gates(self, because: str, *, agreed: bool, unlike: str = "") -> None:
         """Close those gates for good; without an agreement refuse, and write nothing."""
@@ -357,12 +364,15 @@ class GateStore:
     def void(self, gate: GateRow, number: int, because: str | None) -> None:
         """Take the outcome of an ask back, if it has one, so that it counts as an ABOVE; with a reason, close the gate.
 
-        That the gate is closed shows when the answer has left.
+        That the gate is closed shows when the answer has left. A gate that gave back is closed for good, and what it
+        gave back was counted with that outcome: it stays.
         """
         this = {"this": gate.number}
         with self.ledger.database.writing() as connection:
             driver = DriverConnection.of(connection)
-            row = driver.one(_READ_GATE, **this)
+            row = driver.one(_READ_FOR_OUTCOME, **this)
+            if row.gave_back is not None:
+                return
             outcome = connection.execute(_OUTCOME, this | {"place": number}).scalar_one()
             counts = {"above_now": row.above - (outcome == 1), "below_now": row.below - (outcome == 0)}
             connection.execute(_VOID_ASK, this | {"place": number})

@@ -2,21 +2,38 @@
 
 An ask is written in the same way whatever comes of it:
 
-    1. commit an intent, which reserves one ABOVE, before data or noise is touched;
+    1. commit an intent, which reserves one ABOVE, before data is touched or noise is used;
     2. count, and draw;
     3. commit the outcome;
     4. answer, at arrival + D.
 
 Whatever fails after step 1 gives one constant answer, ``OutcomeLost``, at the same moment, and the intent counts as an
-ABOVE for ever (``deadline``). "Arrival" is when the ask gets its turn at the gate and a place to be counted at; the
-turn is held until the answer has left (``locks``), and until then nobody sees it (``departures``). The work of
-a count follows from public numbers (``data.constant_work``), and D is a multiple of the most that it can take; that an
-engine could fail on one database and not on its neighbour lies outside the theorem.
+ABOVE for ever (``deadline``). "Arrival" is when the intent has the ledger's write lock: waiting for a turn, a place or
+other writers is outside D. The turn is held until the answer has left, and until then nobody sees it (``departures``).
+The work of a count follows from public numbers (``data.constant_work``), and D is a multiple of the most that it can
+take; that an engine could fail on one database and not on its neighbour lies outside the theorem.
+
+**POST ask, from the socket to the answer.** What is in brackets runs it.
+
+    web.connections, web.middleware     slow senders, the log, safe headers, the host             [event loop]
+    web.admission                       token, size of the body, the line at the gate (fair over tokens)
+    web.routes.ask                      reads and prices the condition: refusals end here, at no cost
+    Keeper.ask                          a repeated key gets what was stored; closed gates, changed data   [worker]
+    deadline.Asking.run                 waits for what follows until arrival + D, and no longer           [worker]
+    Keeper._take_turn                   the turn at the gate across processes (locks), a place   [thread of its own]
+    Keeper._resumed                     the live gate, or one made of the sealed threshold noise
+    GateStore.intend                    1: one group commit with other asks (ledger.database)
+    Keeper._decided                     2: data.dataset counts, gates.gate draws; 3: GateStore.settle
+    Asking.deliver, Asking.leave        the outcome, or ``lost``; the turn is given back after arrival + D
+    Asking.run, web.routes              4: the answer                                             [worker, event loop]
+
+Of late work the outcome is taken back (``GateStore.void``), by whoever waited at arrival + D and by the thread itself.
+Ctrl-C reaches none of these threads: a stop waits for them, a kill leaves an intent without an outcome.
 
 **Theorem.** A gate is charged in full in the transaction that stores it, a release before it draws, and what a closed
 gate gives back is what its answers did not cost; it goes back in the transaction that closes the gate, or where its
 last answer did, in that of whoever opens, closes or looks next. So by the theorem of ``ledger.account`` all that the
-keeper ever says is (epsilon, delta)-DP for the budget; each gate by ``gates`` and ``gates.sparse_vector``.
+keeper ever says is (epsilon, delta)-DP for the budget; each gate by ``service.gates`` and ``gates.sparse_vector``.
 """
 
 from __future__ import annotations
@@ -95,7 +112,7 @@ class _OneRequest:
 GATES: Final = "/v1/gates"
 CHANGED: Final = "the data has changed since it was opened"
 ELSEWHERE: Final = "this gate was opened on other data than this server holds"
-FAILED: Final = "a question could not be answered in time"
+FAILED: Final = "a question could not be answered"
 _LATE: Final = "it took longer than the delay"
 _UNWRITTEN: Final = "its outcome could not be written"
 
@@ -151,7 +168,10 @@ class Keeper:
         closes: str = "above",
         **label: str,
     ) -> dict[str, Any]:
-        """Charge the whole epsilon, then make the gate; the options are those of ``SparseVector`` and ``GateLabel``."""
+        """Make a gate and charge its whole epsilon; its parameters are those of ``SparseVector`` and ``GateLabel``.
+
+        Its threshold noise meets no data before the charge is committed, in the transaction that stores the gate.
+        """
         if isinstance(threshold, bool) or not isinstance(threshold, int):
             raise ParameterError("threshold", "must be a whole number of people", threshold, "pass e.g. threshold=1000")
         amount = exact_amount(epsilon, 0)  # type: ignore[arg-type]
@@ -282,7 +302,7 @@ class Keeper:
             self._store.void(gate, number, because)
         except Exception as error:
             # The ledger cannot be written: then no further intent can be, either.
-            LOG.warning("gate %s could not be closed (%s)", gate.id, type(error).__name__)
+            LOG.warning("gate %s: an outcome could not be taken back (%s)", gate.id, type(error).__name__)
 
     def _again(self, gate: GateRow, request: KeyedRequest, known: Asked) -> Answered:
         """A request that came before gets what was stored, not before it was to leave; and the gate as it is now."""

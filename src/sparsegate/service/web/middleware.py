@@ -101,7 +101,7 @@ class RequestCounts:
 
 
 class RequestLog:
-    """Outermost: names each request, tells and counts what became of it, and answers HEAD wherever there is a GET."""
+    """Names each request, tells and counts what became of it, and answers HEAD wherever there is a GET."""
 
     def __init__(self, app: ASGIApp, *, counts: RequestCounts) -> None:
         self.app, self._counts = app, counts
@@ -152,7 +152,7 @@ HEADERS: Final = MappingProxyType(
 
 
 class ErrorBoundary:
-    """Outermost: every response has the safe headers, and every error is a problem."""
+    """Around all below: every response has the safe headers, and every error is a problem."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
