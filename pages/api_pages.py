@@ -35,7 +35,7 @@ SUBJECTS: Mapping[str, ApiSubject] = {
         title="Selection and noise",
         about="The highest of many private scores, one noisy count, and where the noise comes from. For a table of "
         "rows take [`top_items`][sparsegate.top_items], which counts the scores itself.",
-        names=("select_top", "Selection", "laplace", "Secure", "Seeded"),
+        names=("select_top", "Selection", "laplace", "gaussian", "Secure", "Seeded"),
         others=("sparsegate.selection.scores.Scores",),
     ),
     "tables": ApiSubject(

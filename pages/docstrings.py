@@ -22,7 +22,7 @@ LINKED = {
     name: f"{room.__name__}.{name}"
     for room in (sparsegate.variants, sparsegate.uses, sparsegate.paper, sparsegate.privacy, sparsegate)
     for name in room.__all__
-    if re.search(r"[A-Z]|[a-z]_[a-z]|^connect|^laplace", name)
+    if re.search(r"[A-Z]|[a-z]_[a-z]|^connect|^laplace|^gaussian", name)
 }
 """The public names that mean nothing else: where one stands in code, its place in the reference is meant."""
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sparsegate.budget import Budget
     from sparsegate.errors import BudgetExceeded, GateClosed, LedgerError, ParameterError, SparsegateError, TableError
     from sparsegate.gates.gate import ABOVE, BELOW, Answer
+    from sparsegate.gates.gaussian import gaussian
     from sparsegate.gates.laplace import laplace
     from sparsegate.gates.research import run, run_many
     from sparsegate.gates.sparse_vector import SparseVector
@@ -57,6 +58,7 @@ __all__ = [
     "__version__",
     "audit",
     "connect",
+    "gaussian",
     "items_above",
     "laplace",
     "preview",
@@ -91,6 +93,7 @@ _NAMES = {
     "Verdict": "sparsegate.auditor",
     "audit": "sparsegate.auditor",
     "connect": "sparsegate.service.client.client",
+    "gaussian": "sparsegate.gates.gaussian",
     "items_above": "sparsegate.tables.top",
     "laplace": "sparsegate.gates.laplace",
     "preview": "sparsegate.tables.preview",

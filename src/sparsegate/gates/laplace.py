@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from sparsegate.budget import Number, Spender, charge, exact_epsilon
+from sparsegate.budget import Charge, Number, Spender, charge, exact_epsilon
 from sparsegate.gates.calibration import trusted_source
 from sparsegate.gates.lattice import Lattice
 from sparsegate.noise import Source, discrete_laplace, exact_scale
@@ -48,23 +50,50 @@ def laplace(
     >>> sg.laplace([120, 45, 0], epsilon=0.5, sensitivity=1, source=sg.Seeded(7), not_private=True)
     array([126,  43,   0])
     """
-    many = hasattr(count, "__len__") and not isinstance(count, str | bytes) and getattr(count, "ndim", 1) > 0
-    shape = (count.shape if isinstance(count, np.ndarray) else (len(count),)) if many else ()
-    entries = math.prod(shape)
-    lattice = Lattice.fit(sensitivity=sensitivity, granularity=granularity, entries=max(entries, 1))
+    shape = array_shape(count)
+    lattice = Lattice.fit(sensitivity=sensitivity, granularity=granularity, entries=max(entries(shape), 1))
     spent = exact_epsilon(epsilon)
-    scale = exact_scale(lattice.sensitivity / spent)
-    flat = count.reshape(-1) if isinstance(count, np.ndarray) else count
-    steps: Any = lattice.private_steps_many(flat, "count") if many else lattice.private_steps(count, "count")
-    noise = trusted_source(source, not_private)
-    what = f"{entries} numbers" if many else "one number"
-    keep = charge(ledger, epsilon=spent, what=f"{what} with Laplace noise, sensitivity {sensitivity}").keep
-    if not many:
-        value = lattice.value(steps + discrete_laplace(noise, scale))
-        keep({"release": "laplace", "value": value})
+    draw = partial(discrete_laplace, scale=exact_scale(lattice.sensitivity / spent))
+    pay = partial(charge, ledger, epsilon=spent)
+    noise = f"Laplace noise, sensitivity {sensitivity}"
+    return release("laplace", count, shape, lattice, draw, noise, pay, source=source, not_private=not_private)
+
+
+def array_shape(count: Any) -> tuple[int, ...] | None:
+    """The shape of an array, from its type and its length alone; None for one number."""
+    if not hasattr(count, "__len__") or isinstance(count, str | bytes) or getattr(count, "ndim", 1) == 0:
+        return None
+    return count.shape if isinstance(count, np.ndarray) else (len(count),)
+
+
+def entries(shape: tuple[int, ...] | None) -> int:
+    """How many numbers there are."""
+    return math.prod(shape or ())
+
+
+def release(
+    name: str,
+    count: Any,
+    shape: tuple[int, ...] | None,
+    lattice: Lattice,
+    draw: Callable[..., Any],
+    noise: str,
+    pay: Callable[..., Charge],
+    *,
+    source: Source | None,
+    not_private: bool,
+) -> Any:
+    """The numbers with noise: checked, then paid for, then drawn, then kept. ``noise`` says in the ledger what it is."""
+    flat = count.reshape(-1) if isinstance(count, np.ndarray) and shape is not None else count
+    steps: Any = lattice.private_steps(count, "count") if shape is None else lattice.private_steps_many(flat, "count")
+    trusted = trusted_source(source, not_private)
+    keep = pay(what=f"{'one number' if shape is None else f'{entries(shape)} numbers'} with {noise}").keep
+    if shape is None:
+        value = lattice.value(steps + draw(trusted))
+        keep({"release": name, "value": value})
         return value
-    values = lattice.values(steps + discrete_laplace(noise, scale, entries)).reshape(shape)
-    keep({"release": "laplace", "values": values.tolist()})
+    values = lattice.values(steps + draw(trusted, size=entries(shape))).reshape(shape)
+    keep({"release": name, "values": values.tolist()})
     return values
 
 

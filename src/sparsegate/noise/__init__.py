@@ -1,10 +1,11 @@
 """Random bits and exact samplers. This room knows nothing of the mechanisms that use it.
 
-Start with ``sources`` (where bits come from) and ``laplace`` (how noise is drawn from them); ``clocks`` put noisy
+Start with ``sources`` (where bits come from) and ``laplace`` and ``gaussian`` (how noise is drawn from them); ``clocks`` put noisy
 scores in order.
 """
 
 from sparsegate.noise.coins import bernoulli, binomial, uniform_below, uniform_set, uniform_subset
+from sparsegate.noise.gaussian import discrete_gaussian, exact_square, fill_discrete_gaussian
 from sparsegate.noise.laplace import (
     Fill,
     Reservoir,
@@ -24,8 +25,11 @@ __all__ = [
     "Source",
     "bernoulli",
     "binomial",
+    "discrete_gaussian",
     "discrete_laplace",
     "exact_scale",
+    "exact_square",
+    "fill_discrete_gaussian",
     "fill_discrete_laplace",
     "fill_geometric",
     "geometric",

@@ -1,0 +1,91 @@
+"""Numbers with exact Gaussian noise: where a person moves many of them, a fraction of what Laplace noise adds."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+from sparsegate.budget import Number, Spender, charge, exact_count, exact_delta, exact_epsilon
+from sparsegate.errors import ParameterError
+from sparsegate.gates.approximate import zcdp_epsilon
+from sparsegate.gates.laplace import array_shape, entries, release
+from sparsegate.gates.lattice import Lattice
+from sparsegate.noise import Source, discrete_gaussian, exact_square
+from sparsegate.noise.own_settings import own_settings
+
+_MOST = 2**40
+"""Of rho: whoever asks for more has a unit wrong."""
+
+
+@own_settings
+def gaussian(
+    count: Any,
+    *,
+    sigma: Number | None = None,
+    rho: Number | None = None,
+    sensitivity: Number,
+    max_items_per_user: int = 1,
+    delta: Number | None = None,
+    granularity: Number | None = None,
+    ledger: Spender | None = None,
+    source: Source | None = None,
+    not_private: bool = False,
+) -> Any:
+    """Release private numbers with exact discrete Gaussian noise of scale ``sigma``, or of the sigma that ``rho`` pays.
+
+    **Theorem** (Canonne, Kamath, Steinke 2020, Prop. 5). If one person moves the numbers by at most Delta in Euclidean
+    norm (the root of the sum of the squares of all moves), the whole result is rho-zCDP, rho = Delta**2/(2 sigma**2).
+    Delta**2 is ``max_items_per_user`` times ``sensitivity`` squared: say how many entries one person may move, and by
+    how much each at most; or, with one item a person, the norm itself. How many entries there are must be public.
+
+    *Proof.* Let theta(x) be the sum of exp(-(k - x)**2/(2 sigma**2)) over the integers k. By Poisson's formula it is a
+    sum of positive multiples of cos(2 pi j x), so largest at whole x. For noise X moved by d, completing the square,
+    sum over k of P[X = k]**a P[X + d = k]**(1-a) = exp(a (a-1) d**2/(2 sigma**2)) theta((1-a) d)/theta(0): the Renyi
+    divergence is at most a d**2/(2 sigma**2) for every a > 1. The noises are independent: divergences add, and the
+    squares of the moves add up to Delta**2. On a lattice of step g an entry that moves by x moves by less than abs(x)/g
+    + 1 steps, so d of them by at most Delta/g + sqrt(d) in norm; sigma is computed for that. []
+
+    Where a person moves m counts by one, the noise for one rho grows with sqrt(m); that of ``laplace`` for one epsilon
+    grows with m.
+
+    ``count`` is the number, or an array, as in ``laplace``, and is rounded to a lattice as there (of d entries to steps
+    of at most ``sensitivity``/(1024 sqrt(d))). There is no epsilon without a delta: a ``ledger`` needs ``delta`` and is
+    charged the (epsilon, delta) that rho-zCDP implies (``gates.approximate``), rounded up, before the noise is drawn.
+
+    >>> import sparsegate as sg
+    >>> sg.gaussian(1234, sigma=10, sensitivity=1, source=sg.Seeded(7), not_private=True)
+    1236
+    >>> options = {"sensitivity": 1, "max_items_per_user": 3, "source": sg.Seeded(7), "not_private": True}
+    >>> sg.gaussian([120, 45, 0], rho=0.1, **options)
+    array([119,  41,  -2])
+    """
+    shape = array_shape(count)
+    numbers = entries(shape)
+    items = exact_count(max_items_per_user, "max_items_per_user")
+    root = 1 if numbers <= 1 else math.isqrt(numbers - 1) + 2  # sqrt(d), rounded up, and one
+    lattice = Lattice.fit(sensitivity=sensitivity, granularity=granularity, entries=root)
+    moved = items * lattice.sensitivity**2
+    if (sigma is None) == (rho is None):
+        rule, hint = "must be given, or rho, and not both", "pass for instance rho=0.01"
+        raise ParameterError("sigma", rule, sigma, hint)
+    if sigma is None:
+        spent = exact_epsilon(rho, "rho")
+        square = exact_square(moved / (2 * spent))
+    else:
+        square = exact_square((exact_epsilon(sigma, "sigma") / lattice.granularity) ** 2)
+        spent = moved / (2 * square)
+    if spent > _MOST:
+        rule, hint = "must be at least about a millionth of the sensitivity", "pass a larger one, or a smaller rho"
+        raise ParameterError("sigma", rule, sigma, hint)
+    failure = Fraction(0) if delta is None else exact_delta(delta)
+    if not failure and ledger is not None:
+        rule, hint = "must be given with a ledger: Gaussian noise has no epsilon without it", "pass for instance delta=1e-6"
+        raise ParameterError("delta", rule, delta, hint)
+    epsilon = max(Fraction(zcdp_epsilon(rho=spent, delta=failure)), spent) if failure else Fraction(0)
+    times = f" in {items} entries" if items > 1 else ""
+    noise = f"Gaussian noise, sensitivity {sensitivity}{times}, {float(spent):.6g}-zCDP"
+    pay = partial(charge, ledger, epsilon=epsilon, delta=failure)
+    draw = partial(discrete_gaussian, square=square)
+    return release("gaussian", count, shape, lattice, draw, noise, pay, source=source, not_private=not_private)

@@ -1,0 +1,265 @@
+"""Exact discrete Gaussian noise: P[X = k] proportional to exp(-k**2 / (2 s)) over the integers, s = sigma**2 rational.
+
+Added to whole numbers that one person moves by at most D in Euclidean norm, it gives D**2 / (2 s)-zCDP with nothing
+left over for floating point to leak (Canonne, Kamath, Steinke 2020). It is drawn by inversion, not by their sampler.
+
+**A table** (sigma <= ``DIRECT``). Let p_k be the law, and P_k whole numbers with 0 <= P_k <= 2**64 p_k whose sum is
+2**64 - R. A random 64-bit word stands for k in P_k of all cases, and for "undecided" in R of them. If it is undecided,
+k is drawn with probability (2**64 p_k - P_k) / R.
+
+*Theorem.* X has exactly the law p. *Proof.* Pr[X = k] = P_k / 2**64 + (R / 2**64) (2**64 p_k - P_k) / R = p_k. []
+
+P_k is 2**64 p_k rounded down, up to a little, from integer bounds on both sides (``_masses``). It is found in a word by
+an alias table (Walker 1977) of whole numbers: 2**b columns of equal width, each with one place where the value changes.
+No float is used. R is about the size of the table, so one word in 2**51 or fewer is undecided. Then a number V uniform
+on (0, 1) is compared with the sums of what the words left of each k, with as many digits of V and of p as that takes
+(``_rest``). It ends with probability one: the bounds close in on p, and V is on none of countably many boundaries.
+
+**Larger sigma** is split: m = 2**j such that sigma/m is in (``DIRECT``/4, ``DIRECT``/2]. Draw y >= 0 from the law
+proportional to exp(-(m y)**2 / (2 s)), by such a table; z uniform on 0 ... m - 1; a fair sign; and toss a coin of
+probability exp(-z (2 m y + z) / (2 s)). On tails, and for minus zero, begin again; else X = sign (m y + z).
+
+*Theorem.* X has exactly the law p, and is independent of how often the draw began again. *Proof.* An attempt ends with
+a given X = k, abs(k) = m y + z, with a probability proportional to exp(-(m y)**2 / (2 s)) exp(-z (2 m y + z) / (2 s)) =
+exp(-k**2 / (2 s)), and each k comes from one (sign, y, z) that is kept. Attempts are independent of one another. []
+
+*The coin* compares the first 64 digits of a uniform V with exp(-g) in floats, g = z (2 m y + z) / (2 s). The whole
+numbers below 2**53 are exact; g has four roundings, so it is wrong by less than 2**-50.9 g; where g <= 1 and the
+library's exp errs by at most 16 units in the last place, as ``noise.clocks`` assumes of log, exp(-g) is wrong by less
+than 2**-48 + 2**-50.9 + 2**-90, and V by 2**-53 and 2**-64 for the digits to come: together less than ``_DOUBT``. Where
+V is nearer to exp(-g) than that, or g > 1, the coin is tossed again from the same 64 digits, digit by digit (``coins``).
+
+*Time.* Every word takes the same steps, whatever it stands for: two looks into the table, and one comparison; which
+cells of the table are read is seen by nobody but a program that watches the caches of the same processor. Undecided
+words (one in 2**51) take milliseconds. Above ``DIRECT`` one attempt in 150 or fewer begins again. How many do is the
+one thing that the time tells, and by the theorem it is independent of X. A coin in 2**44 is tossed by digits.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from fractions import Fraction
+from functools import lru_cache
+from itertools import accumulate
+from numbers import Rational
+from typing import NamedTuple, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsegate.errors import ParameterError
+from sparsegate.noise.coins import toss
+from sparsegate.noise.expansions import Expansion, decay, interval_floor
+from sparsegate.noise.laplace import MAX_SCALE, MIN_SCALE
+from sparsegate.noise.own_settings import own_settings
+from sparsegate.noise.sources import Source
+
+DIRECT = 2**8
+"""The largest sigma that has a table of its own: 8,192 columns, made in some hundredths of a second and remembered."""
+
+_DOUBT = 2.0**-46
+_LANES = 1 << 14  # words at a time, as ``noise.laplace`` takes them
+_GUARD = 64  # binary digits more than are asked for: the roundings of n steps cost less than n**2 units
+_UNDECIDED = np.iinfo(np.int64).min
+_WORD = 1 << 64
+
+
+class Law(NamedTuple):
+    """exp(-k**2 / (2 square)): over all integers, or over k >= 0."""
+
+    square: Fraction
+    one_sided: bool
+
+    def outcome(self, place: int) -> int:
+        """The integer at a place of the lists: 0, 1, 2, ... or 0, 1, -1, 2, -2, ..."""
+        return place if self.one_sided else (place + 1) // 2 * (1 if place % 2 else -1)
+
+
+class Table(NamedTuple):
+    """The words up to ``last`` of each column stand for the first of two ``values``, those beyond for the second."""
+
+    last: NDArray[np.uint64]
+    values: NDArray[np.int64]
+    shift: np.uint64
+
+
+def _masses(law: Law, bits: int) -> tuple[list[int], list[int]]:
+    """Whole numbers below and above 2**bits p_k, place by place, up to one whose weight is below 2**-(bits + 64).
+
+    exp(-k**2/(2 s)) is a product of ratios r_i = exp(-(2i + 1)/(2 s)), and each ratio is the one before times
+    exp(-1/s): two products of fixed-point numbers a step, rounded down for the one bound and up for the other. The
+    weights after the last add up to less than its r / (1 - r) times itself.
+    """
+    fine = bits + _GUARD
+    one = 1 << fine
+    (low_r, high_r), (low_q, high_q) = (
+        (max(0, low - 1), min(one, high + 2))
+        for low, high in (interval_floor(-1 / (n * law.square), lambda iv, e: e, fine, fine + 64) for n in (2, 1))
+    )
+    low, high = [one], [one]
+    while low[-1]:
+        low.append(low[-1] * low_r >> fine)
+        high.append(-(-high[-1] * high_r >> fine))
+        low_r, high_r = low_r * low_q >> fine, -(-high_r * high_q >> fine)
+    beyond = -(-high[-1] * high_r // (one - high_r)) + 1
+    if not law.one_sided:
+        low, high, beyond = low[:1] + _twice(low[1:]), high[:1] + _twice(high[1:]), 2 * beyond
+    least, most = sum(low), sum(high) + beyond
+    return [(each << bits) // most for each in low], [-(-(each << bits) // least) for each in high]
+
+
+def _twice(weights: list[int]) -> list[int]:
+    return [weight for weight in weights for _ in (0, 1)]
+
+
+def _words(law: Law) -> list[int]:
+    """How many of the 2**64 words stand for each place."""
+    counts = [low >> _GUARD for low in _masses(law, 64 + _GUARD)[0]]
+    while not counts[-1]:
+        counts.pop()
+    return counts
+
+
+@lru_cache(maxsize=32)
+def table(law: Law) -> Table:
+    """The alias table: a column that has words to spare gives to one that has too few, until all are of one width."""
+    counts = _words(law)
+    values = [*map(law.outcome, range(len(counts))), int(_UNDECIDED)]
+    counts.append(_WORD - sum(counts))
+    bits = (len(counts) - 1).bit_length()
+    width = _WORD >> bits
+    counts += [0] * ((1 << bits) - len(counts))
+    values += [0] * ((1 << bits) - len(values))
+    first, second = counts[:], list(range(len(counts)))
+    few = [column for column, count in enumerate(counts) if count < width]
+    spare = [column for column, count in enumerate(counts) if count > width]
+    while few:
+        column, giver = few.pop(), spare[-1]
+        second[column] = giver
+        counts[giver] -= width - first[column]
+        first[giver] = min(counts[giver], width)
+        if counts[giver] <= width:
+            spare.pop()
+            if counts[giver] < width:
+                few.append(giver)
+    last = [column * width + min(count, width) - 1 for column, count in enumerate(first)]
+    pairs = [value for column, other in enumerate(second) for value in (values[column], values[other])]
+    return Table(np.array(last, dtype=np.uint64), np.array(pairs, dtype=np.int64), np.uint64(64 - bits))
+
+
+def _fill(source: Source, law: Law, out: NDArray[np.int64]) -> None:
+    """Fill at most ``_LANES`` lanes by the table."""
+    last, values, shift = table(law)
+    words = source.bytes(8 * out.size).view("<u8")
+    columns = words >> shift
+    places = columns.view(np.int64)
+    beyond = words > np.take(last, places, mode="clip")
+    places <<= 1
+    places += beyond
+    np.take(values, places, out=out, mode="clip")
+    if out.min(initial=0) == _UNDECIDED:
+        for lane in np.flatnonzero(out == _UNDECIDED).tolist():
+            out[lane] = _rest(source, law)
+
+
+def _rest(source: Source, law: Law) -> int:
+    """One draw from what the words leave of each outcome, from as many digits as it takes."""
+    counts, digits, bits = _words(law), source.integer(64), 64
+    whole = _WORD - sum(counts)
+    while True:
+        low, high = _masses(law, 64 + bits)
+        given = [count << bits for count in counts] + [0] * (len(low) - len(counts))
+        below = list(accumulate(each - gone for each, gone in zip(low, given, strict=True)))
+        above = list(accumulate(each - gone for each, gone in zip(high, given, strict=True)))
+        place = bisect_right(above, digits * whole)  # all before it end before V
+        if place < len(below) and (digits + 1) * whole <= below[place]:
+            return law.outcome(place)
+        digits, bits = digits << 64 | source.integer(64), bits + 64
+
+
+def _attempts(source: Source, square: Fraction, split: int, count: int) -> NDArray[np.int64]:
+    """The draws that come of ``count`` attempts; m = 2**split."""
+    coarse = np.empty(count, dtype=np.int64)
+    _fill(source, Law(square / 4**split, one_sided=True), coarse)
+    words, coins = source.bytes(16 * count).view("<u8").reshape(2, count)
+    fine = (words >> np.uint64(64 - split)).astype(np.int64)
+    signs = (words & np.uint64(1)).astype(np.int64)
+    coarse <<= split
+    exponents = fine * (2.0 * coarse + fine) * float(1 / (2 * square))
+    margins = np.exp(-exponents) - coins * 2.0**-64
+    heads = margins > 0
+    for lane in np.flatnonzero((np.abs(margins) < _DOUBT) | (exponents > 1)).tolist():
+        z, y = int(fine[lane]), int(coarse[lane])
+        heads[lane] = _exact_coin(source, Fraction(z * (2 * y + z)) / (2 * square), int(coins[lane]))
+    coarse += fine
+    heads &= (coarse > 0) | (signs == 0)
+    coarse *= 1 - 2 * signs
+    return coarse[heads]
+
+
+def _exact_coin(source: Source, exponent: Fraction, word: int) -> bool:
+    """Whether V < exp(-exponent), V of these first 64 digits; not remembered, since the exponent tells the draw."""
+    if not exponent:
+        return True
+    chance = decay.__wrapped__(exponent)
+    if word != chance.prefix(64):
+        return word < chance.prefix(64)
+    return toss(source, Expansion(lambda bits: chance.prefix(64 + bits) & ((1 << bits) - 1)))
+
+
+@own_settings
+def fill_discrete_gaussian(source: Source, square: Fraction, out: NDArray[np.int64]) -> None:
+    """Fill ``out`` with independent draws of a sigma**2 that ``exact_square`` has passed."""
+    split = _split(square)
+    for start in range(0, out.size, _LANES):
+        lanes = out[start : start + _LANES]
+        if not split:
+            _fill(source, Law(square, one_sided=False), lanes)
+        while split and lanes.size:
+            drawn = _attempts(source, square, split, lanes.size)
+            lanes[: drawn.size] = drawn
+            lanes = lanes[drawn.size :]
+
+
+def _split(square: Fraction) -> int:
+    """j of m = 2**j: 0 for a table of its own, else the least such that sigma/m <= DIRECT/2."""
+    if square <= DIRECT**2:
+        return 0
+    steps = math.isqrt(math.ceil(4 * square / DIRECT**2) - 1)  # below 2 sigma / DIRECT
+    return steps.bit_length()
+
+
+def exact_square(square: Rational | float) -> Fraction:
+    """sigma**2 as an exact rational, refused before anything is drawn where int64 could not carry the noise."""
+    try:
+        exact = Fraction(square)
+    except (TypeError, ValueError, OverflowError):
+        exact = Fraction(0)
+    if exact <= 0:
+        hint = "pass a Fraction, an int or a float"
+        raise ParameterError("sigma", "squared must be a positive finite number", square, hint)
+    if exact > MAX_SCALE**2:
+        rule, hint = "must not exceed 2**48 lattice steps (squared 2**96)", "use a larger rho or a coarser granularity"
+        raise ParameterError("sigma", rule, square, hint)
+    if exact < MIN_SCALE**2:
+        rule, hint = "must be at least 2**-20 lattice steps (squared 2**-40)", "use a smaller rho or a finer granularity"
+        raise ParameterError("sigma", rule, square, hint)
+    return exact
+
+
+@overload
+def discrete_gaussian(source: Source, square: Rational | float, size: None = None) -> int: ...
+@overload
+def discrete_gaussian(source: Source, square: Rational | float, size: int) -> NDArray[np.int64]: ...
+@own_settings
+def discrete_gaussian(source: Source, square: Rational | float, size: int | None = None) -> int | NDArray[np.int64]:
+    """Draw X with P[X = k] proportional to exp(-k**2/(2 square)); a float is taken at its exact value.
+
+    >>> from sparsegate.noise import Seeded
+    >>> discrete_gaussian(Seeded(1), 42**2, 5).tolist()
+    [70, -36, 59, 27, -51]
+    """
+    out = np.empty(1 if size is None else size, dtype=np.int64)
+    fill_discrete_gaussian(source, exact_square(square), out)
+    return int(out[0]) if size is None else out
