@@ -1,4 +1,4 @@
-"""Exact discrete Laplace noise in batches, beside OpenDP's exact noise and numpy's real-valued noise."""
+"""Exact discrete Laplace and Gaussian noise in batches, beside OpenDP's exact noise and numpy's real-valued noise."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import numpy as np
 
 import sparsegate as sg
 from benchmarks.measure import Contender, Result, side_by_side, versus
-from sparsegate.noise import discrete_laplace
+from sparsegate.noise import discrete_gaussian, discrete_laplace
 
 BATCH = 10**6
 SCALES = {"20": 20, "2^20": 2**20}
+SIGMAS = {"42": 42, "2^20": 2**20}
 
 
 def results() -> Iterator[Result]:
@@ -33,3 +34,10 @@ def results() -> Iterator[Result]:
 
         ours, peer = side_by_side(exact, numpy, rounds=25)
         yield versus(figure, ours, peer, "numpy Generator.laplace (floats)", target=">= 1")
+
+    for name, sigma in SIGMAS.items():
+        exact = Contender(lambda _, square=sigma**2: discrete_gaussian(source, square, BATCH))
+        numpy = Contender(lambda _, sigma=sigma: rng.normal(0, sigma, BATCH))
+        ours, peer = side_by_side(exact, numpy, rounds=25)
+        figure, target = f"discrete Gaussian, 10^6 draws, sigma {name}", ">= 0.33" if sigma == 42 else ""
+        yield versus(figure, ours, peer, "numpy Generator.normal (floats)", target=target)

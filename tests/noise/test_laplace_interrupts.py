@@ -10,7 +10,15 @@ import pytest
 from numpy.typing import NDArray
 from tests.support.interrupts import interrupt_by_signal, interrupt_everywhere
 
-from sparsegate.noise import Reservoir, Secure, Seeded, Source, fill_discrete_laplace, fill_geometric
+from sparsegate.noise import (
+    Reservoir,
+    Secure,
+    Seeded,
+    Source,
+    fill_discrete_gaussian,
+    fill_discrete_laplace,
+    fill_geometric,
+)
 from sparsegate.noise.coins import toss, toss_lanes
 from sparsegate.noise.expansions import Expansion, decay, rational
 
@@ -42,7 +50,14 @@ class Numbered:
         assert len(set(self.given)) == len(self.given), "a draw that came twice"
 
 
-@pytest.mark.parametrize(("law", "error"), [(fill_discrete_laplace, KeyboardInterrupt), (fill_geometric, MemoryError)])
+LAWS = [
+    (fill_discrete_laplace, KeyboardInterrupt),
+    (fill_geometric, MemoryError),
+    (fill_discrete_gaussian, MemoryError),
+]
+
+
+@pytest.mark.parametrize(("law", "error"), LAWS)
 @pytest.mark.parametrize("one", [True, False])
 def test_an_interrupted_reservoir_gives_no_draw_twice_and_none_undrawn(one, law, error):
     for before in TAKES:

@@ -16,7 +16,14 @@ import pytest
 from tests.support.hostile_settings import hostile_settings, plain
 
 import sparsegate as sg
-from sparsegate.noise import discrete_laplace, fill_discrete_laplace, fill_geometric, geometric
+from sparsegate.noise import (
+    discrete_gaussian,
+    discrete_laplace,
+    fill_discrete_gaussian,
+    fill_discrete_laplace,
+    fill_geometric,
+    geometric,
+)
 from sparsegate.noise.own_settings import runs_under_own_settings
 from sparsegate.selection.select import METHODS
 from sparsegate.uses.holdout import agreement
@@ -74,6 +81,7 @@ def test_numbers_with_noise_are_the_same():
             for sensitivity in (1 if whole_numbers else 1.0, 1e-280, 1e280):
                 yield sg.laplace(values, epsilon=0.1, sensitivity=sensitivity, **SEEDED())
                 yield [sg.laplace(value, epsilon=3, sensitivity=sensitivity, **SEEDED()) for value in values]
+                yield sg.gaussian(values, rho=0.1, sensitivity=sensitivity, **SEEDED())
 
     same(lambda: list(releases()))
 
@@ -246,6 +254,7 @@ def charged_calls() -> dict[str, Any]:
 def test_whatever_is_charged_runs_under_our_own_settings():
     calls = charged_calls()
     assert {"select_top", "OnlineAnswers.ask", "Improvement.__call__", "SparseVector.ask_many"} < calls.keys()
-    assert all(map(runs_under_own_settings, (fill_discrete_laplace, fill_geometric, discrete_laplace, geometric)))
+    samplers = (fill_discrete_laplace, fill_geometric, fill_discrete_gaussian, discrete_laplace, geometric)
+    assert all(map(runs_under_own_settings, (*samplers, discrete_gaussian)))
     bare = {name for name, call in calls.items() if not runs_under_own_settings(call)}
     assert {name for name in bare if name.partition(".")[2] not in _PUBLIC} == _BARE

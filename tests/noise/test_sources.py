@@ -21,7 +21,16 @@ from sparsegate.errors import GateClosed, ParameterError, SparsegateError
 from sparsegate.gates.bounds import Setting
 from sparsegate.gates.calibration import calibrate
 from sparsegate.gates.gate import Gate
-from sparsegate.noise import Reservoir, Secure, Seeded, discrete_laplace, fill_discrete_laplace, fill_geometric, sources
+from sparsegate.noise import (
+    Reservoir,
+    Secure,
+    Seeded,
+    discrete_laplace,
+    fill_discrete_gaussian,
+    fill_discrete_laplace,
+    fill_geometric,
+    sources,
+)
 from sparsegate.noise.expansions import decay, interval_arithmetic
 from sparsegate.noise.laplace import exact_scale
 
@@ -76,7 +85,7 @@ def test_threads_never_get_the_same_words():
     assert len(set(everything)) == len(everything) == 40_000
 
 
-@pytest.mark.parametrize("fill", [fill_discrete_laplace, fill_geometric])
+@pytest.mark.parametrize("fill", [fill_discrete_laplace, fill_geometric, fill_discrete_gaussian])
 def test_a_reservoir_gives_one_sequence_of_its_law_however_it_is_taken(fill):
     one, many = (Reservoir(Seeded(5), exact_scale(9), fill) for _ in range(2))
     singly = [one.take() for _ in range(60_000)]
@@ -84,7 +93,7 @@ def test_a_reservoir_gives_one_sequence_of_its_law_however_it_is_taken(fill):
     mixed = np.concatenate([[*many.take_many(size), *(many.take() for _ in range(size % 7))] for size in sizes])
     assert singly[: mixed.size] == mixed.tolist()
     assert len(set(map(tuple, np.reshape(singly, (-1, 50))))) == 1200, "no stretch comes twice"
-    assert (min(singly) < 0) == (fill is fill_discrete_laplace)
+    assert (min(singly) < 0) == (fill is not fill_geometric)
 
 
 def test_a_secure_key_has_all_the_bytes_it_should_from_the_operating_system(monkeypatch):

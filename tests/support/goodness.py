@@ -58,6 +58,13 @@ def discrete_laplace_mass(scale: float, cells: range) -> dict[int, float]:
     return {k: centre * math.exp(-abs(k) / scale) for k in cells}
 
 
+def discrete_gaussian_mass(sigma: float, cells: range) -> dict[int, float]:
+    """P[X = k], proportional to exp(-k**2 / (2 sigma**2))."""
+    reach = math.ceil(40 * sigma) + 1
+    whole = math.fsum(math.exp(-k * k / (2 * sigma**2)) for k in range(-reach, reach + 1))
+    return {k: math.exp(-k * k / (2 * sigma**2)) / whole for k in cells}
+
+
 def geometric_mass(scale: float, cells: range) -> dict[int, float]:
     """P[G = k] = (1-q) q**k."""
     return {k: -math.expm1(-1 / scale) * math.exp(-k / scale) for k in cells}

@@ -81,7 +81,10 @@ def gaussian(
         raise ParameterError("sigma", rule, sigma, hint)
     failure = Fraction(0) if delta is None else exact_delta(delta)
     if not failure and ledger is not None:
-        rule, hint = "must be given with a ledger: Gaussian noise has no epsilon without it", "pass for instance delta=1e-6"
+        rule, hint = (
+            "must be given with a ledger: Gaussian noise has no epsilon without it",
+            "pass for instance delta=1e-6",
+        )
         raise ParameterError("delta", rule, delta, hint)
     epsilon = max(Fraction(zcdp_epsilon(rho=spent, delta=failure)), spent) if failure else Fraction(0)
     times = f" in {items} entries" if items > 1 else ""

@@ -243,7 +243,10 @@ def exact_square(square: Rational | float) -> Fraction:
         rule, hint = "must not exceed 2**48 lattice steps (squared 2**96)", "use a larger rho or a coarser granularity"
         raise ParameterError("sigma", rule, square, hint)
     if exact < MIN_SCALE**2:
-        rule, hint = "must be at least 2**-20 lattice steps (squared 2**-40)", "use a smaller rho or a finer granularity"
+        rule, hint = (
+            "must be at least 2**-20 lattice steps (squared 2**-40)",
+            "use a smaller rho or a finer granularity",
+        )
         raise ParameterError("sigma", rule, square, hint)
     return exact
 

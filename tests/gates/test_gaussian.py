@@ -1,0 +1,185 @@
+"""Numbers with Gaussian noise: the theorem on neighbours, what a ledger is charged, and the law of every entry."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas
+import polars
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.ledger.test_charged_releases import Noted
+from tests.support.goodness import FALSE_ALARM, chi_square_p, discrete_gaussian_mass, excess
+from tests.support.untouchable import Untouchable
+
+import sparsegate as sg
+from sparsegate.gates.approximate import zcdp_epsilon
+from sparsegate.gates.lattice import Lattice
+from sparsegate.noise import gaussian as sampler
+
+SEEDED: dict[str, Any] = {"source": sg.Seeded(5), "not_private": True}
+
+
+def laws(sigma: float, moves: tuple[int, ...]) -> tuple[dict[Any, float], dict[Any, float]]:
+    """The laws of the noisy numbers of two neighbours, the first at zero."""
+    far = math.ceil(9 * sigma) + 8 * max(map(abs, moves))  # an order of 8 moves the centre by 7 moves
+    reach = range(-far, far + 1)
+    mass = discrete_gaussian_mass(sigma, range(2 * reach.start, 2 * reach.stop))
+    cells = list(itertools.product(reach, repeat=len(moves)))
+    one = {cell: math.prod(mass[k] for k in cell) for cell in cells}
+    other = {cell: math.prod(mass[k - move] for k, move in zip(cell, moves, strict=True)) for cell in cells}
+    return one, other
+
+
+@pytest.mark.parametrize(("sigma", "moves"), [(2.0, (1,)), (0.6, (1,)), (3.0, (4,)), (1.5, (1, -1)), (2.0, (2, 1))])
+def test_neighbours_are_no_further_apart_than_the_theorem_says(sigma, moves):
+    """Exactly, at each order; a fifth of rho less would be too little."""
+    one, other = laws(sigma, moves)
+    rho = sum(move**2 for move in moves) / (2 * sigma**2)
+    largest = 0.0
+    for alpha in (1.01, 1.5, 2, 2.3, 5, 8):
+        pairs = ((math.log(p), math.log(other[cell])) for cell, p in one.items() if p and other[cell])
+        divergence = math.log(math.fsum(math.exp(alpha * p + (1 - alpha) * q) for p, q in pairs)) / (alpha - 1)
+        assert divergence <= alpha * rho * (1 + 1e-9)
+        largest = max(largest, divergence / alpha)
+    assert largest > 0.8 * rho
+
+
+@pytest.mark.parametrize(("sigma", "moves"), [(2.0, (1,)), (3.0, (4,)), (2.0, (2, 1))])
+@pytest.mark.parametrize("delta", [1e-2, 1e-6])
+def test_neighbours_are_within_what_a_ledger_is_charged(sigma, moves, delta):
+    """Both ways, exactly; with two thirds of sigma they are not."""
+    account = Noted()
+    options = {"sigma": sigma, "sensitivity": 1, "max_items_per_user": sum(move**2 for move in moves)}
+    sg.gaussian([0] * len(moves), delta=delta, ledger=account, **options, **SEEDED)
+    ((epsilon, charged, _),) = account.charged
+    assert charged == Fraction(str(delta))
+    one, other = laws(sigma, moves)
+    assert max(excess(one, other, epsilon), excess(other, one, epsilon)) <= delta
+    one, other = laws(sigma / 1.5, moves)
+    assert max(excess(one, other, epsilon), excess(other, one, epsilon)) > delta
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.tuples(st.fractions(-9, 9, max_denominator=5000), st.fractions(-1, 1)), min_size=1, max_size=20),
+    st.booleans(),
+)
+def test_places_of_an_array_move_by_no_more_than_its_noise_is_made_for(moves, coarse):
+    """In Euclidean norm, squared; where no granularity is asked for, rounding costs next to nothing."""
+    moved = sum((move**2 for _, move in moves), Fraction(0)) or Fraction(1)
+    sensitivity = Fraction(math.isqrt(math.ceil(moved * 10**12)) + 1, 10**6)  # the norm, rounded up
+    squares = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sparsegate.gates.gaussian.exact_square", lambda square: squares.append(square) or square)
+        options: dict[str, Any] = {"granularity": Fraction(1, 2) if coarse else None, "sensitivity": sensitivity}
+        sg.gaussian([at for at, _ in moves], rho=0.5, **options, **SEEDED)  # sigma is Delta
+    root = 1 if len(moves) == 1 else math.isqrt(len(moves) - 1) + 2
+    lattice = Lattice.fit(sensitivity=sensitivity, granularity=options["granularity"], entries=root)
+    places = [lattice.private_steps(at + move) - lattice.private_steps(at) for at, move in moves]
+    assert sum(place**2 for place in places) <= squares[0]
+    if not coarse:
+        assert squares[0] * lattice.granularity**2 <= sensitivity**2 * Fraction(1005, 1000)
+
+
+def test_rho_and_sigma_say_the_same():
+    options: dict[str, Any] = {"sensitivity": 3, "max_items_per_user": 8, "not_private": True}
+    one = sg.gaussian([5, 70, 900], rho=Fraction(1, 4), source=sg.Seeded(5), **options)
+    other = sg.gaussian([5, 70, 900], sigma=12, source=sg.Seeded(5), **options)  # 8 * 9 / (2 * 144)
+    assert one.tolist() == other.tolist()
+
+
+@pytest.mark.parametrize("sensitivity", [3, 3.0])
+def test_every_entry_has_the_noise_of_the_whole_sensitivity_and_another_draw(sensitivity):
+    """Chi-square, rate 1e-6; the twin is 20 % off. Of floats it is all but continuous, sigma of 6 with m = 2."""
+    counts = np.arange(40_000).reshape(200, 200)
+    options: dict[str, Any] = {"sensitivity": sensitivity, "max_items_per_user": 2, **SEEDED}
+    noisy = sg.gaussian(counts, rho=0.25, **options)
+    assert noisy.shape == counts.shape
+    drawn = np.floor(noisy - counts).astype(np.int64).reshape(-1)
+    for sigma, right in ((6.0, True), (7.2, False)):
+        law = discrete_gaussian_mass(sigma, range(-15, 16))
+        if isinstance(sensitivity, float):
+            below = {k: math.erfc(-k / sigma / 2**0.5) / 2 for k in range(-15, 17)}
+            law = {k: below[k + 1] - below[k] for k in range(-15, 16)}
+        assert (chi_square_p(drawn, law) > FALSE_ALARM) is right
+    assert abs(np.corrcoef(drawn[:-1], drawn[1:])[0, 1]) < 6 / math.sqrt(drawn.size)
+
+
+@pytest.mark.parametrize("kind", [list, np.array, pandas.Series, polars.Series])
+def test_what_an_array_is_made_of_makes_no_difference(kind):
+    options: dict[str, Any] = {"rho": 0.1, "sensitivity": 2, "not_private": True}
+    noisy = sg.gaussian(kind([5, 70, 900]), source=sg.Seeded(5), **options)
+    assert noisy.dtype == np.int64
+    assert noisy.tolist() == sg.gaussian([5, 70, 900], source=sg.Seeded(5), **options).tolist()
+
+
+REFUSED: list[tuple[str, dict[str, Any]]] = [
+    ("sigma", {}),
+    ("sigma", {"sigma": 3, "rho": 1}),
+    ("sigma", {"sigma": 0}),
+    ("sigma", {"sigma": math.nan}),
+    ("sigma", {"sigma": 10**20}),
+    ("sigma", {"sigma": 1, "sensitivity": 10**300}),
+    ("rho", {"rho": -1}),
+    ("rho", {"rho": "1"}),
+    ("sigma", {"rho": 1e-40}),
+    ("sigma", {"rho": 1e40}),
+    ("sensitivity", {"sigma": 3, "sensitivity": 0}),
+    ("max_items_per_user", {"sigma": 3, "max_items_per_user": 0}),
+    ("delta", {"sigma": 3, "delta": 0}),
+    ("delta", {"sigma": 3, "delta": None}),
+    ("granularity", {"sigma": 3, "granularity": 3}),
+    ("count", {"sigma": 3, "count": 1.5}),
+    ("source", {"sigma": 3, "source": "dice"}),
+    ("not_private", {"sigma": 3, "source": sg.Seeded(1)}),
+]
+
+
+@pytest.mark.parametrize(("parameter", "options"), REFUSED, ids=str)
+def test_what_is_refused_is_named_and_spends_nothing(parameter, options):
+    account = Noted()
+    public: dict[str, Any] = {"count": 44, "sensitivity": 1, "delta": 1e-6, "ledger": account} | options
+    with pytest.raises(sg.ParameterError, match=f"^{parameter} "):
+        sg.gaussian(public.pop("count"), **public)
+    assert account.charged == []
+
+
+def test_the_charge_comes_before_the_draw():
+    charged = Noted()
+    with pytest.raises(AssertionError):
+        sg.gaussian(3, sigma=3, sensitivity=1, delta=1e-6, ledger=charged, source=Untouchable(1), not_private=True)
+    assert len(charged.charged) == 1
+    assert charged.kept == []
+
+
+def test_an_array_is_one_charge_and_is_kept(tmp_path):
+    with sg.Ledger.create(tmp_path / "book", dataset="book", budget=1, budget_delta=1e-5) as ledger:
+        noisy = sg.gaussian([3, 4], rho=0.01, sensitivity=1, max_items_per_user=2, delta=1e-6, ledger=ledger)
+        spent = ledger.statement().spent
+        assert spent.epsilon == Fraction(zcdp_epsilon(rho=0.01, delta=1e-6))
+        assert spent.delta == Fraction(1, 10**6)
+        assert ledger.release(2).gave == ({"release": "gaussian", "values": noisy.tolist()},)
+        what = "2 numbers with Gaussian noise, sensitivity 1 in 2 entries, 0.01-zCDP"
+        assert ledger.statement().entries[-1].what == what
+        sg.gaussian(3, sigma=2**40, sensitivity=1, delta=1e-6, ledger=ledger)  # all but nothing, and not nothing
+        assert ledger.statement().spent.epsilon > spent.epsilon
+
+
+def test_a_hundred_counts_a_person_have_a_third_of_the_noise_of_laplace():
+    """The figure of docs/explanation/theory.md."""
+    assert zcdp_epsilon(rho=Fraction(100, 2) / Fraction("45.4") ** 2, delta=1e-6) < 1
+    assert zcdp_epsilon(rho=Fraction(100, 2) / Fraction("45.2") ** 2, delta=1e-6) > 1
+    assert round(math.sqrt(2) * 100, 1) == 141.4
+
+
+def test_draws_are_taken_from_the_source_and_nowhere_else(monkeypatch):
+    monkeypatch.setattr(sampler, "_LANES", 7)
+    options: dict[str, Any] = {"sigma": 900, "sensitivity": 1, "not_private": True}
+    noisy = [sg.gaussian([0] * 30, source=sg.Seeded(seed), **options).tolist() for seed in (1, 1, 2)]
+    assert noisy[0] == noisy[1] != noisy[2]
