@@ -13,7 +13,7 @@ import polars
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.ledger.test_charged_releases import Noted
+from tests.support.accounts import Noted
 from tests.support.goodness import FALSE_ALARM, chi_square_p, discrete_gaussian_mass, excess
 from tests.support.untouchable import Untouchable
 

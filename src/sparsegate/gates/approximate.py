@@ -111,7 +111,7 @@ def zcdp_epsilon(*, rho: Number, delta: Number) -> float:
     365 selections of ten items at epsilon = 0.1 by "exponential", rho = 10 * 0.01**2 / 8 each, would add up to 36.5:
 
     >>> round(zcdp_epsilon(rho=365 * Fraction(1, 8000), delta=1e-6), 4)
-    1.4049
+    1.4007
     """
     exact, least = exact_epsilon(rho, "rho"), exact_delta(delta)
     per_order, asked = float(exact), log_inverse(least)

@@ -50,9 +50,11 @@ def gaussian(
     Where a person moves m counts by one, the noise for one rho grows with sqrt(m); that of ``laplace`` for one epsilon
     grows with m.
 
-    ``count`` is the number, or an array, as in ``laplace``, and is rounded to a lattice as there (of d entries to steps
-    of at most ``sensitivity``/(1024 sqrt(d))). There is no epsilon without a delta: a ``ledger`` needs ``delta`` and is
-    charged the (epsilon, delta) that rho-zCDP implies (``gates.approximate``), rounded up, before the noise is drawn.
+    ``count`` is the number, or an array, as in ``laplace``. With a float ``sensitivity``, or a ``granularity``, it is
+    rounded down to a lattice as there, of d > 1 entries to steps of at most ``sensitivity``/(1024 sqrt(d)). There is
+    no epsilon without a delta: a ``ledger`` needs ``delta`` and is charged the (epsilon, delta) that rho-zCDP implies
+    (``gates.approximate``), rounded up, before the noise is drawn; it keeps the result. A ``source`` other than
+    ``Secure`` needs ``not_private=True``.
 
     >>> import sparsegate as sg
     >>> sg.gaussian(1234, sigma=10, sensitivity=1, source=sg.Seeded(7), not_private=True)
@@ -81,11 +83,8 @@ def gaussian(
         raise ParameterError("sigma", rule, sigma, hint)
     failure = Fraction(0) if delta is None else exact_delta(delta)
     if not failure and ledger is not None:
-        rule, hint = (
-            "must be given with a ledger: Gaussian noise has no epsilon without it",
-            "pass for instance delta=1e-6",
-        )
-        raise ParameterError("delta", rule, delta, hint)
+        rule = "must be given with a ledger: Gaussian noise has no epsilon without it"
+        raise ParameterError("delta", rule, delta, "pass for instance delta=1e-6")
     epsilon = max(Fraction(zcdp_epsilon(rho=spent, delta=failure)), spent) if failure else Fraction(0)
     times = f" in {items} entries" if items > 1 else ""
     noise = f"Gaussian noise, sensitivity {sensitivity}{times}, {float(spent):.6g}-zCDP"

@@ -83,7 +83,7 @@ def release(
     source: Source | None,
     not_private: bool,
 ) -> Any:
-    """The numbers with noise: checked, then paid for, then drawn, then kept. ``noise`` says in the ledger what it is."""
+    """The numbers with noise: checked, then paid for, then drawn, then kept; ``noise`` is what a ledger says of it."""
     flat = count.reshape(-1) if isinstance(count, np.ndarray) and shape is not None else count
     steps: Any = lattice.private_steps(count, "count") if shape is None else lattice.private_steps_many(flat, "count")
     trusted = trusted_source(source, not_private)

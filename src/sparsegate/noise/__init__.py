@@ -1,7 +1,7 @@
 """Random bits and exact samplers. This room knows nothing of the mechanisms that use it.
 
-Start with ``sources`` (where bits come from) and ``laplace`` and ``gaussian`` (how noise is drawn from them); ``clocks`` put noisy
-scores in order.
+Start with ``sources`` (where bits come from), ``laplace`` and ``gaussian`` (how noise is drawn from them); ``clocks``
+put noisy scores in order.
 """
 
 from sparsegate.noise.coins import bernoulli, binomial, uniform_below, uniform_set, uniform_subset

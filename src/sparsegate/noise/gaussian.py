@@ -27,7 +27,7 @@ exp(-k**2 / (2 s)), and each k comes from one (sign, y, z) that is kept. Attempt
 numbers below 2**53 are exact; g has four roundings, so it is wrong by less than 2**-50.9 g; where g <= 1 and the
 library's exp errs by at most 16 units in the last place, as ``noise.clocks`` assumes of log, exp(-g) is wrong by less
 than 2**-48 + 2**-50.9 + 2**-90, and V by 2**-53 and 2**-64 for the digits to come: together less than ``_DOUBT``. Where
-V is nearer to exp(-g) than that, or g > 1, the coin is tossed again from the same 64 digits, digit by digit (``coins``).
+V is nearer to exp(-g) than that, or g > 1, the coin is tossed from the same 64 digits and as many more as it takes.
 
 *Time.* Every word takes the same steps, whatever it stands for: two looks into the table, and one comparison; which
 cells of the table are read is seen by nobody but a program that watches the caches of the same processor. Undecided
@@ -76,7 +76,7 @@ class Law(NamedTuple):
         return place if self.one_sided else (place + 1) // 2 * (1 if place % 2 else -1)
 
 
-class Table(NamedTuple):
+class WordTable(NamedTuple):
     """The words up to ``last`` of each column stand for the first of two ``values``, those beyond for the second."""
 
     last: NDArray[np.uint64]
@@ -122,7 +122,7 @@ def _words(law: Law) -> list[int]:
 
 
 @lru_cache(maxsize=32)
-def table(law: Law) -> Table:
+def table(law: Law) -> WordTable:
     """The alias table: a column that has words to spare gives to one that has too few, until all are of one width."""
     counts = _words(law)
     values = [*map(law.outcome, range(len(counts))), int(_UNDECIDED)]
@@ -145,7 +145,7 @@ def table(law: Law) -> Table:
                 few.append(giver)
     last = [column * width + min(count, width) - 1 for column, count in enumerate(first)]
     pairs = [value for column, other in enumerate(second) for value in (values[column], values[other])]
-    return Table(np.array(last, dtype=np.uint64), np.array(pairs, dtype=np.int64), np.uint64(64 - bits))
+    return WordTable(np.array(last, dtype=np.uint64), np.array(pairs, dtype=np.int64), np.uint64(64 - bits))
 
 
 def _fill(source: Source, law: Law, out: NDArray[np.int64]) -> None:
@@ -240,13 +240,10 @@ def exact_square(square: Rational | float) -> Fraction:
         hint = "pass a Fraction, an int or a float"
         raise ParameterError("sigma", "squared must be a positive finite number", square, hint)
     if exact > MAX_SCALE**2:
-        rule, hint = "must not exceed 2**48 lattice steps (squared 2**96)", "use a larger rho or a coarser granularity"
+        rule, hint = "must not exceed 2**48 lattice steps (squared 2**96)", "use a larger rho"
         raise ParameterError("sigma", rule, square, hint)
     if exact < MIN_SCALE**2:
-        rule, hint = (
-            "must be at least 2**-20 lattice steps (squared 2**-40)",
-            "use a smaller rho or a finer granularity",
-        )
+        rule, hint = "must be at least 2**-20 lattice steps (squared 2**-40)", "use a smaller rho"
         raise ParameterError("sigma", rule, square, hint)
     return exact
 
