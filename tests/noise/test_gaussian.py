@@ -58,13 +58,16 @@ def test_the_words_of_each_value_are_its_probability_rounded_down_and_the_rest_i
 
 @pytest.mark.parametrize("bits", [64, 128, 320])
 @pytest.mark.parametrize("law", LAWS, ids=str)
-def test_the_bounds_of_a_probability_are_on_both_sides_of_it_and_near(law, bits):
+@pytest.mark.parametrize("guard", [0, 64])
+def test_the_bounds_of_a_probability_are_on_both_sides_of_it_and_near(law, bits, guard, monkeypatch):
+    """Without digits to spare, too: near is then as far as the roundings of all steps go."""
+    monkeypatch.setattr(module, "_GUARD", guard)
     low, high = _masses(law, bits)
     with mpmath.workdps(120):
         unit = mpmath.mpf(2) ** bits
         for below, p, above in list(zip(low, masses(law, len(low)), high, strict=True))[:40]:
             assert below <= p * unit <= above
-            assert above - below <= 3
+            assert above - below <= (3 if guard else 3 + len(low) ** 2)
 
 
 @pytest.mark.parametrize("law", [LAWS[2], LAWS[5], LAWS[6]], ids=str)
@@ -157,7 +160,11 @@ def test_a_split_leaves_a_part_of_sigma_that_has_a_table():
 
 @pytest.mark.parametrize("sigma", [300, 10**6, 2**48])
 def test_floats_decide_a_coin_only_where_the_digits_would(sigma, monkeypatch):
-    """The same draws where every coin is tossed by its digits; and the floats err by less than the doubt."""
+    """The same draws where every coin is tossed by its digits; and the floats err by less than the doubt.
+
+    With a coarser table, so that one attempt in 20 or so begins again.
+    """
+    monkeypatch.setattr(module, "DIRECT", 16)
     fast = discrete_gaussian(Seeded(3), sigma**2, 300)
     tossed = []
 
