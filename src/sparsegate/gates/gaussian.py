@@ -48,7 +48,7 @@ def gaussian(
     + 1 steps, so d of them by at most Delta/g + sqrt(d) in norm; sigma is computed for that. []
 
     Where a person moves m counts by one, the noise for one rho grows with sqrt(m); that of ``laplace`` for one epsilon
-    grows with m.
+    grows with m: 100 counts a person under (1, 1e-6) have a standard deviation of 45 instead of 141.
 
     ``count`` is the number, or an array, as in ``laplace``. With a float ``sensitivity``, or a ``granularity``, it is
     rounded down to a lattice as there, of d > 1 entries to steps of at most ``sensitivity``/(1024 sqrt(d)). There is
