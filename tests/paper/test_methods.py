@@ -98,6 +98,7 @@ def test_a_gate_with_a_delta_is_private_with_it_and_has_less_noise_than_without(
         ("svt-s-1:1", {"threshold_factor": 0}, "threshold_factor"),
         ("alg-6", {"at_true_epsilon": True}, "at_true_epsilon"),
         ("alg-4", {"delta": 1e-6}, "delta"),
+        ("one-shot", {"selection": "no-such-thing"}, "selection"),
     ],
 )
 def test_a_method_that_nobody_can_simulate_is_refused(key: str, change: dict[str, Any], parameter: str) -> None:

@@ -10,6 +10,7 @@ Where the supremum over n queries differs from what one would guess:
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -18,13 +19,13 @@ import pytest
 import sparsegate as sg
 from sparsegate.gates.bounds import tight_loss
 from sparsegate.gates.planning import NoiseName
-from sparsegate.gates.variants import VARIANTS, Scales
+from sparsegate.gates.variants import VARIANTS, Noise, Released, Scales, Variant
 from sparsegate.privacy import WorstCase, loss, plan, search, worst_case
 
 NEAR, TOLERANCE = 1e-3, 1e-9
 
 
-def again(row: str, witness: WorstCase, **parameters: Any) -> float:
+def again(row: str | Variant, witness: WorstCase, **parameters: Any) -> float:
     """The witness's loss, computed from what it says."""
     return loss(
         row,
@@ -37,13 +38,21 @@ def again(row: str, witness: WorstCase, **parameters: Any) -> float:
     )
 
 
-def holds(row: str, queries: int | None = None, **parameters: Any) -> WorstCase:
+def holds(row: str | Variant, queries: int | None = None, **parameters: Any) -> WorstCase:
     """A witness within 0.1 % of a finite tight loss and not above it, that ``loss`` confirms."""
     witness = worst_case(row, queries=queries, **parameters)
     assert again(row, witness, **parameters) == pytest.approx(witness.loss, abs=1e-9)
     assert witness.tight * (1 - NEAR) <= witness.loss <= witness.tight + 1e-9
     assert queries is None or len(witness.answers) <= queries
     return witness
+
+
+@pytest.mark.parametrize("noise", Noise)
+def test_the_number_of_an_error_is_part_of_the_witness(noise: Noise) -> None:
+    """The row of the holdout and of online answers, with fresh answers beside the comparison."""
+    row = replace(VARIANTS["hardt-rothblum-2010-repaired"], released=Released.FRESH_ANSWER, noise=noise)
+    budget = sg.Budget(threshold_epsilon=0.25, query_epsilon=0.75, answer_epsilon=0.5)
+    assert holds(row, cutoff=2, budget=budget).tight == 1.5
 
 
 FINITE = [key for key in sg.VARIANTS if math.isfinite(sg.privacy.tight_epsilon(key, epsilon=1))]

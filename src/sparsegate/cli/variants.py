@@ -12,7 +12,7 @@ from rich.text import Text
 from sparsegate.cli.options import AsJson, Output, read_output
 from sparsegate.cli.printing import facts, grid, print_json, print_table
 from sparsegate.errors import unknown_key
-from sparsegate.gates.variants import VARIANTS, Closes, Noise, Released, Scale, Variant
+from sparsegate.gates.variants import VARIANTS, Closes, Released, Scale, Variant
 
 _VALUES = {Released.NOTHING: "-", Released.NOISY_ANSWER: "noisy", Released.FRESH_ANSWER: "fresh"}
 _STOPS = {Closes.NEVER: "never", Closes.ABOVE: "at c", Closes.RARER: "both"}
@@ -55,7 +55,7 @@ def _overview(rows: Iterable[Variant]) -> Table:
     """One line per row, 80 columns wide at most."""
     table = grid("key", "paper", "ε₁:ε₂", "rho", "nu", "value", "stops", "ε-DP")
     for row in rows:
-        sign = "+" if row.noise is Noise.EXPONENTIAL else ""
+        sign = "+" if row.noise.one_sided else ""
         table.add_row(
             row.key,
             row.algorithm,
@@ -72,7 +72,7 @@ def _overview(rows: Iterable[Variant]) -> Table:
 def _detail(row: Variant) -> Table:
     """Everything about one row, a line per property."""
     again = ", drawn again after each positive" if row.redraws_threshold else ""
-    shift = " + kappa" if row.noise is Noise.EXPONENTIAL else ""
+    shift = " + kappa" if row.noise.one_sided else ""
     query, monotonic = _law(row.query_noise, "ε₂"), _law(row.query_noise_monotonic, "ε₂")
     texts = {
         "key": row.key,

@@ -176,7 +176,7 @@ class Rates(NamedTuple):
 
 def traits(row: Variant) -> tuple[bool, bool, bool]:
     """The traits of a row that decide its ``Rates``: noise inside |e - q + nu|, one-sided noise, a gap."""
-    return row.compared is Compared.ERROR_NOISE_INSIDE, row.noise is Noise.EXPONENTIAL, row.gap
+    return row.compared is Compared.ERROR_NOISE_INSIDE, row.noise.one_sided, row.gap
 
 
 class RoundLoss(NamedTuple):

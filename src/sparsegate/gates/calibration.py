@@ -131,7 +131,7 @@ def calibrate(setting: Setting, *, threshold: object, not_private: bool) -> Cali
 
 
 def _shift(row: Variant, scales: Scales) -> int:
-    return round(central_shift(scales)) if row.noise is Noise.EXPONENTIAL else 0
+    return round(central_shift(scales)) if row.noise.one_sided else 0
 
 
 def trusted_source(source: Source | None, not_private: bool) -> Source:

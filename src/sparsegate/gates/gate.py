@@ -97,7 +97,7 @@ def moments(noise: Noise, scale: Fraction | None) -> tuple[float, float]:
         return 0.0, 0.0
     mean = 1 / math.expm1(1 / scale) if scale * 700 > 1 else 0.0
     variance = mean * (1 + mean)
-    return (0.0, 2 * variance) if noise is Noise.LAPLACE else (mean, variance)
+    return (mean, variance) if noise.one_sided else (0.0, 2 * variance)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -80,7 +80,7 @@ def steps_to_confidence(
         either = max if answers is None else mpmath.fadd
 
         def wrong(a: int) -> Any:
-            if noise is Noise.LAPLACE:
+            if not noise.one_sided:
                 present = [ratio for ratio in ratios if ratio]
                 return either(_laplace_tail(mpmath, present, a), _laplace_tail(mpmath, present, a - 1))
             p, q = ratios

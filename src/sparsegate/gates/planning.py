@@ -67,7 +67,7 @@ class Plan:
 
 def comparison_variance(scales: Scales, noise: Noise = Noise.LAPLACE) -> float:
     """Var[nu - rho] of continuous noise, in units of the squared sensitivity."""
-    each = 2 if noise is Noise.LAPLACE else 1
+    each = 1 if noise.one_sided else 2
     return float(each * (scales.threshold or 0) ** 2 + each * (scales.query or 0) ** 2)
 
 

@@ -71,6 +71,11 @@ class Noise(enum.Enum):
     EXPONENTIAL = "one-sided exponential, rho and nu both >= 0"
     """One-sided: never negative."""
 
+    @property
+    def one_sided(self) -> bool:
+        """Whether it is never negative. All that depends on the law asks this: a new one is refused until it says."""
+        return {Noise.LAPLACE: False, Noise.EXPONENTIAL: True}[self]
+
 
 class Closes(enum.Enum):
     """When a row answers no more.
@@ -185,7 +190,8 @@ class Variant:
         for name, kind in _KINDS.items():
             if not isinstance(value := getattr(self, name), kind):
                 rule = f"must be {'an' if kind.__name__[0] in 'aeiou' else 'a'} {kind.__name__}"
-                raise ParameterError(name, rule, value, f"see sparsegate.{kind.__name__}")
+                step = f"see sparsegate.variants.{kind.__name__}" if kind not in (str, bool) else ""
+                raise ParameterError(name, rule, value, step)
         if (self.private is False) != bool(self.flaw):
             raise ParameterError("flaw", "must be given exactly where the row is not private", self.key)
         inside = self.compared is Compared.ERROR_NOISE_INSIDE

@@ -30,7 +30,7 @@ from importlib.metadata import Distribution, EntryPoint, entry_points
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, TypeAlias, cast
 
-from sparsegate.budget import Allocation, Number, exact_epsilon
+from sparsegate.budget import Allocation, Number, check_choice, exact_epsilon
 from sparsegate.errors import ParameterError, unknown_key
 from sparsegate.gates.approximate import approximate_scales, round_epsilon
 from sparsegate.gates.bounds import tight_loss
@@ -48,6 +48,10 @@ class NoiseScales(NamedTuple):
 
     threshold: float
     query: float
+
+
+SIMULATED = ("exponential", "gumbel", "one-shot", "noisy-scores", "subset")
+"""The methods of ``select_top`` that the simulation knows the law of."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +93,7 @@ class Method:
 
     def __post_init__(self) -> None:
         if self.row is None:
+            check_choice(self.selection, "selection", SIMULATED)
             return
         if self.row.closes is Closes.RARER or self.row.compared is not Compared.ANSWER:
             raise ParameterError("row", "must compare answers and may not go on after c positives", self.row.key)
@@ -138,7 +143,7 @@ class Method:
     def raised(self, threshold: float, noise: NoiseScales) -> float:
         """f T + k sqrt(2) scale(nu); with one-sided noise f T + kappa, which centres the comparison."""
         threshold = self.threshold_factor * threshold
-        if self.row is not None and self.row.noise is Noise.EXPONENTIAL:
+        if self.row is not None and self.row.noise.one_sided:
             scales = Scales(Fraction(noise.threshold), Fraction(noise.query), None)
             return threshold + central_shift(scales, lattice=False)
         return threshold + self.raise_by * math.sqrt(2) * noise.query

@@ -75,14 +75,13 @@ from fractions import Fraction
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsegate.budget import Number, exact_count, exact_epsilon
 from sparsegate.errors import ParameterError
-from sparsegate.gates.variants import Noise
 from sparsegate.noise import Seeded
 from sparsegate.paper.methods import Method, NoiseScales, SuppliedMethod, method
 from sparsegate.paper.ranked import Errors, Floats, Integers, Ladder, Rankable, measure
@@ -173,6 +172,15 @@ class OneSidedLaw(ExponentialLaw):
         """The quantile 1 - exp(-H) over exp(z)."""
         result: Floats = -np.expm1(-hazard) / self.rate(z)
         return result
+
+
+RACES: Final[dict[str, type[ExponentialLaw]]] = {
+    "exponential": ExponentialLaw,
+    "gumbel": ExponentialLaw,
+    "one-shot": OneSidedLaw,
+    "noisy-scores": LaplaceLaw,
+}
+"""The noise that each method of ``select_top`` races with."""
 
 
 class OneSidedPassLaw(OneSidedLaw):
@@ -556,10 +564,10 @@ def _sets(
         return lambda runs: first_positives(rng, buckets, threshold=threshold, **scales, count=count, runs=runs)
     rings = partial(first_rings, rng, buckets, scale=_scale(noise), count=count)
     if chosen.row is None:
-        race = {"one-shot": OneSidedLaw, "noisy-scores": LaplaceLaw}.get(chosen.selection, ExponentialLaw)()
+        race = RACES[chosen.selection]()
         return lambda runs: rings(race, levels=np.full(runs, threshold), end=math.inf)
     in_passes = partial(rings, end=float(chosen.passes))
-    if chosen.row.noise is Noise.EXPONENTIAL:
+    if chosen.row.noise.one_sided:
         return lambda runs: in_passes(OneSidedPassLaw(), levels=threshold + rng.exponential(noise.threshold, runs))
     law = TraversalLaw() if noise.query else NoiselessPassLaw()
     return lambda runs: in_passes(law, levels=threshold + rng.laplace(0.0, noise.threshold, runs))

@@ -57,7 +57,6 @@ from sparsegate.gates.bounds import Setting
 from sparsegate.gates.lattice import LIMIT, Lattice
 from sparsegate.gates.margin import central_shift
 from sparsegate.gates.variants import Closes, Compared, Released, Scales, Variant, variant
-from sparsegate.gates.variants import Noise as NoiseKind
 from sparsegate.noise import exact_scale
 
 Floats = NDArray[np.float64]
@@ -580,7 +579,7 @@ def build(
     if setting.row.gap and setting.noise.query is None:
         raise ParameterError("scales", "must have query noise where the gap is released", setting.noise)
     in_units = [None if s is None else exact_scale(s * unit) if on_lattice else s * unit for s in setting.noise]
-    one_sided, shift = setting.row.noise is NoiseKind.EXPONENTIAL, 0.0
+    one_sided, shift = setting.row.noise.one_sided, 0.0
     if one_sided:
         kappa = central_shift(Scales(*in_units), lattice=on_lattice)
         shift = round(kappa) if on_lattice else kappa

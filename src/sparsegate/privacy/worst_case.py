@@ -302,7 +302,7 @@ class _Maker:
         if compared is Compared.ERROR_NOISE_INSIDE and above and below_count:
             size = float(high)
         answer, neighbour = self._moved(size if move > 0 else -size, 1)
-        return _Query(answer, neighbour, bar, above)
+        return _Query(answer, neighbour, bar, self._entry(answer, above))
 
     def _entry(self, answer: Fraction, above: bool) -> Any:
         """What a query gives out: with fresh numbers, the number nearest the true answer gains most."""

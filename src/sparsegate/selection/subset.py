@@ -359,6 +359,10 @@ class Exponent:
     factor: Fraction = Fraction(1)
     choose: tuple[int, int] = (0, 0)
 
+    def __post_init__(self) -> None:
+        # A float would be noticed only where digits run out, which is rare, and after the charge.
+        assert isinstance(self.power, Fraction) and isinstance(self.factor, Fraction)  # noqa: PT018
+
     def rounded(self) -> tuple[float, float]:
         """Its logarithm in floats, and how far that may be off."""
         power, (n, k) = _float(self.power), self.choose
