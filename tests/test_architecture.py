@@ -31,7 +31,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "gates": {"errors", "display", "budget", "noise"},
     "selection": {"errors", "display", "budget", "noise", "gates"},
     "privacy": _CORE,
-    "ledger": {"errors", "display", "budget"},
+    "ledger": {"errors", "display", "budget", "noise", "gates"},
     "conditions": {"errors"},
     "tables": _CORE | {"ledger", "conditions"},
     "uses": _CORE | {"privacy", "tables", "ledger", "conditions"},

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from inspect import iscoroutinefunction
+from inspect import Parameter, iscoroutinefunction, signature
 from numbers import Rational
 from typing import Any, Protocol, runtime_checkable
 
@@ -220,11 +220,15 @@ def advanced(epsilon: Number, *, runs: int, delta: float) -> float:
 class Spender(Protocol):
     """What ``ledger=`` takes: a ``sparsegate.Ledger``, a charge reserved on one, or an account of your own.
 
-    An account may also have ``give_back(entry, *, epsilon)``; without it the whole charge of a gate stays spent.
+    An account may also have ``give_back(entry, *, epsilon)``; without it the whole charge of a gate stays spent. One
+    whose ``spend`` takes no ``rho`` is not told of it.
     """
 
-    def spend(self, *, epsilon: Number, delta: Number = 0, what: str) -> Any:
-        """Commit the charge and return its entry, or raise ``BudgetExceeded``. Nothing is drawn before this returns."""
+    def spend(self, *, epsilon: Number, delta: Number = 0, what: str, rho: Number | None = None) -> Any:
+        """Commit the charge and return its entry, or raise ``BudgetExceeded``. Nothing is drawn before this returns.
+
+        The release is (epsilon, delta)-DP and, where ``rho`` is given, delta-approximately rho-zCDP.
+        """
 
     def keep(self, entry: Any, gave: Mapping[str, Any]) -> None:
         """Store what the release of that entry gave."""
@@ -265,7 +269,7 @@ class Prepaid:
 
     paid: Charge
 
-    def spend(self, *, epsilon: Number, delta: Number = 0, what: str) -> Charge:
+    def spend(self, *, epsilon: Number, delta: Number = 0, what: str, rho: Number | None = None) -> Charge:
         """Nothing: it is paid for."""
         return self.paid
 
@@ -287,8 +291,13 @@ def or_warn(otherwise: str, write: Callable[[], object]) -> bool:
     return True
 
 
-def charge(ledger: Spender | None, *, epsilon: Number, delta: Number = 0, what: str) -> Charge:
-    """Charge a release to its ledger, if it has one: when all parameters are checked and nothing is drawn."""
+def charge(
+    ledger: Spender | None, *, epsilon: Number, delta: Number = 0, what: str, rho: Number | None = None
+) -> Charge:
+    """Charge a release to its ledger, if it has one: when all parameters are checked and nothing is drawn.
+
+    ``rho`` is the least that is proved for the release, where that is less than epsilon**2 / 2 (``ledger.account``).
+    """
     if ledger is None:
         return Charge()
     if isinstance(ledger, Prepaid):  # itself: what cannot be given back now may be tried again
@@ -297,7 +306,10 @@ def charge(ledger: Spender | None, *, epsilon: Number, delta: Number = 0, what: 
     if not isinstance(ledger, Spender) or isinstance(ledger, type) or waits:
         raise ParameterError("ledger", "must be an open ledger, or a charge reserved on one", ledger, 'sg.Ledger("x")')
     shown = "".join(mark if mark.isprintable() else " " for mark in what)
-    return Charge(ledger, ledger.spend(epsilon=epsilon, delta=delta, what=shown[:LONGEST_LINE]), pure=not delta)
+    takes = {} if rho is None else signature(ledger.spend).parameters
+    known = {"rho": rho} if "rho" in takes or any(one.kind is Parameter.VAR_KEYWORD for one in takes.values()) else {}
+    entry = ledger.spend(epsilon=epsilon, delta=delta, what=shown[:LONGEST_LINE], **known)
+    return Charge(ledger, entry, pure=not delta)
 
 
 def _readable(share: Fraction) -> str:

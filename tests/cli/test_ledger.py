@@ -51,7 +51,7 @@ def test_show_and_export_say_what_is_spent_and_what_remains(command, path: Path)
     assert "[bold]not markup[/bold]" in out
     assert max(len(line.rstrip()) for line in out.splitlines()) <= 80
     shown = json.loads(command("ledger", "show", path, "--json")[1])
-    assert shown["spent"] == {"epsilon": "5/6", "delta": "0.0000001"}
+    assert shown["spent"] == {"epsilon": "5/6", "delta": "0.0000001", "rho": None}
     assert [entry["epsilon"] for entry in shown["entries"]] == ["2", "0.5", "1/3"]
     rows = list(csv.DictReader(command("ledger", "export", path)[1].splitlines()))
     records = json.loads(command("ledger", "export", path, "--json")[1])

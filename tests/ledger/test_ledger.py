@@ -574,8 +574,8 @@ def test_a_refund_that_a_hand_wrote_is_damage(tmp_path: Path, of: int, delta: fl
         ledger.spend(epsilon=HALF, delta=1e-3, what="a gate with a delta")
         at = ledger.entries()[-1].at.isoformat()
     with sqlite3.connect(path) as connection:
-        forged = (4, at, "refund", "0.5", str(delta), "forged")
-        connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", forged)
+        forged = (4, at, "refund", "0.5", str(delta), "0", "forged")
+        connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", forged)
         connection.execute("INSERT INTO refunds VALUES (?, 4)", (of,))
     with pytest.raises(LedgerError, match="entry 4 gives back what was not spent"):
         Ledger(path)

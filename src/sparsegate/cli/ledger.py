@@ -70,7 +70,7 @@ def show(
     if form == "json":
         print_json(statement.to_dict(), schema="ledger")
         return
-    amounts = {name.replace("_", " "): str(getattr(statement, name)) for name in _SUMS}
+    amounts = {name.replace("_", " "): statement.says(getattr(statement, name)) for name in _SUMS}
     if form == "table":
         print_plain(facts({"dataset": statement.dataset, **amounts}), "")
     print_table(_table(statement), form, title=f"{statement.dataset}: {amounts['remaining']} left")
@@ -81,6 +81,9 @@ def create(
     file: Annotated[str, typer.Argument(metavar="LEDGER", help="A new file, or postgresql://... without a ledger.")],
     dataset: Annotated[str, option("NAME", "The dataset that it is for.")],
     budget: Annotated[float, option("", "The epsilon in all, for ever.")],
+    delta: Annotated[
+        float | None, option("", "Make it a zCDP ledger: all releases are (--budget, this delta)-DP together.")
+    ] = None,
     budget_delta: LedgerDelta = None,
     key: Annotated[
         str | None,
@@ -92,11 +95,13 @@ def create(
         from sparsegate.service.keys import SealingKey
 
         SealingKey.create(key)
+    allowed = budget if delta is None else (budget, delta)
     with (
-        sg.Ledger.create(file, dataset=dataset, budget=budget, budget_delta=budget_delta or 0) as ledger,
+        sg.Ledger.create(file, dataset=dataset, budget=allowed, budget_delta=budget_delta or 0) as ledger,
         to_standard_output("the ledger is made"),
     ):
-        typer.echo(f"{ledger.database.shown}: {ledger.statement().remaining} for {dataset}")
+        statement = ledger.statement()
+        typer.echo(f"{ledger.database.shown}: {statement.says(statement.budget)} for {dataset}")
 
 
 @ledger.command()
@@ -207,7 +212,7 @@ def raise_budget(
     ledger = sg.Ledger(file)
     entry = ledger.raise_budget(budget=budget, budget_delta=budget_delta, why=why)
     with to_standard_output("the budget is raised"):
-        typer.echo(f"{ledger.dataset}: the budget is now {entry.amount}")
+        typer.echo(f"{ledger.dataset}: the budget is now {ledger.statement().says(entry.amount)}")
 
 
 @ledger.command()
@@ -231,6 +236,7 @@ def restore(
         float | None, option("E", "The sum of all charges since the backup, refunds not taken off.")
     ] = None,
     delta_since: Annotated[float, option("D", "The same for delta.")] = 0.0,
+    rho_since: Annotated[float | None, option("R", "In the place of --spent-since, for a zCDP ledger.")] = None,
     write_off: Annotated[
         bool, option("", "Nobody knows what was spent since: count all that is left as spent.", "--write-off")
     ] = False,
@@ -239,17 +245,18 @@ def restore(
 
     Without --from: the same for a ledger that pg_restore, or a snapshot of a disk, brought back.
     """
-    if (spent_since is None) != write_off:
+    if (spent_since is not None) + (rho_since is not None) + write_off != 1:
         raise ParameterError(
             "spent_since",
-            "or --write-off must be given, and not both: a backup has forgotten what was spent since",
-            next_step="give --spent-since with the sum of all charges since the backup, or --write-off",
+            "or rho_since or --write-off must be given, and only one: a backup has forgotten what was spent since",
+            next_step="give --spent-since (--rho-since) with the sum of all charges since the backup, or --write-off",
         )
     from sparsegate.ledger.backup import restore
 
-    statement = restore(file, backup=backup, spent_since=spent_since, delta_since=delta_since)
+    statement = restore(file, backup=backup, spent_since=spent_since, delta_since=delta_since, rho_since=rho_since)
+    left, allowed = statement.says(statement.remaining), statement.says(statement.budget)
     with to_standard_output("the ledger is restored"):
-        typer.echo(f"{statement.dataset}: {statement.remaining} left of {statement.budget}; all its gates are closed")
+        typer.echo(f"{statement.dataset}: {left} left of {allowed}; all its gates are closed")
     typer.echo(
         "warning: tokens that were revoked since the backup let people in again; see `sparsegate token list`", err=True
     )
@@ -302,13 +309,15 @@ def _print_release(release: Release, dataset: str, form: str, plot: str | None) 
 
 def _table(statement: Statement) -> Table:
     """One line per entry, 80 columns wide where the texts are short; a long text wraps."""
-    amounts, others = ("#", "epsilon", "delta"), ("when (UTC)", "")
-    table = grid("#", *others, "epsilon", "delta", "what", right=amounts, unbroken=(*amounts, *others), gap=2)
+    rho = [] if statement.rule == "epsilon" else ["rho"]
+    amounts, others = ("#", "epsilon", "delta", *rho), ("when (UTC)", "")
+    table = grid("#", *others, *amounts[1:], "what", right=amounts, unbroken=(*amounts, *others), gap=2)
     for entry in statement.entries:
         delta = _short(entry.amount.delta) if entry.amount.delta else "0"
         when = entry.at.strftime("%Y-%m-%d %H:%M")
         epsilon = -entry.amount.epsilon if entry.kind is EntryKind.REFUND else entry.amount.epsilon
-        table.add_row(str(entry.number), when, entry.kind.value, _short(epsilon), delta, entry.what)
+        counted = [_short(entry.amount.rho) for _ in rho]
+        table.add_row(str(entry.number), when, entry.kind.value, _short(epsilon), delta, *counted, entry.what)
     return table
 
 

@@ -108,9 +108,9 @@ class Spending:
         where = "count it as spent" if self.ledger is None else f"charged as {self.recorded}"
         return f"interrupted after {self.charged} was paid: {where}; {self.again}"
 
-    def check(self, epsilon: Number, delta: Number = 0) -> None:
+    def check(self, epsilon: Number, delta: Number = 0, rho: Number | None = None) -> None:
         """Refuse early, before the data is read, what ``spend`` would refuse; write nothing."""
-        amount = exact_amount(epsilon, delta)
+        amount = exact_amount(epsilon, delta, rho)
         if self._is_new():
             if not amount.within(exact_amount(self.budget or 0, self.budget_delta or 0, epsilon_name="budget")):
                 raise ParameterError("budget", f"must cover this release, {amount}", self.budget, "ask for less")
@@ -141,11 +141,11 @@ class Spending:
             raise ParameterError("dataset", "must be given for a new ledger", next_step="name it with --dataset NAME")
         return True
 
-    def spend(self, *, epsilon: Number, delta: Number = 0, what: str) -> Entry | None:
+    def spend(self, *, epsilon: Number, delta: Number = 0, what: str, rho: Number | None = None) -> Entry | None:
         """Charge the ledger, and note for the record where."""
-        amount, entry = exact_amount(epsilon, delta), None
+        amount, entry = exact_amount(epsilon, delta, rho), None
         if (ledger := self.opened()) is not None:
-            entry = ledger.spend(epsilon=epsilon, delta=delta, what=what)
+            entry = ledger.spend(epsilon=epsilon, delta=delta, what=what, rho=rho)
             self.recorded = recorded(entry.number, ledger.dataset)
             self.again = f"print it again: sparsegate ledger show {ledger.database.shown} --release {entry.number}"
         self.charged = amount

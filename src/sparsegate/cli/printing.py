@@ -137,7 +137,7 @@ def publish(
     make: Callable[[Spending], object],
     spending: Spending,
     *,
-    cost: tuple[Number, Number],
+    cost: tuple[Number, Number] | tuple[Number, Number, Number | None],
     form: str,
     plot: str | None,
     estimated: bool,

@@ -130,7 +130,7 @@ def top(
     publish(
         lambda spending: release(data, question, named=item is not None, ledger=spending),
         opt.Spending(ledger=ledger, budget=budget, budget_delta=budget_delta, dataset=dataset),
-        cost=(question.total, question.total_delta),
+        cost=(question.total, question.total_delta, question.rho),
         form=shape,
         plot=plot,
         estimated=bool(answers_epsilon) or not (question.above or not question.share.request.estimates),

@@ -43,7 +43,8 @@ f(alpha) = f''(xi) alpha (alpha - 1) / 2 for some xi, and the Renyi divergence f
 alpha e**2/8: the round is (e**2/8)-zCDP (Dong, Durfee, Rogers 2020; Cesar, Rogers 2021). Divergences of adaptive
 rounds add, and the rest is the conversion of Canonne, Kamath, Steinke (2020, Prop. 12).
 
-Permute-and-flip, which is q + exponential noise, is *not* bounded-range: nothing here is for it.
+Permute-and-flip, which is q + exponential noise, is *not* bounded-range: nothing here is for it. What is eps-DP is
+(2 eps)-bounded-range, its L being in [-eps, eps], and so (eps**2/2)-zCDP.
 
 Machine-checked (for every rational alpha, by differences in place of derivatives): proofs/README.md.
 """
@@ -90,19 +91,51 @@ def conversion(context: Any, alpha: Any, log_inverse: Any) -> Any:
     return (log_inverse - context.log(alpha)) / (alpha - 1) + context.log(1 - 1 / alpha)
 
 
-@lru_cache(maxsize=256)
 def _bounded_range(epsilon: Fraction, delta: Fraction, count: int) -> Fraction:
     """sqrt(8 rho / count) for the largest rho found, rounded down; 0 where alpha asks for more than epsilon alone."""
+    square = 8 * zcdp_rho(epsilon=epsilon, delta=delta) / count
+    root = math.isqrt(math.floor(square * 4**_ROUND_BITS))
+    spare = max(root.bit_length() - _ROUND_DIGITS, 0)
+    return Fraction(root >> spare << spare, 1 << _ROUND_BITS)
+
+
+@lru_cache(maxsize=256)
+def zcdp_rho(*, epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest rho found such that what is rho-zCDP is (epsilon, delta)-DP, rounded down; 0 where none is.
+
+    For one alpha, (epsilon - conversion) / alpha: each alpha is valid, and the lower end of the interval is taken.
+
+    >>> round(float(zcdp_rho(epsilon=Fraction(1), delta=Fraction(1, 10**6))), 6)
+    0.024353
+    """
     public = (float(min(epsilon, Fraction(_FAR))), log_inverse(delta))
     order = 1 + Fraction(math.exp(_best_order(*(max(number, 1 / _FAR) for number in public))))
     with interval_arithmetic(_ROUND_BITS) as iv:
         alpha = _exact(iv, order)
-        asked = conversion(iv, alpha, iv.log(_exact(iv, 1 / delta)))
-        square = 8 * (_exact(iv, epsilon) - asked) / (alpha * count)
-        low = scaled_floor(square._mpi_[0], 2 * _ROUND_BITS)
-    root = math.isqrt(max(low, 0))
-    spare = max(root.bit_length() - _ROUND_DIGITS, 0)
-    return Fraction(root >> spare << spare, 1 << _ROUND_BITS)
+        rho = (_exact(iv, epsilon) - conversion(iv, alpha, iv.log(_exact(iv, 1 / delta)))) / alpha
+        return Fraction(max(scaled_floor(rho._mpi_[0], 2 * _ROUND_BITS), 0), 4**_ROUND_BITS)
+
+
+def zcdp_epsilon(*, rho: Number, delta: Number) -> float:
+    """The epsilon at which what is rho-zCDP is (epsilon, delta)-DP, rounded up.
+
+    365 selections of ten items at epsilon = 0.1 by "exponential", rho = 10 * 0.01**2 / 8 each, would add up to 36.5:
+
+    >>> round(zcdp_epsilon(rho=365 * Fraction(1, 8000), delta=1e-6), 4)
+    1.4049
+    """
+    exact, least = exact_epsilon(rho, "rho"), exact_delta(delta)
+    per_order, asked = float(exact), log_inverse(least)
+    middle = math.log(max(asked, 1 / _FAR) / max(per_order, 1 / _FAR)) / 2
+
+    def in_floats(x: float) -> float:
+        above = math.exp(x)
+        return per_order * (1 + above) + (asked - math.log1p(above)) / above - math.log1p(math.exp(-x))
+
+    order = 1 + Fraction(math.exp(golden_minimum(in_floats, middle - _WIDE, middle + _WIDE, steps=_FINE)))
+    with interval_arithmetic(_ROUND_BITS) as iv:
+        alpha = _exact(iv, order)
+        return max(_rounded_up(_exact(iv, exact) * alpha + conversion(iv, alpha, -iv.log(_exact(iv, least)))), 0.0)
 
 
 def zcdp_epsilon(*, rho: Number, delta: Number) -> float:

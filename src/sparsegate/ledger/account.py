@@ -7,7 +7,8 @@ The rules, whatever the store:
 - An entry is committed **before** anything is drawn. A crash afterwards leaves it spent.
 - A gate of pure epsilon may give back, **once**, what its answers did not cost, when it will never answer again: an
   entry that names the one that paid for it, and is no larger. Nothing else ever goes back.
-- Epsilons and deltas add, as exact rationals, and neither sum ever passes its budget. Raising the budget is an entry.
+- Epsilons and deltas add, as exact rationals, and neither sum ever passes its budget; of a zCDP ledger, rhos and
+  deltas. Which of the two is fixed for the ledger's life. Raising the budget is an entry.
 - What a release gave is stored with its entry before anybody sees it, and can be read again at no cost.
 - The guarantee is for an unmodified ledger: a deleted file forgets what was spent, and so does a backup that is put in
   its place by other means than ``backup.restore``, which charges for it.
@@ -47,20 +48,64 @@ the proof needs, and who sees to it:
   back nothing, and a charge whose gate is gone stays spent. A reserved charge that has given back serves no release.
 
 A release that is read again is a function of what was released.
+
+**A zCDP ledger** (``budget=(epsilon, delta)``) adds up rho. A step is *delta_i-approximately rho_i-zCDP* if for its
+laws P_i and Q_i on neighbours, in either order, there is a measure p_i <= P_i that lacks a mass of at most delta_i, and
+
+    sum over outcomes of p_i**alpha Q_i**(1-alpha) <= exp(alpha (alpha - 1) rho_i)    for all alpha > 1.
+
+**Theorem** (Feldman, Zrnic 2021; Whitehouse, Ramdas, Rogers, Wu 2023). Let each step, given all that was seen before
+it, be delta_i-approximately rho_i-zCDP for the amounts that it was charged, chosen with all of that in view; let no
+step be made that would take the sum of the rho_i above rho, or of the delta_i above ``budget_delta``; and let rho be
+at most, for some alpha > 1,
+
+    {epsilon - [ln(1/delta) + (alpha - 1) ln(1 - 1/alpha) - ln alpha] / (alpha - 1)} / alpha.
+
+Then whoever asks whatever and stops whenever, all steps together are (epsilon, delta + ``budget_delta``)-DP.
+
+*Proof.* Let p be the product of the p_i along a transcript, and Q the law of transcripts on the neighbour. Fix alpha
+and let M_k = exp(-alpha (alpha - 1) (rho_1 + ... + rho_k)) times the product of (p_i / Q_i)**alpha over i <= k. Which
+step is the k-th, its charge, and whether there is one, follow from the transcript before it and from coins that know no
+data. So, given that transcript, E_Q[M_k] = M_(k-1) exp(-alpha (alpha - 1) rho_k) (sum of p_k**alpha Q_k**(1-alpha)) <=
+M_(k-1): a supermartingale, and E_Q[M] <= 1 at the end. There the sum of the rho_i is at most rho, in every transcript,
+so E_Q[(p/Q)**alpha] <= exp(alpha (alpha - 1) rho). For x > 0, x - e**epsilon <= x**alpha e**(-(alpha-1) epsilon)
+(1 - 1/alpha)**(alpha-1) / alpha: the ratio of the sides is largest at x = e**epsilon alpha / (alpha - 1). Hence, for
+every event S, p(S) - e**epsilon Q(S) <= E_Q[(p/Q - e**epsilon)+] <= exp(alpha (alpha - 1) rho - (alpha - 1) epsilon)
+(1 - 1/alpha)**(alpha-1) / alpha, which is at most delta by the choice of rho. And P exceeds p by a mass of at most the
+expected sum of the delta_i, at most ``budget_delta``. [] One line rho alpha for all alpha, so no alpha is lost by it.
+
+**What is charged where only (eps_i, delta_i)-DP is known**: rho_i = eps_i**2 / 2, and delta_i. *Proof.* Let p = min(P,
+e**eps Q) and q = min(Q, e**eps P), which lack masses a and b of at most delta. Where p < P it is e**eps Q and q = Q;
+where q < Q it is e**eps P and p = P: so e**-eps q <= p <= e**eps q everywhere. If p has more mass than q, take
+max(t p, e**-eps q) for p: it lies within the same bounds, is at most p, and its mass falls without jumps from that of p
+to e**-eps that of q, so for some t it is that of q; and likewise the other way round. Now both have one mass u in
+[1 - delta, 1], and p/u and q/u are the laws of something eps-DP, of which the divergence is at most alpha eps**2 / 2
+(``gates.approximate``). So the sum of p**alpha Q**(1-alpha) <= that of p**alpha q**(1-alpha), as q <= Q and alpha > 1,
+<= u exp(alpha (alpha - 1) eps**2 / 2). [] Where more is proved of a release, it says so when it is charged: rounds of
+the exponential mechanism (``gates.approximate``), a set (``selection.subset``), noisy scores.
+
+- *A gate* is, against everybody who asks it, a function of one (eps_i, delta_i) release made when it was opened (Lyu
+  2022), and counts as that, with eps_i**2 / 2. So it may be interleaved with anything.
+- *Nothing goes back.* The loss of a transcript is known as an epsilon; its square is no rho_i, which must be fixed
+  before the step. For the same reason what is spent so far is no (epsilon, delta): only the budget is.
+- *Rounding.* rho is computed once, in intervals, and rounded down; a charge is rounded up (``exact_amount``).
+
+This part is not machine-checked.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from sparsegate.budget import Number, exact_epsilon
+from sparsegate.budget import Number, exact_delta, exact_epsilon
 from sparsegate.display.plain import exact_text as exact_text
 from sparsegate.display.plain import plain
 from sparsegate.display.published import SCHEMA, PrintedTop
@@ -68,30 +113,49 @@ from sparsegate.display.sheet import Sheet
 from sparsegate.display.tabular import Printed
 from sparsegate.errors import BudgetExceeded, LedgerError, ParameterError
 
+BudgetLike = Number | tuple[Number, Number]
+"""An epsilon, to which epsilons add up; or an epsilon and a delta, for a zCDP ledger."""
+
+_NONE = Fraction(0)
+_RHO_DIGITS, _EPSILON_DIGITS, _PLACES = 15, 6, 30
 _DIGITS = 400
 _EXACT = re.compile(rf"\d{{1,{_DIGITS}}}(\.\d{{1,{_DIGITS}}}|/[1-9]\d{{0,{_DIGITS - 1}}})?", re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Amount:
-    """An ``epsilon`` and a ``delta``, exact; both add."""
+    """An ``epsilon``, a ``delta`` and a ``rho``, exact; all add. An adding ledger has no rho in its budget and sums."""
 
     epsilon: Fraction
     delta: Fraction = Fraction(0)
+    rho: Fraction | None = None
 
     def __add__(self, other: Amount) -> Amount:
-        return Amount(epsilon=self.epsilon + other.epsilon, delta=self.delta + other.delta)
+        rho = None if self.rho is None or other.rho is None else self.rho + other.rho
+        return Amount(epsilon=self.epsilon + other.epsilon, delta=self.delta + other.delta, rho=rho)
 
     def __sub__(self, other: Amount) -> Amount:
-        return Amount(epsilon=self.epsilon - other.epsilon, delta=self.delta - other.delta)
+        rho = None if self.rho is None or other.rho is None else self.rho - other.rho
+        return Amount(epsilon=self.epsilon - other.epsilon, delta=self.delta - other.delta, rho=rho)
 
     def within(self, other: Amount) -> bool:
-        """Whether neither part is larger than the other's."""
+        """Whether neither epsilon nor delta is larger than the other's: the rule of an adding ledger."""
         return self.epsilon <= other.epsilon and self.delta <= other.delta
+
+    def within_rho(self, other: Amount) -> bool:
+        """Whether neither rho nor delta is larger than the other's: the rule of a zCDP ledger."""
+        known = self.rho is not None and other.rho is not None and self.rho <= other.rho
+        return known and self.delta <= other.delta
 
     def __str__(self) -> str:
         delta = f", delta {exact_text(self.delta)}" if self.delta else ""
         return f"epsilon {exact_text(self.epsilon)}{delta}"
+
+    @property
+    def in_rho(self) -> str:
+        """The amount as a zCDP ledger counts it."""
+        delta = f", delta {exact_text(self.delta)}" if self.delta else ""
+        return f"rho {'unknown' if self.rho is None else exact_text(self.rho)}{delta}"
 
 
 class EntryKind(StrEnum):
@@ -156,10 +220,31 @@ class Release(Printed):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Statement(Printed):
-    """All ``entries`` of the ledger of a ``dataset`` at one moment, and what follows from them."""
+    """All ``entries`` of the ledger of a ``dataset`` at one moment, and what follows from them.
+
+    ``conversion_delta`` is None where epsilons add. A zCDP ledger counts rho, and its budget is the rho at which all is
+    (epsilon, ``conversion_delta``)-DP, beside the deltas that releases have of their own.
+    """
 
     dataset: str
     entries: tuple[Entry, ...]
+    conversion_delta: Fraction | None = None
+
+    @property
+    def rule(self) -> str:
+        """What is added up and compared: "epsilon" or "zcdp"; fixed when the ledger is made."""
+        return "epsilon" if self.conversion_delta is None else "zcdp"
+
+    def covers(self, limit: Amount, amount: Amount) -> bool:
+        """Whether an amount is within another by the rule of the ledger."""
+        return amount.within(limit) if self.conversion_delta is None else amount.within_rho(limit)
+
+    def says(self, amount: Amount) -> str:
+        """An amount as the ledger counts it, in words."""
+        if self.conversion_delta is None:
+            return str(amount)
+        at = f", for epsilon {exact_text(amount.epsilon)} at delta {exact_text(self.conversion_delta)}"
+        return amount.in_rho + (at if amount == self.budget else "")
 
     def sheet(self) -> Sheet:
         """A row for each entry."""
@@ -170,15 +255,22 @@ class Statement(Printed):
             "kind": [entry.kind.value for entry in self.entries],
             "epsilon": [exact_text(entry.amount.epsilon) for entry in self.entries],
             **({"delta": [exact_text(entry.amount.delta) for entry in self.entries]} if delta else {}),
+            **(
+                {}
+                if self.rule == "epsilon"
+                else {"rho": [exact_text(entry.amount.rho or _NONE) for entry in self.entries]}
+            ),
             "what": [entry.what for entry in self.entries],
         }
-        title = f"{self.dataset}: {self.spent} spent of {self.budget}"
-        return Sheet(title=title, columns=columns, numbers=frozenset({"entry", "epsilon", "delta"} & columns.keys()))
+        title = f"{self.dataset}: {self.says(self.spent)} spent of {self.says(self.budget)}"
+        numbers = frozenset({"entry", "epsilon", "delta", "rho"} & columns.keys())
+        return Sheet(title=title, columns=columns, numbers=numbers)
 
     def to_dict(self) -> dict[str, Any]:
         """The statement as JSON takes it, amounts as exact decimals in text."""
         sums = {name: plain(getattr(self, name)) for name in ("budget", "spent", "given_back", "remaining")}
-        return {"dataset": self.dataset, **sums, "entries": [entry.to_dict() for entry in self.entries]}
+        rule = {"rule": self.rule, "conversion_delta": plain(self.conversion_delta)}
+        return {"dataset": self.dataset, **rule, **sums, "entries": [entry.to_dict() for entry in self.entries]}
 
     @property
     def budget(self) -> Amount:
@@ -204,49 +296,72 @@ class Statement(Printed):
         return any(entry.kind is EntryKind.RESTORE for entry in self.entries[number:])
 
     def _sum(self, *kinds: EntryKind) -> Amount:
-        return sum((entry.amount for entry in self.entries if entry.kind in kinds), start=Amount(epsilon=Fraction(0)))
+        zero = Amount(epsilon=_NONE, rho=None if self.conversion_delta is None else _NONE)
+        return sum((entry.amount for entry in self.entries if entry.kind in kinds), start=zero)
 
     @property
     def remaining(self) -> Amount:
-        """What may still be spent."""
-        return self.budget - self.spent
+        """What may still be spent: of a zCDP ledger rho, and as epsilon that of one more release of that much rho."""
+        left = self.budget - self.spent
+        if self.conversion_delta is None or left.rho is None:
+            return left
+        root = math.isqrt(math.floor(2 * max(left.rho, _NONE) * 10 ** (2 * _PLACES)))  # epsilon**2 / 2 <= rho
+        return replace(left, epsilon=_rounded(Fraction(root, 10**_PLACES), digits=_EPSILON_DIGITS, up=False))
 
     def admit(self, amount: Amount) -> None:
         """Raise ``BudgetExceeded`` if this would pass the budget: all charges are compared here, and nowhere else."""
-        if not (self.spent + amount).within(self.budget):
-            no_delta = ", and no delta" if amount.delta and not self.remaining.delta else ""
+        if not self.covers(self.budget, self.spent + amount):
+            says, left = self.says, self.remaining
+            no_delta = ", and no delta" if amount.delta and not left.delta else ""
             raise BudgetExceeded(
-                f"{amount} is more than the ledger of {self.dataset!r} has left: of a budget of {self.budget}, "
-                f"{self.spent} is spent and {self.remaining}{no_delta} remains; nothing was spent; ask for less, or "
-                "raise the budget on record with `sparsegate ledger raise`"
+                f"{says(amount)} is more than the ledger of {self.dataset!r} has left: of a budget of "
+                f"{says(self.budget)}, {says(self.spent)} is spent and {says(left)}{no_delta} remains; nothing was "
+                "spent; ask for less, or raise the budget on record with `sparsegate ledger raise`"
             )
 
-    def check_budget(self, epsilon: Number | None, delta: Number | None) -> None:
+    def check_budget(self, epsilon: BudgetLike | None, delta: Number | None) -> None:
         """Raise ``ParameterError`` where somebody who opens the ledger thinks that it has another budget."""
         if epsilon is None:
             if delta is not None:
                 raise ParameterError("budget_delta", "needs a budget beside it", delta, "give both, or leave both out")
             return
         held = self.budget
-        amount = exact_amount(
-            epsilon, held.delta if delta is None else delta, epsilon_name="budget", delta_name="budget_delta"
-        )
-        if amount != held:
-            rule = f"must be that of the ledger, {held}, or be left out"
+        amount, at = exact_budget(epsilon, held.delta if delta is None else delta)
+        if (amount.epsilon, amount.delta, at) != (held.epsilon, held.delta, self.conversion_delta):
+            rule = f"must be that of the ledger, {self.says(held)}, or be left out"
             raise ParameterError("budget", rule, str(amount), "change it on record with `sparsegate ledger raise`")
 
-    def admit_raise(self, amount: Amount) -> None:
-        """Raise ``ParameterError`` unless this budget is larger than the present one, and nowhere smaller."""
-        if amount == self.budget or not self.budget.within(amount):
-            rule = f"must be larger than the present one, {self.budget}, in epsilon or delta and smaller in neither"
+    def raised(self, budget: Number, budget_delta: Number | None) -> Amount:
+        """A larger budget by the same rule; that of deltas, where None, as it is.
+
+        Raise ``ParameterError`` unless it is larger than the present one, and nowhere smaller.
+        """
+        if isinstance(budget, tuple | list):
+            rule = "must be the new epsilon alone: the rule of a ledger, and the delta of a zCDP one, stay as they are"
+            raise ParameterError("budget", rule, budget, "make another ledger for other people's data")
+        held, at = self.budget, self.conversion_delta
+        delta = held.delta if budget_delta is None else budget_delta
+        amount, _ = exact_budget(budget if at is None else (budget, at), delta)
+        if amount == held or not held.within(amount) or (at is not None and not held.within_rho(amount)):
+            rule = f"must be larger than the present one, {held}, in epsilon or delta and smaller in neither"
             raise ParameterError("budget", rule, str(amount), "a budget is raised, never lowered")
+        return amount
 
 
-def exact_amount(epsilon: Number, delta: Number, *, epsilon_name: str = "epsilon", delta_name: str = "delta") -> Amount:
+def exact_amount(
+    epsilon: Number,
+    delta: Number,
+    rho: Number | None = None,
+    *,
+    epsilon_name: str = "epsilon",
+    delta_name: str = "delta",
+) -> Amount:
     """Read an epsilon > 0 and a delta in [0, 1) as exact rationals; floats stand for the decimals they print as.
 
-    >>> str(exact_amount(0.1, 1e-6))
-    'epsilon 0.1, delta 0.000001'
+    ``rho`` is epsilon**2 / 2 where it is not given, and is rounded up to fifteen digits, so that sums stay short.
+
+    >>> str(exact_amount(0.1, 1e-6)), float(exact_amount(0.1, 1e-6).rho)
+    ('epsilon 0.1, delta 0.000001', 0.005)
     """
     exact = Amount(epsilon=exact_epsilon(epsilon, epsilon_name), delta=exact_epsilon(delta, delta_name, zero=True))
     if exact.delta >= 1:
@@ -255,7 +370,38 @@ def exact_amount(epsilon: Number, delta: Number, *, epsilon_name: str = "epsilon
         if not _EXACT.fullmatch(exact_text(value)):
             rule = f"must have at most {_DIGITS} digits to be recorded exactly"
             raise ParameterError(name, rule, next_step="round it up")
-    return exact
+    proved = exact.epsilon**2 / 2 if rho is None else exact_epsilon(rho, "rho")
+    return replace(exact, rho=_rounded(proved, digits=_RHO_DIGITS, up=True))
+
+
+def exact_budget(budget: BudgetLike, budget_delta: Number) -> tuple[Amount, Fraction | None]:
+    """A budget as it is recorded, and the delta at which it was made a rho; None: epsilons add.
+
+    >>> amount, delta = exact_budget((1, 1e-6), 0)
+    >>> amount.in_rho, float(delta)
+    ('rho 0.0243534126214', 1e-06)
+    """
+    names: dict[str, Any] = {"epsilon_name": "budget", "delta_name": "budget_delta"}
+    if not isinstance(budget, tuple | list):
+        return replace(exact_amount(budget, budget_delta, **names), rho=None), None
+    if len(budget) != 2:
+        rule = "must be an epsilon, or an epsilon and a delta"
+        raise ParameterError("budget", rule, budget, "pass for instance budget=(1, 1e-6)")
+    from sparsegate.gates.approximate import zcdp_rho  # heavy, and only where a rho is fixed
+
+    amount, delta = exact_amount(budget[0], budget_delta, **names), exact_delta(budget[1], "budget")
+    rho = _rounded(zcdp_rho(epsilon=amount.epsilon, delta=delta), digits=_RHO_DIGITS, up=False)
+    if not rho or not _EXACT.fullmatch(exact_text(delta)):
+        rule = f"must leave a rho of at least 1e-{_PLACES}, and have at most {_DIGITS} digits"
+        raise ParameterError("budget", rule, budget, "pass a larger epsilon or delta")
+    return replace(amount, rho=rho), delta
+
+
+def _rounded(value: Fraction, *, digits: int, up: bool) -> Fraction:
+    """To so many digits and ``_PLACES`` decimal places: a charge up, what is allowed down."""
+    size = len(str(value.numerator)) - len(str(value.denominator))
+    unit = Fraction(10) ** min(digits - size, _PLACES)
+    return (math.ceil if up else math.floor)(value * unit) / unit
 
 
 @lru_cache(maxsize=4096)  # a ledger of many entries holds few different amounts

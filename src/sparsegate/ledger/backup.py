@@ -24,6 +24,9 @@ budget is the old one; then nothing is admitted until it is raised, and b + c - 
 (For a ``spent_since`` that is left out, if no ledger of these data ever had a larger budget than the backup's.)
 Machine-checked: proofs/README.md.
 
+Of a zCDP ledger the same holds with rho in the place of epsilon, and r = 0: nothing goes back to it. There the owner
+states ``rho_since``.
+
 Closed gates still show the answers that the backup holds, and give them again to who repeats a request: all of them are
 counted, here or in the ledger that was lost.
 
@@ -63,15 +66,28 @@ def back_up(place: str, target: str | Path) -> datetime:
 
 
 def restore(
-    place: str, *, backup: str | Path | None, spent_since: Number | None = None, delta_since: Number = 0
+    place: str,
+    *,
+    backup: str | Path | None,
+    spent_since: Number | None = None,
+    delta_since: Number = 0,
+    rho_since: Number | None = None,
 ) -> Statement:
-    """Make a ledger of a backup; or, without one, account for a ledger that was brought back by other means."""
-    if spent_since is None and delta_since:
-        raise ParameterError("delta_since", "needs spent_since beside it", delta_since, "give both, or neither")
+    """Make a ledger of a backup; or, without one, account for a ledger that was brought back by other means.
+
+    What was spent since is ``spent_since`` in epsilon or, for a zCDP ledger, ``rho_since``.
+    """
+    stated = {
+        name: value for name, value in (("spent_since", spent_since), ("rho_since", rho_since)) if value is not None
+    }
+    if len(stated) != 1 and (stated or delta_since):
+        rule = "needs spent_since or, for a zCDP ledger, rho_since beside it"
+        raise ParameterError("delta_since", rule, delta_since, "give one of them, or neither this nor them")
     since = None
-    if spent_since is not None:
-        epsilon = exact_epsilon(spent_since, "spent_since", zero=True)
-        since = Amount(epsilon=epsilon, delta=exact_epsilon(delta_since, "delta_since", zero=True))
+    if stated:
+        exact = {name: exact_epsilon(value, name, zero=True) for name, value in stated.items()}
+        delta = exact_epsilon(delta_since, "delta_since", zero=True)
+        since = Amount(epsilon=exact.get("spent_since", Fraction(0)), delta=delta, rho=exact.get("rho_since"))
     if backup is not None:
         _copy_back(place, Path(backup), since)
     with Ledger(place) as ledger:
@@ -106,10 +122,15 @@ def _mark(connection: Connection, moment: str | None) -> None:
 
 def _account_for(database: Database, connection: Connection, since: Amount | None) -> None:
     statement = read_statement(database, connection, None)
+    if since is not None and (since.rho is None) != (statement.rule == "epsilon"):
+        wrong, right = ("spent_since", "rho_since") if since.rho is None else ("rho_since", "spent_since")
+        rule = f"must be left out: this ledger adds up {'rho' if since.rho is None else 'epsilon'}"
+        raise ParameterError(wrong, rule, next_step=f"give {right} with the sum of all charges since the backup")
     why = "all that was left: what was spent since is not known" if since is None else "what was spent since"
     number = len(statement.entries) + 1
     left = statement.remaining  # less than nothing, where more was stated before than there was
-    rest = Amount(epsilon=max(left.epsilon, Fraction(0)), delta=max(left.delta, Fraction(0)))
+    rho = None if left.rho is None else max(left.rho, Fraction(0))
+    rest = Amount(epsilon=max(left.epsilon, Fraction(0)), delta=max(left.delta, Fraction(0)), rho=rho)
     append(connection, number, EntryKind.RESTORE, since or rest, f"{RESTORED}; {why}")
     connection.execute(update(GATES).where(GATES.c.closed_because.is_(None)).values(closed_because=RESTORED))
     connection.execute(update(GATES).values(refund=0))

@@ -23,11 +23,13 @@ from sparsegate.budget import LONGEST_LINE, Number, exact_epsilon, public_line
 from sparsegate.errors import BudgetExceeded, GateClosed, LedgerError, ParameterError
 from sparsegate.ledger.account import (
     Amount,
+    BudgetLike,
     Entry,
     EntryKind,
     Release,
     Statement,
     exact_amount,
+    exact_budget,
     exact_text,
     exact_value,
 )
@@ -53,10 +55,10 @@ class Reserved:
         """The number of its entry."""
         return self._committed()[1].number
 
-    def spend(self, *, epsilon: Number, delta: Number = 0, what: str) -> Entry:
+    def spend(self, *, epsilon: Number, delta: Number = 0, what: str, rho: Number | None = None) -> Entry:
         """Use the charge for a release of at most its amount. Draw nothing before this returns."""
         ledger, entry = self._committed()
-        return ledger.begin_release(entry.number, exact_amount(epsilon, delta), what)
+        return ledger.begin_release(entry.number, exact_amount(epsilon, delta, rho), what)
 
     def keep(self, entry: Entry, gave: Mapping[str, Any]) -> None:
         """Store what the release gave."""
@@ -91,13 +93,13 @@ class Together:
     def __init__(self) -> None:
         self.reserved: list[Reserved] = []
 
-    def reserve(self, *, epsilon: Number, delta: Number = 0, what: str) -> Reserved:
+    def reserve(self, *, epsilon: Number, delta: Number = 0, what: str, rho: Number | None = None) -> Reserved:
         """A charge for one release; it is committed with the others when the block ends."""
-        self.reserved.append(Reserved(exact_amount(epsilon, delta), public_line(what, "what")))
+        self.reserved.append(Reserved(exact_amount(epsilon, delta, rho), public_line(what, "what")))
         return self.reserved[-1]
 
 
-_ORDER: Final = (ENTRIES.c.number, ENTRIES.c.at, ENTRIES.c.kind, ENTRIES.c.epsilon, ENTRIES.c.delta, ENTRIES.c.what)
+_ORDER: Final = tuple(ENTRIES.c[name] for name in ("number", "at", "kind", "epsilon", "delta", "rho", "what"))
 _READ: Final = select(*_ORDER, REFUNDS.c.of).outerjoin(REFUNDS, REFUNDS.c.entry == ENTRIES.c.number)
 
 
@@ -140,10 +142,15 @@ def read_statement(database: Database, connection: Connection, dataset: str | No
     entries = tuple(_entry(database, place, tuple(row)) for place, row in enumerate(rows, start=1))
     if not entries or entries[0].kind is not EntryKind.BUDGET:
         raise damaged(database, "it does not begin with a budget")
+    text = connection.execute(select(LEDGER.c.conversion_delta)).scalar_one()
+    delta = None if text is None else exact_value(text)
     for entry in entries:
-        if entry.of is not None and not (0 < entry.of < entry.number and _gives_back(entry, entries[entry.of - 1])):
+        spent = entry.of is not None and 0 < entry.of < entry.number and _gives_back(entry, entries[entry.of - 1])
+        if entry.of is not None and (delta is not None or not spent):
             raise damaged(database, f"entry {entry.number} gives back what was not spent")
-    return Statement(dataset=name, entries=entries)
+        if (entry.amount.rho is None) != (delta is None) and entry.kind is EntryKind.BUDGET:
+            raise damaged(database, f"entry {entry.number} is of another rule")
+    return Statement(dataset=name, entries=entries, conversion_delta=delta)
 
 
 def _gives_back(refund: Entry, paid: Entry) -> bool:
@@ -152,14 +159,15 @@ def _gives_back(refund: Entry, paid: Entry) -> bool:
 
 
 def _entry(database: Database, place: int, row: Sequence[object]) -> Entry:
-    number, at, kind, epsilon, delta, what, of = row
+    number, at, kind, epsilon, delta, rho, what, of = row
     try:
         moment, sort = datetime.fromisoformat(str(at)), EntryKind(str(kind))
     except ValueError:
         number = None
     if number != place or (sort is EntryKind.REFUND) != (of is not None):
         raise damaged(database, f"entry {place} does not fit")
-    amount = Amount(epsilon=exact_value(epsilon), delta=exact_value(delta))
+    none = rho is None and sort in (EntryKind.BUDGET, EntryKind.RESTORE)
+    amount = Amount(epsilon=exact_value(epsilon), delta=exact_value(delta), rho=None if none else exact_value(rho))
     return Entry(number=place, at=moment, kind=sort, amount=amount, what=str(what), of=of)  # type: ignore[arg-type]
 
 
@@ -168,7 +176,8 @@ def append(
 ) -> Entry:
     """Add an entry. A second refund ``of`` one entry is refused by the key of the table."""
     at = now()
-    written = (number, at.isoformat(), kind.value, exact_text(amount.epsilon), exact_text(amount.delta), what)
+    rho = None if amount.rho is None else exact_text(amount.rho)
+    written = (number, at.isoformat(), kind.value, exact_text(amount.epsilon), exact_text(amount.delta), rho, what)
     connection.execute(insert(ENTRIES).values(dict(zip((column.name for column in _ORDER), written, strict=True))))
     if of is not None:
         connection.execute(insert(REFUNDS).values(of=of, entry=number))
@@ -250,7 +259,7 @@ class Ledger:
         place: str | Path,
         *,
         dataset: str | None = None,
-        budget: Number | None = None,
+        budget: BudgetLike | None = None,
         budget_delta: Number | None = None,
         patience: float = 10.0,
         pooled: bool = False,
@@ -262,7 +271,7 @@ class Ledger:
         try:
             statement = self._opened()
             statement.check_budget(budget, budget_delta)
-            self._dataset = statement.dataset
+            self._dataset, self.rule = statement.dataset, statement.rule
         except BaseException:  # a pool would keep its connections
             self.database.close()
             raise
@@ -284,17 +293,27 @@ class Ledger:
 
     @classmethod
     def create(
-        cls, place: str | Path, *, dataset: str, budget: Number, budget_delta: Number = 0, patience: float = 10.0
+        cls, place: str | Path, *, dataset: str, budget: BudgetLike, budget_delta: Number = 0, patience: float = 10.0
     ) -> Ledger:
         """Make a ledger for ``dataset`` whose epsilons may add up to ``budget``, whole or not at all.
 
-        One that is already there is refused.
+        With ``budget=(epsilon, delta)`` it is a zCDP ledger for its whole life: it adds up rho, to the largest at which
+        all releases together are (epsilon, delta)-DP. What deltas of their own the releases have may add up to
+        ``budget_delta``, and add to that. One that is already there is refused.
+
+        >>> import tempfile, sparsegate as sg
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> ledger = sg.Ledger.create(f"{folder.name}/year.ledger", dataset="visits", budget=(1, 1e-6))
+        >>> entry = ledger.spend(epsilon=0.1, what="a mean, by another library")
+        >>> print(ledger.statement().sheet().title)
+        visits: rho 0.005 spent of rho 0.0243534126214, for epsilon 1 at delta 0.000001
+        >>> ledger.close(); folder.cleanup()
         """
-        amount = exact_amount(budget, budget_delta, epsilon_name="budget", delta_name="budget_delta")
+        amount, at = exact_budget(budget, budget_delta)
         public_line(dataset, "dataset")
 
         def build(connection: Connection) -> None:
-            create(connection, dataset)
+            create(connection, dataset, None if at is None else exact_text(at))
             append(connection, 1, EntryKind.BUDGET, amount, "the budget at the start")
 
         database = open_database(place, patience=patience)
@@ -316,9 +335,12 @@ class Ledger:
         """The name of the dataset, fixed when the ledger was made."""
         return self._dataset or ""
 
-    def spend(self, *, epsilon: Number, delta: Number = 0, what: str) -> Entry:
-        """Commit the spending, or raise ``BudgetExceeded``. Draw nothing before this returns."""
-        amount = exact_amount(epsilon, delta)
+    def spend(self, *, epsilon: Number, delta: Number = 0, what: str, rho: Number | None = None) -> Entry:
+        """Commit the spending, or raise ``BudgetExceeded``. Draw nothing before this returns.
+
+        ``rho`` is what a zCDP ledger counts: the release is delta-approximately rho-zCDP; epsilon**2 / 2 unless given.
+        """
+        amount = exact_amount(epsilon, delta, rho)
         public_line(what, "what")
         with self.database.writing() as connection:
             return self.charge(connection, amount, what)
@@ -326,6 +348,7 @@ class Ledger:
     def charge(self, connection: Connection, amount: Amount, what: str, kind: EntryKind = EntryKind.SPEND) -> Entry:
         """Add a spending to a transaction that writes more than that."""
         statement = self._read(connection)
+        amount = exact_amount(amount.epsilon, amount.delta, amount.rho)
         statement.admit(amount)
         return append(connection, len(statement.entries) + 1, kind, amount, what)
 
@@ -334,7 +357,7 @@ class Ledger:
 
         Gates do this when they are closed. By hand it is for a release whose loss is bounded for each transcript, as
         the theorem of ``account`` asks; the entry must have no delta. What goes back is rounded down to twelve decimal
-        places; None: that is nothing.
+        places; None: that is nothing. To a zCDP ledger nothing goes back.
         """
         exact = exact_epsilon(epsilon)
         with self.database.writing() as connection:
@@ -342,9 +365,11 @@ class Ledger:
 
     def refund(self, connection: Connection, number: int, epsilon: Fraction) -> Entry | None:
         """Add a refund of an entry to a transaction that writes more than that."""
-        amount = Amount(epsilon=rounded_down(epsilon))
+        amount = Amount(epsilon=rounded_down(epsilon), rho=Fraction(0))
         statement = self._read(connection)
         paid = self._spent(connection, number)
+        if statement.conversion_delta is not None:
+            return None
         if (before := statement.refund_of(number)) is not None:
             return before
         if statement.restored_after(number):
@@ -415,17 +440,17 @@ class Ledger:
         """Write that a reserved entry is used: the store decides, so that of two releases one is refused."""
         with self.database.writing() as connection:
             entry = self._reserved(connection, number)
-            if not cost.within(entry.amount):
+            statement = self._read(connection)
+            if not statement.covers(entry.amount, cost):
                 raise BudgetExceeded(
-                    f"{cost} is more than was reserved for {entry.what!r}, {entry.amount}; nothing was released; ask "
-                    "for less, or reserve more"
+                    f"{statement.says(cost)} is more than was reserved for {entry.what!r}, "
+                    f"{statement.says(entry.amount)}; nothing was released; ask for less, or reserve more"
                 )
             if read_parts(self.database, connection, number):
                 raise self.database.trouble(
                     f"has used entry {number} already, and a reserved charge serves one release; read what it gave "
                     f"with release({number})"
                 )
-            statement = self._read(connection)
             if statement.restored_after(number):
                 raise self.database.trouble(
                     f"was restored from a backup after entry {number}, which may have served a release since; reserve "
@@ -451,7 +476,8 @@ class Ledger:
         sealed: bytes | None = None,
     ) -> DurableGate:
         """Charge a durable gate and write its row, in a transaction that may write more; see ``ledger.gate``."""
-        entry = self.charge(connection, Amount(epsilon=epsilon), what)
+        entry = self.charge(connection, exact_amount(epsilon, 0), what)
+        refund = refund and self.rule == "epsilon"
         row = {"entry": entry.number, "title": title, "terms": json.dumps(terms), "sealed": sealed, "refund": refund}
         connection.execute(insert(GATES).values(row | {"asked": reserved, "above": 0, "below": 0}))
         return DurableGate(self, entry, terms=terms, counts=AnswerCounts(asked=reserved), refund=refund)
@@ -501,13 +527,14 @@ class Ledger:
             raise GateClosed(_ELSEWHERE)
 
     def raise_budget(self, *, budget: Number, budget_delta: Number | None = None, why: str) -> Entry:
-        """Commit a larger budget; that of delta stays as it is unless given."""
+        """Commit a larger budget; that of delta stays as it is unless given.
+
+        Of a zCDP ledger its epsilon is raised: the rho is computed again, at the delta that it was made with.
+        """
         public_line(why, "why")
-        exact_amount(budget, budget_delta or 0, epsilon_name="budget", delta_name="budget_delta")
         with self.database.writing() as connection:
             statement = self._read(connection)
-            amount = exact_amount(budget, statement.budget.delta if budget_delta is None else budget_delta)
-            statement.admit_raise(amount)
+            amount = statement.raised(budget, budget_delta)
             return append(connection, len(statement.entries) + 1, EntryKind.BUDGET, amount, why)
 
     def statement(self) -> Statement:

@@ -21,6 +21,8 @@ LEDGER = sa.Table(
     sa.Column("only_row", sa.Integer, sa.CheckConstraint("only_row = 1"), primary_key=True, autoincrement=False),
     sa.Column("schema_version", sa.Integer, nullable=False),
     sa.Column("dataset", sa.Text, nullable=False),
+    # Of a zCDP ledger: at which delta its rho is an epsilon. None: epsilons add.
+    sa.Column("conversion_delta", sa.Text),
     # In a backup alone: since when it is one.
     sa.Column("backed_up_at", sa.Text),
     # Of the key that gates are sealed with; the key itself is not here.
@@ -35,6 +37,8 @@ ENTRIES = sa.Table(
     sa.Column("kind", sa.Text, nullable=False),
     sa.Column("epsilon", sa.Text, nullable=False),
     sa.Column("delta", sa.Text, nullable=False),
+    # None where there is none: in a budget to which epsilons add, and in what a backup had forgotten of such a ledger.
+    sa.Column("rho", sa.Text),
     sa.Column("what", sa.Text, nullable=False),
 )
 
@@ -94,13 +98,14 @@ MIGRATIONS: Final[dict[int, Callable[[sa.Connection], None]]] = {}
 """What brings a ledger from a version to the one after it. None so far: version 1 is the first that was released."""
 
 
-def create(connection: sa.Connection, dataset: str) -> None:
+def create(connection: sa.Connection, dataset: str, conversion_delta: str | None = None) -> None:
     """Make all tables in an empty database."""
     METADATA.create_all(connection, checkfirst=False)
     for table in (ENTRIES, RELEASES, REFUNDS):
         for statement in _ONLY_GROWS[connection.dialect.name]:
             connection.execute(sa.text(statement.format(table=table.name)))
-    connection.execute(LEDGER.insert().values(only_row=1, schema_version=VERSION, dataset=dataset))
+    row = {"only_row": 1, "schema_version": VERSION, "dataset": dataset, "conversion_delta": conversion_delta}
+    connection.execute(LEDGER.insert().values(row))
 
 
 def migrate(connection: sa.Connection, version: int) -> None:

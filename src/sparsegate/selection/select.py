@@ -96,6 +96,8 @@ class Ready:
     epsilon: Fraction
     draw: Callable[[Source], Drawn]
     delta: Fraction = Fraction(0)
+    rho: Fraction | None = None
+    """Of zCDP, where less is proved than epsilon**2 / 2."""
     split: Budget | None = None
     estimated: Estimated | None = None
 
@@ -132,9 +134,12 @@ def _even_rate(request: Request) -> Fraction:
     return _rate(request, request.epsilon, request.count)
 
 
+def _round(request: Request) -> Fraction:
+    return round_epsilon(epsilon=request.epsilon, delta=request.delta, count=request.count)
+
+
 def _gumbel_rate(request: Request) -> Fraction:
-    round_ = round_epsilon(epsilon=request.epsilon, delta=request.delta, count=request.count)
-    return _rate(request, round_, 1)
+    return _rate(request, _round(request), 1)
 
 
 def _subset_rate(request: Request) -> Fraction:
@@ -151,15 +156,24 @@ def _weighing(
     why_not: str = "weighs scores directly, without delta, threshold, passes, split or lattice",
     options: frozenset[str] = frozenset(),
     ordered: bool = True,
+    rho: Callable[[Request], Fraction] | None = None,
 ) -> SelectionMethod:
-    """A method that reads nothing of the request but its rate and its count."""
+    """A method that reads nothing of the request but its rate and its count.
+
+    ``rho``: a draw that is e-bounded-range is (e**2/8)-zCDP, and rounds add (``gates.approximate``).
+    """
 
     def prepare(request: Request, scores: Scores) -> Ready:
         factor, delta = rate(request), Fraction(request.delta)
         if delta and factor == _even_rate(request):
             delta = Fraction(0)  # it is as good without
         groups = partial(draw, scores=scores, rate=factor, count=request.count)
-        return Ready(epsilon=Fraction(request.epsilon), draw=lambda source: Drawn(groups(source)), delta=delta)
+        return Ready(
+            epsilon=Fraction(request.epsilon),
+            draw=lambda source: Drawn(groups(source)),
+            delta=delta,
+            rho=None if rho is None else rho(request),
+        )
 
     def promise(request: Request, total: int) -> Promise:
         return case(rate=rate(request), count=request.count, total=total)
@@ -195,6 +209,7 @@ def _noisy_scores(request: Request, scores: Scores) -> Ready:
     return Ready(
         epsilon=Fraction(request.epsilon),
         draw=draw,
+        rho=Fraction(request.epsilon) ** 2 / (2 * max_items_per_user) if free and max_items_per_user else None,
         estimated=Estimated(lattice=lattice, scale=scale, count=count, total=scores.total) if free else None,
     )
 
@@ -233,13 +248,20 @@ def _traversal(request: Request, scores: Scores, default_raise: int, passes: int
 
 METHODS: Mapping[str, SelectionMethod] = MappingProxyType(
     {
-        "exponential": _weighing(_even_rate, exponential_groups, peeled_case, says="the exponential mechanism, peeled"),
+        "exponential": _weighing(
+            _even_rate,
+            exponential_groups,
+            peeled_case,
+            says="the exponential mechanism, peeled",
+            rho=lambda request: Fraction(request.epsilon) ** 2 / (8 * request.count),
+        ),
         "subset": _weighing(
             _subset_rate,
             subset_groups,
             subset_case,
             says="the exponential mechanism over sets: noise that does not grow with the count, no order",
             ordered=False,
+            rho=lambda request: Fraction(request.epsilon) ** 2 / 8,
         ),
         "gumbel": _weighing(
             _gumbel_rate,
@@ -248,6 +270,7 @@ METHODS: Mapping[str, SelectionMethod] = MappingProxyType(
             says="the exponential mechanism with a delta: far less noise for many items",
             why_not="weighs scores directly, without threshold, passes, split or lattice",
             options=frozenset({"delta"}),
+            rho=lambda request: request.count * _round(request) ** 2 / 8,
         ),
         "one-shot": _weighing(
             _even_rate,
@@ -532,7 +555,7 @@ class Request:
             raise ParameterError("count", "must not exceed the number of scores", self.count, "ask for fewer")
         ready = self.prepare(scores)
         what = f"top {self.count}, method {self.method}"
-        keep = charge(ledger, epsilon=ready.epsilon, delta=ready.delta, what=what).keep
+        keep = charge(ledger, epsilon=ready.epsilon, delta=ready.delta, what=what, rho=ready.rho).keep
         groups, noisy = ready.draw(source)
         return Picks(ready=ready, keep=keep, groups=groups, members=scores.draw_members(source, groups), noisy=noisy)
 

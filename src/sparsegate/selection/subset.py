@@ -12,7 +12,9 @@ the minimum in S: l(S) moves by at most 2 Delta. If all scores move one way, say
 exp(epsilon / 2), for every S, and so does the sum over all S: the probability by exp(epsilon) at most. (d = c selects
 everything.) The constants are the best: for c = 1, d = 2 the odds are exp(2 a (s_1 - s_2)), and s_1 - s_2 can move by
 2 Delta, or by Delta if monotonic: they move by exp(epsilon), and where one of the two is unlikely, so does its
-probability. What is released is the SET, sorted by label: an order of drawing would tell more.
+probability. And for all S the log of the ratio of the two probabilities lies within epsilon / 2 of one number, that of
+the two sums: the set is epsilon-bounded-range, and so (epsilon**2 / 8)-zCDP (``gates.approximate``). What is released
+is the SET, sorted by label: an order of drawing would tell more.
 
 Machine-checked: proofs/README.md.
 

@@ -101,8 +101,8 @@ class _OneRequest:
     store: GateStore
     request: KeyedRequest
 
-    def spend(self, *, epsilon: Number, delta: Number = 0, what: str) -> None:
-        if (stored := self.store.begin(self.request, TOP, exact_amount(epsilon, delta), what)) is not None:
+    def spend(self, *, epsilon: Number, delta: Number = 0, what: str, rho: Number | None = None) -> None:
+        if (stored := self.store.begin(self.request, TOP, exact_amount(epsilon, delta, rho), what)) is not None:
             raise _Given(stored)
 
     def keep(self, entry: object, gave: object) -> None:

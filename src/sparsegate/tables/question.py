@@ -202,6 +202,16 @@ class Question:
         return Fraction(self.delta) if self.observed else parts * self.share.request.checked.delta
 
     @property
+    def rho(self) -> Fraction | None:
+        """Of zCDP, where less is proved than for all of epsilon: of a selection from public candidates, and its counts.
+
+        The two are one after the other, and add; the counts are pure, at extra_answers.
+        """
+        plain = self.above is None and self.per is None and not self.observed
+        rho = self.request.checked.rho if plain else None
+        return None if rho is None else rho + self.extra_answers**2 / 2
+
+    @property
     def extra_answers(self) -> Fraction:
         """What is spent on noise for the counts alone: nothing where they come with the selection."""
         free = self.above is None and self.request.estimates

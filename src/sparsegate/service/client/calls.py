@@ -240,13 +240,18 @@ def read_statement(body: Any) -> Statement:
             number=entry["number"],
             at=datetime.fromisoformat(entry["at"]),
             kind=EntryKind(entry["kind"]),
-            amount=Amount(epsilon=Fraction(entry["epsilon"]), delta=Fraction(entry["delta"])),
+            amount=Amount(
+                epsilon=Fraction(entry["epsilon"]),
+                delta=Fraction(entry["delta"]),
+                rho=None if entry["rho"] is None else Fraction(entry["rho"]),
+            ),
             what=entry["what"],
             of=entry["of"],
         )
         for entry in body["entries"]
     )
-    return Statement(dataset=body["dataset"], entries=entries)
+    delta = None if body["conversion_delta"] is None else Fraction(body["conversion_delta"])
+    return Statement(dataset=body["dataset"], entries=entries, conversion_delta=delta)
 
 
 def read_top(body: Any) -> TopAnswer:

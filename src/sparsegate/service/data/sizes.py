@@ -233,7 +233,7 @@ def check_new_budget(
 
 
 def _cost(terms: FillTerms) -> Amount:
-    return Amount(epsilon=terms.epsilon, delta=terms.delta)
+    return exact_amount(terms.epsilon, terms.delta)
 
 
 def _charged(ledger: Ledger, data: ServedTable, terms: FillTerms, sizes: Mapping[str, Size]) -> int:

@@ -431,10 +431,11 @@ FIELDS: Final = frozenset(
 
 
 class Money(BaseModel):
-    """An epsilon and a delta, exact."""
+    """An epsilon, a delta and a rho, exact."""
 
     epsilon: str = means("The privacy loss: an exact decimal.", "0.5")
     delta: str = means("The delta: an exact decimal.", "0")
+    rho: str | None = means("The rho of zCDP: an exact decimal; null where none is counted.", "0.125")
 
 
 class LedgerEntry(Money):
@@ -454,6 +455,8 @@ class BudgetStatement(BaseModel):
     """What was allowed, what was spent, what is left, and every entry."""
 
     dataset: str = means("What the data is called.", "visits")
+    rule: Literal["epsilon", "zcdp"] = means("What is added up and compared with the budget.", "epsilon")
+    conversion_delta: str | None = means("Of zcdp: the delta at which rho is the budget's epsilon; else null.", None)
     budget: Money = means("What may be spent in all, for ever.")
     spent: Money = means("What was spent or reserved, less what was given back.")
     given_back: Money = means("What closed gates did not use, in all.")

@@ -6,27 +6,29 @@ import { amount, count, local, short, when } from "./figures.js";
 import { keepDrawn, plotSpending } from "./plot.js";
 
 const PART = 100; // entries in the page at once
-const HEADS = ["#", "Time", "Kind", "Epsilon", "What"];
 const KINDS = { budget: "budget set to", spend: "spent", reserve: "reserved", refund: "given back" };
 
 export async function showBudget({ at, signal }) {
   const found = await get("/v1/budget", signal);
   if (signal.aborted) return;
+  const [part, sign] = found.rule === "zcdp" ? ["rho", "ρ"] : ["epsilon", "ε"]; // what the ledger adds up
   const meter = at("spent-meter");
-  meter.max = Number(found.budget.epsilon);
-  meter.value = Number(found.spent.epsilon);
+  meter.max = Number(found.budget[part]);
+  meter.value = Number(found.spent[part]);
   const delta = found.budget.delta === "0" ? "" : `; δ ${short(found.spent.delta)} of ${short(found.budget.delta)}`;
-  at("spent").replaceChildren("ε ", amount(found.spent.epsilon), " of ", amount(found.budget.epsilon), " spent or reserved, ",
-    amount(found.remaining.epsilon), " left, ", amount(found.given_back.epsilon), ` given back by gates that closed${delta}`);
-  const { entries } = found;
+  const means = part === "epsilon" ? "" : `; all of ρ is ε ${short(found.budget.epsilon)} at δ ${short(found.conversion_delta)}`;
+  at("spent").replaceChildren(`${sign} `, amount(found.spent[part]), " of ", amount(found.budget[part]), " spent or reserved, ",
+    amount(found.remaining[part]), " left, ", amount(found.given_back[part] ?? "0"), ` given back by gates that closed${delta}${means}`);
+  const entries = found.entries.map((entry) => ({ ...entry, epsilon: entry[part] ?? "0" }));
   at("spending-caption").textContent =
-    `What was spent or reserved against time, from ${local(entries[0].at)}: ε ${short(found.spent.epsilon)} of ${short(found.budget.epsilon)} now, in ${count(entries.length)} entries.`;
+    `What was spent or reserved against time, from ${local(entries[0].at)}: ${sign} ${short(found.spent[part])} of ${short(found.budget[part])} now, in ${count(entries.length)} entries.`;
   keepDrawn(at("spending"), () => plotSpending(at("spending"), entries), signal)();
 
+  const heads = ["#", "Time", "Kind", part === "rho" ? "Rho" : "Epsilon", "What"];
   const newest = [...entries].reverse();
   let shown = 0;
   const more = () => {
-    at("entries").append(...newest.slice(shown, shown + PART).map((entry) => row(HEADS, [
+    at("entries").append(...newest.slice(shown, shown + PART).map((entry) => row(heads, [
       count(entry.number),
       when(entry.at),
       KINDS[entry.kind],
