@@ -248,8 +248,8 @@ def restore(
     if (spent_since is not None) + (rho_since is not None) + write_off != 1:
         raise ParameterError(
             "spent_since",
-            "or rho_since or --write-off must be given, and only one: a backup has forgotten what was spent since",
-            next_step="give --spent-since (--rho-since) with the sum of all charges since the backup, or --write-off",
+            "or --write-off must be given, and not both: a backup has forgotten what was spent since",
+            next_step="give --spent-since with the sum of all charges since the backup, or --write-off",
         )
     from sparsegate.ledger.backup import restore
 
