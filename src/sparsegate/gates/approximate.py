@@ -106,7 +106,7 @@ def zcdp_rho(*, epsilon: Fraction, delta: Fraction) -> Fraction:
     For one alpha, (epsilon - conversion) / alpha: each alpha is valid, and the lower end of the interval is taken.
 
     >>> round(float(zcdp_rho(epsilon=Fraction(1), delta=Fraction(1, 10**6))), 6)
-    0.024353
+    0.024356
     """
     public = (float(min(epsilon, Fraction(_FAR))), log_inverse(delta))
     order = 1 + Fraction(math.exp(_best_order(*(max(number, 1 / _FAR) for number in public))))
@@ -122,7 +122,7 @@ def zcdp_epsilon(*, rho: Number, delta: Number) -> float:
     365 selections of ten items at epsilon = 0.1 by "exponential", rho = 10 * 0.01**2 / 8 each, would add up to 36.5:
 
     >>> round(zcdp_epsilon(rho=365 * Fraction(1, 8000), delta=1e-6), 4)
-    1.4049
+    1.4007
     """
     exact, least = exact_epsilon(rho, "rho"), exact_delta(delta)
     per_order, asked = float(exact), log_inverse(least)

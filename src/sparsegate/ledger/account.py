@@ -379,7 +379,7 @@ def exact_budget(budget: BudgetLike, budget_delta: Number) -> tuple[Amount, Frac
 
     >>> amount, delta = exact_budget((1, 1e-6), 0)
     >>> amount.in_rho, float(delta)
-    ('rho 0.0243534126214', 1e-06)
+    ('rho 0.0243559703595383', 1e-06)
     """
     names: dict[str, Any] = {"epsilon_name": "budget", "delta_name": "budget_delta"}
     if not isinstance(budget, tuple | list):

@@ -306,7 +306,7 @@ class Ledger:
         >>> ledger = sg.Ledger.create(f"{folder.name}/year.ledger", dataset="visits", budget=(1, 1e-6))
         >>> entry = ledger.spend(epsilon=0.1, what="a mean, by another library")
         >>> print(ledger.statement().sheet().title)
-        visits: rho 0.005 spent of rho 0.0243534126214, for epsilon 1 at delta 0.000001
+        visits: rho 0.005 spent of rho 0.0243559703595383, for epsilon 1 at delta 0.000001
         >>> ledger.close(); folder.cleanup()
         """
         amount, at = exact_budget(budget, budget_delta)
