@@ -100,6 +100,16 @@ def test_what_a_year_costs_by_either_rule(plan: str) -> None:
         assert statement.covers(statement.budget, at_once) is fits
 
 
+@pytest.mark.parametrize(
+    "rho", [Fraction(1, 3), Fraction(2, 3), Fraction(10**20, 7), Fraction(1, 10**40), Fraction(1, 7000)]
+)
+def test_a_charge_is_rounded_up_once(rho: Fraction) -> None:
+    charge = exact_amount(1, 0, rho).rho
+    assert charge is not None
+    assert rho <= charge <= max(rho * (1 + Fraction(1, 10**14)), Fraction(1, 10**30))
+    assert exact_amount(1, 0, charge).rho == charge
+
+
 # ----- the filter, by enumeration
 
 Law = tuple[Mapping[str, float], Mapping[str, float]]

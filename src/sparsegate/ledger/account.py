@@ -400,6 +400,7 @@ def exact_budget(budget: BudgetLike, budget_delta: Number) -> tuple[Amount, Frac
 def _rounded(value: Fraction, *, digits: int, up: bool) -> Fraction:
     """To so many digits and ``_PLACES`` decimal places: a charge up, what is allowed down."""
     size = len(str(value.numerator)) - len(str(value.denominator))
+    size += value >= Fraction(10) ** size  # now 10**(size - 1) <= value < 10**size
     unit = Fraction(10) ** min(digits - size, _PLACES)
     return (math.ceil if up else math.floor)(value * unit) / unit
 
