@@ -276,3 +276,21 @@ def test_a_key_is_made_with_a_ledger_and_replaced_while_gates_stay_open(command,
     assert shop.key.read_bytes() != old
     assert not shop.keeper().ask(shop.caller(), gate, LOW).above
     shop.shut()
+
+
+def test_a_zcdp_ledger_is_made_shown_exported_and_restored(command, refused: Refused, tmp_path: Path) -> None:
+    path, backup, again = (str(tmp_path / name) for name in ("z.ledger", "z.backup", "again.ledger"))
+    code, out, _ = command("ledger", "create", path, "--dataset", "visits", "--budget", "1", "--delta", "1e-6")
+    assert code == 0
+    assert "for epsilon 1 at delta 0.000001" in out
+    Ledger(path).spend(epsilon=0.1, what="a number")
+    shown = command("ledger", "show", path)[1]
+    assert "rho 0.005 " in shown
+    assert "for epsilon 1 at delta 0.000001" in shown
+    rows = list(csv.DictReader(command("ledger", "export", path)[1].splitlines()))
+    assert [row["rho"] for row in rows] == ["0.0243559703595383", "0.005"]
+    assert "for epsilon 2 at delta" in command("ledger", "raise", path, "--budget", "2", "--why", "agreed")[1]
+    command("ledger", "backup", path, backup)
+    assert "rho" in refused("ledger", "restore", again, "--from", backup, "--spent-since", "0.1")
+    assert command("ledger", "restore", again, "--from", backup, "--rho-since", "0.001")[0] == 0
+    assert Ledger(again).statement().spent.rho == Fraction(6, 1000)

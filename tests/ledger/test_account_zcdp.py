@@ -137,7 +137,7 @@ def weighing(epsilon: float) -> Law:
 
 STEPS: dict[str, tuple[Law, Amount]] = {
     "coin": (coin(0.5), exact_amount(0.5, 0)),
-    "small coin": (coin(0.25), exact_amount(0.25, 0)),
+    "small coin": (coin(0.4), exact_amount(0.4, 0)),
     "leaky": (leaky(0.5, 0.01), exact_amount(0.5, 0.01)),
     "weighing": (weighing(1.0), exact_amount(1, 0, Fraction(1, 8))),
 }
