@@ -47,8 +47,8 @@ def test_the_budget_is_a_sum_of_exact_decimals_and_more_is_402_and_spends_nothin
     assert "nothing was spent" in problem["detail"]
     statement = service.send("GET", "/v1/budget").json()
     assert statement["dataset"] == "visits"
-    assert statement["spent"] == {"epsilon": "0.3", "delta": "0"}
-    assert statement["remaining"] == {"epsilon": "999.7", "delta": "0"}
+    assert statement["spent"] == {"epsilon": "0.3", "delta": "0", "rho": None}
+    assert statement["remaining"] == {"epsilon": "999.7", "delta": "0", "rho": None}
     assert [entry["kind"] for entry in statement["entries"]] == ["budget", "spend", "spend", "spend"]
 
 
