@@ -291,6 +291,13 @@ def test_gumbel_charges_its_rounds() -> None:
     assert request.checked.rho <= zcdp_rho(epsilon=Fraction(1), delta=MILLIONTH)
 
 
+def test_gaussian_noise_charges_its_rho(tmp_path: Path) -> None:
+    with Ledger.create(tmp_path / "z.ledger", dataset="visits", budget=(1, 1e-6), budget_delta=1e-6) as ledger:
+        sg.gaussian(1234, sigma=10, sensitivity=1, delta=1e-6, ledger=ledger)
+        spent = ledger.statement().spent
+    assert (spent.rho, spent.delta) == (Fraction(1, 200), MILLIONTH)
+
+
 class Older:
     """An account as it was written before there was a rho."""
 

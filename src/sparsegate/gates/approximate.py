@@ -138,28 +138,6 @@ def zcdp_epsilon(*, rho: Number, delta: Number) -> float:
         return max(_rounded_up(_exact(iv, exact) * alpha + conversion(iv, alpha, -iv.log(_exact(iv, least)))), 0.0)
 
 
-def zcdp_epsilon(*, rho: Number, delta: Number) -> float:
-    """The epsilon at which what is rho-zCDP is (epsilon, delta)-DP, rounded up.
-
-    365 selections of ten items at epsilon = 0.1 by "exponential", rho = 10 * 0.01**2 / 8 each, would add up to 36.5:
-
-    >>> round(zcdp_epsilon(rho=365 * Fraction(1, 8000), delta=1e-6), 4)
-    1.4007
-    """
-    exact, least = exact_epsilon(rho, "rho"), exact_delta(delta)
-    per_order, asked = float(exact), log_inverse(least)
-    middle = math.log(max(asked, 1 / _FAR) / max(per_order, 1 / _FAR)) / 2
-
-    def in_floats(x: float) -> float:
-        above = math.exp(x)
-        return per_order * (1 + above) + (asked - math.log1p(above)) / above - math.log1p(math.exp(-x))
-
-    order = 1 + Fraction(math.exp(golden_minimum(in_floats, middle - _WIDE, middle + _WIDE, steps=_FINE)))
-    with interval_arithmetic(_ROUND_BITS) as iv:
-        alpha = _exact(iv, order)
-        return max(_rounded_up(_exact(iv, exact) * alpha + conversion(iv, alpha, -iv.log(_exact(iv, least)))), 0.0)
-
-
 def _best_order(epsilon: float, log_inverse: float) -> float:
     """ln(alpha - 1) for about the largest rho: a search around the order of the classical conversion."""
 
