@@ -53,8 +53,8 @@ def gaussian(
     ``count`` is the number, or an array, as in ``laplace``. With a float ``sensitivity``, or a ``granularity``, it is
     rounded down to a lattice as there, of d > 1 entries to steps of at most ``sensitivity``/(1024 sqrt(d)). There is
     no epsilon without a delta: a ``ledger`` needs ``delta`` and is charged the (epsilon, delta) that rho-zCDP implies
-    (``gates.approximate``), rounded up, and that rho, before the noise is drawn; it keeps the result. A ``source`` other
-    than ``Secure`` needs ``not_private=True``.
+    (``gates.approximate``), rounded up, and that rho, before the noise is drawn; it keeps the result. A ``source``
+    other than ``Secure`` needs ``not_private=True``.
 
     >>> import sparsegate as sg
     >>> sg.gaussian(1234, sigma=10, sensitivity=1, source=sg.Seeded(7), not_private=True)
