@@ -41,6 +41,8 @@ def test_rows_are_gone_through_and_indexed() -> None:
     with pytest.raises(IndexError):
         top[99]
     assert release()[0].estimate is None
+    chosen = sg.select_top({"a": 100, "b": 3}, count=1, epsilon=9, sensitivity=1, max_items_per_user=1)
+    assert type(chosen[0].estimate) is int, "a number that JSON takes"
     assert f"± {top.error_bar} for each count" in top._repr_html_()
     assert f"± {top.error_bar_all} for all at once" in top._repr_html_()
     assert top.error_bar_all > top.error_bar

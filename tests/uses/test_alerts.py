@@ -223,7 +223,10 @@ def test_what_was_closed_does_not_go_on_whether_it_gave_anything_back_or_not(led
     options = {**PUBLIC, "windows_per_user": 1, "method": method, "ledger": ledger, "state": state, "refund": refund}
     sg.uses.Alert(**options).close()
     assert json.loads(state.read_text())["noise"] == ""
-    with pytest.raises(sg.GateClosed, match="this alert is closed: it was closed by hand; remove the state file"):
+    with pytest.raises(
+        sg.GateClosed,
+        match="this alert is closed: it gave its last answer, or was closed by hand; remove the state file",
+    ):
         sg.uses.Alert(**options)
     assert len(ledger.entries()) == 2 + refund
 

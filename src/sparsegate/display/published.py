@@ -50,7 +50,9 @@ class ChosenTable(Tabular):
         if isinstance(place, slice):
             return [self[at] for at in range(len(self))[place]]
         estimates = self._estimates()
-        return Chosen(self._labels()[place], None if estimates is None else estimates[place])
+        estimate: Any = None if estimates is None else estimates[place]
+        # A number of Python's own, which JSON takes.
+        return Chosen(self._labels()[place], estimate.item() if hasattr(estimate, "item") else estimate)
 
     def __iter__(self) -> Iterator[Chosen]:
         return (self[place] for place in range(len(self)))
@@ -195,7 +197,7 @@ class PrintedTop:
     def plot(self) -> Figure:
         """One bar for each item in the order of the release, with the error bars of each and of all."""
         if not self.estimated:
-            raise ParameterError("plot", "needs noisy counts to draw", next_step="pay for them with answers_epsilon")
+            raise ParameterError("plot", "needs noisy counts to draw", next_step="pay for them with answers_epsilon=")
         rows, counted = self.kept["items"], self.record.get("counted")
         both = f"{self._all} at once (thin) and for each (thick)" if "error_bar_all" in self.bars else "each"
         caption = f"{self.measure}, noisy; bars hold for {both}, {100 * self.kept['confidence']:g} %"

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from sparsegate.ledger.account import Entry
     from sparsegate.ledger.ledger import Ledger
 
-BY_HAND: Final = "it was closed by hand"
+BY_HAND: Final = "it gave its last answer, or was closed by hand"
 _PLACES: Final = 12
 
 

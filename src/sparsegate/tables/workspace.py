@@ -188,7 +188,7 @@ class Workspace:
             if kind in DATABASES:
                 if len(files) > 1 or (table is None) == (sql is None):
                     raise ParameterError(
-                        "table", "or sql must say what to read of a database, which is read alone", next_step=ONE_TABLE
+                        "table", "or sql= must say what to read of a database, which is read alone", next_step=ONE_TABLE
                     )
                 if kind == "SQLite":
                     return self._sqlite(files[0], table, sql, user)
