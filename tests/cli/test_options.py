@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import ASK, PROGRAM, Command, Refused
 
-from sparsegate.ledger.account import exact_amount
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.tables import prepared as drawing
 from sparsegate.tables.workspace import Workspace
@@ -34,7 +33,7 @@ def test_the_ledger_is_charged_refuses_and_is_named(command: Command, refused: R
     # A delta that no method needs is not charged, and no reason to refuse.
     assert command(*CHARGED, "--epsilon", "5", "--delta", "1e-9")[::2] == (0, "")
     assert Ledger("x.ledger").entries()[1].what == "top 3 of page, unit user, method subset, domain public"
-    assert Ledger("x.ledger").total_spent() == exact_amount(70, 0)
+    assert Ledger("x.ledger").total_spent().epsilon == 70
     elsewhere = (*TOP, "--ledger", "no/folder/x.ledger", "--budget", "70", "--dataset", "visits")
     assert "no/folder/x.ledger cannot be made; check that its folder exists" in refused(*elsewhere)
 

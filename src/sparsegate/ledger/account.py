@@ -90,7 +90,7 @@ the exponential mechanism (``gates.approximate``), a set (``selection.subset``),
   before the step. For the same reason what is spent so far is no (epsilon, delta): only the budget is.
 - *Rounding.* rho is computed once, in intervals, and rounded down; a charge is rounded up (``exact_amount``).
 
-This part is not machine-checked.
+The filter is proved here alone, and not in Coq.
 """
 
 from __future__ import annotations
