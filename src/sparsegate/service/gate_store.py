@@ -364,15 +364,13 @@ class GateStore:
     def void(self, gate: GateRow, number: int, because: str | None) -> None:
         """Take the outcome of an ask back, if it has one, so that it counts as an ABOVE; with a reason, close the gate.
 
-        That the gate is closed shows when the answer has left. A gate that gave back is closed for good, and what it
-        gave back was counted with that outcome: it stays.
+        That the gate is closed shows when the answer has left. What gave back meanwhile was counted with the outcome
+        that it had, which is what anybody has seen: that covers it (proofs/ledger_gates.v, ``void_covered``).
         """
         this = {"this": gate.number}
         with self.ledger.database.writing() as connection:
             driver = DriverConnection.of(connection)
             row = driver.one(_READ_FOR_OUTCOME, **this)
-            if row.gave_back is not None:
-                return
             outcome = connection.execute(_OUTCOME, this | {"place": number}).scalar_one()
             counts = {"above_now": row.above - (outcome == 1), "below_now": row.below - (outcome == 0)}
             connection.execute(_VOID_ASK, this | {"place": number})

@@ -222,7 +222,7 @@ def gate_view(gate: GateRow) -> dict[str, Any]:
         "opened_at": gate.opened_at,
         "spent": exact_text(spent),
         "given_back": exact_text(gate.given_back),
-        "reserved": exact_text(spec.epsilon - spent - gate.given_back),
+        "reserved": exact_text(max(spec.epsilon - spent - gate.given_back, Fraction(0))),
     }
 
 
