@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,10 @@ settings.register_profile(
     "sparsegate", deadline=None, derandomize="CI" in os.environ, max_examples=50 if "CI" in os.environ else 100
 )
 settings.load_profile("sparsegate")
+
+# Whoever is started by `nohup`, or in the background of a script, ignores Ctrl-C, and so do its children.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
