@@ -140,7 +140,7 @@ def results() -> Iterator[type[Printed]]:
     found = [Printed]
     for kind in found:
         found += kind.__subclasses__()
-        if dataclasses.is_dataclass(kind):
+        if dataclasses.is_dataclass(kind) and kind.__module__.startswith("sparsegate."):  # other tests make some, too
             yield kind
 
 

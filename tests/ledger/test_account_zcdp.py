@@ -229,6 +229,16 @@ class ForgetsOne(Statement):
         return super().spent - first[0] if first else super().spent
 
 
+@pytest.mark.parametrize("charge", [{"epsilon": 1e210}, {"epsilon": 1, "rho": Fraction(1, 3**20000)}])
+def test_what_could_not_be_read_again_is_not_written(tmp_path: Path, charge: dict[str, Any]) -> None:
+    """The rho of an amount is recorded beside it, on ledgers that count epsilons, too."""
+    with sg.Ledger.create(tmp_path / "x.ledger", dataset="visits", budget=1e300) as ledger:
+        with pytest.raises(sg.ParameterError):
+            ledger.spend(**charge, what="too long")
+        ledger.spend(epsilon=1, what="a count")
+        assert ledger.total_spent().epsilon == 1
+
+
 def test_a_filter_that_forgets_one_charge_is_seen() -> None:
     renyi, _ = excesses(small(ForgetsOne), STRATEGIES["coin"])
     assert renyi > 1e-3

@@ -35,7 +35,7 @@ from sparsegate.service import gate_store
 from sparsegate.service import schema as service_schema
 from sparsegate.service.deadline import Asking
 from sparsegate.service.gate_store import GateStore
-from sparsegate.service.keeper import CHANGED, ELSEWHERE, FAILED, Keeper
+from sparsegate.service.keeper import CHANGED, ELSEWHERE, FAILED, Keeper, Places
 from sparsegate.service.keys import SealingKey
 
 
@@ -477,3 +477,22 @@ def everything(keeper: Keeper) -> list[Any]:
             list(connection.execute(select(table)))
             for table in (*schema.METADATA.sorted_tables, *service_schema.METADATA.sorted_tables)
         ]
+
+
+def test_a_place_goes_to_whoever_waits_longest_and_to_no_newcomer() -> None:
+    places, order = Places(1), list[str]()
+
+    def take(name: str) -> None:
+        with places.at():
+            order.append(name)
+            time.sleep(0.05)
+
+    waiters = [threading.Thread(target=take, args=(name,)) for name in ("first", "second")]
+    with places.at():
+        for number, waiter in enumerate(waiters, start=1):
+            waiter.start()
+            until(lambda number=number: places.waiting == number)  # type: ignore[misc]
+    take("newcomer")
+    for waiter in waiters:
+        waiter.join()
+    assert (order, places.waiting) == (["first", "second", "newcomer"], 0)

@@ -82,7 +82,7 @@ def create(
     dataset: Annotated[str, option("NAME", "The dataset that it is for.")],
     budget: Annotated[float, option("", "The epsilon in all, for ever.")],
     delta: Annotated[
-        float | None, option("", "Make it a zCDP ledger: all releases are (--budget, this delta)-DP together.")
+        float | None, option("", "Make it a zCDP ledger: all is (--budget, this + --budget-delta)-DP together.")
     ] = None,
     budget_delta: LedgerDelta = None,
     key: Annotated[

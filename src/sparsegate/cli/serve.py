@@ -273,7 +273,8 @@ def serve(
         if left_out := data.schema.unreadable:
             step = "cast them with --sql, or say what may be asked about with --columns"
             typer.echo(f"        left out, of a type that cannot be asked about: {', '.join(left_out)}; {step}")
-        typer.echo(f"ledger  {account.database.shown}: {statement.remaining} left of {statement.budget}")
+        left, whole = statement.says(statement.remaining), statement.says(statement.budget)
+        typer.echo(f"ledger  {account.database.shown}: {left} left of {whole}")
         typer.echo(_about_delay(keeper.pace, data.look_seconds()))
         if new_ledger:
             typer.echo(f"token   {show(tokens.add('owner', Role.OWNER))}")

@@ -366,12 +366,20 @@ def exact_amount(
     exact = Amount(epsilon=exact_epsilon(epsilon, epsilon_name), delta=exact_epsilon(delta, delta_name, zero=True))
     if exact.delta >= 1:
         raise ParameterError(delta_name, "must be at least 0 and less than 1", delta, "pass for instance 1e-6")
-    for name, value in ((epsilon_name, exact.epsilon), (delta_name, exact.delta)):
-        if not _EXACT.fullmatch(exact_text(value)):
-            rule = f"must have at most {_DIGITS} digits to be recorded exactly"
-            raise ParameterError(name, rule, next_step="round it up")
-    proved = exact.epsilon**2 / 2 if rho is None else exact_epsilon(rho, "rho")
-    return replace(exact, rho=_rounded(proved, digits=_RHO_DIGITS, up=True))
+    recordable(exact.epsilon, epsilon_name)
+    recordable(exact.delta, delta_name)
+    proved = exact.epsilon**2 / 2 if rho is None else recordable(exact_epsilon(rho, "rho"), "rho")
+    rounded = _rounded(proved, digits=_RHO_DIGITS, up=True)
+    return replace(exact, rho=recordable(rounded, epsilon_name if rho is None else "rho"))
+
+
+def recordable(value: Fraction, parameter: str) -> Fraction:
+    """The value, if ``exact_value`` reads back what is written of it: the ledger would be lost by any other."""
+    longest = max(value.numerator.bit_length(), value.denominator.bit_length())
+    if longest > 4 * _DIGITS or not _EXACT.fullmatch(exact_text(value)):
+        rule = f"must have at most {_DIGITS} digits to be recorded exactly, and so must its rho"
+        raise ParameterError(parameter, rule, next_step="round it up")
+    return value
 
 
 def exact_budget(budget: BudgetLike, budget_delta: Number) -> tuple[Amount, Fraction | None]:
@@ -383,7 +391,7 @@ def exact_budget(budget: BudgetLike, budget_delta: Number) -> tuple[Amount, Frac
     """
     names: dict[str, Any] = {"epsilon_name": "budget", "delta_name": "budget_delta"}
     if not isinstance(budget, tuple | list):
-        return replace(exact_amount(budget, budget_delta, **names), rho=None), None
+        return replace(exact_amount(budget, budget_delta, 1, **names), rho=None), None  # its rho counts for nothing
     if len(budget) != 2:
         rule = "must be an epsilon, or an epsilon and a delta"
         raise ParameterError("budget", rule, budget, "pass for instance budget=(1, 1e-6)")

@@ -44,7 +44,7 @@ from sqlalchemy import Connection, select, update
 
 from sparsegate.budget import Number, exact_epsilon
 from sparsegate.errors import LedgerError, ParameterError
-from sparsegate.ledger.account import Amount, EntryKind, Statement
+from sparsegate.ledger.account import Amount, EntryKind, Statement, recordable
 from sparsegate.ledger.database import Database, SqliteFile, now, open_database
 from sparsegate.ledger.ledger import Ledger, append, read_statement, read_version
 from sparsegate.ledger.schema import GATES, LEDGER, migrate
@@ -85,8 +85,8 @@ def restore(
         raise ParameterError("delta_since", rule, delta_since, "give one of them, or neither this nor them")
     since = None
     if stated:
-        exact = {name: exact_epsilon(value, name, zero=True) for name, value in stated.items()}
-        delta = exact_epsilon(delta_since, "delta_since", zero=True)
+        exact = {name: recordable(exact_epsilon(value, name, zero=True), name) for name, value in stated.items()}
+        delta = recordable(exact_epsilon(delta_since, "delta_since", zero=True), "delta_since")
         since = Amount(epsilon=exact.get("spent_since", Fraction(0)), delta=delta, rho=exact.get("rho_since"))
     if backup is not None:
         _copy_back(place, Path(backup), since)

@@ -44,6 +44,7 @@ import math
 import secrets
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -121,6 +122,37 @@ Reader = Callable[[str], Condition]
 LOG = logging.getLogger("sparsegate.service")
 
 
+class Places:
+    """Places to be counted at, first come, first served; of each gate at most one ask waits: it has the turn."""
+
+    def __init__(self, number: int) -> None:
+        self._free, self._line = number, deque[threading.Event]()
+        self._guard = threading.Lock()
+
+    @property
+    def waiting(self) -> int:
+        return len(self._line)
+
+    @contextmanager
+    def at(self) -> Iterator[None]:
+        called = threading.Event()
+        with self._guard:
+            if self._free:  # then nobody waits
+                self._free -= 1
+                called.set()
+            else:
+                self._line.append(called)
+        called.wait()
+        try:
+            yield
+        finally:
+            with self._guard:
+                if self._line:
+                    self._line.popleft().set()  # the place goes to whoever waits longest, and to no newcomer
+                else:
+                    self._free += 1
+
+
 class Keeper:
     """Gates over one dataset, charged to one ledger. Thread-safe; several keepers may share a ledger.
 
@@ -147,9 +179,7 @@ class Keeper:
         # The budget belongs to the people and goes on. First of all: a start that is refused leaves no trace.
         self._store.close_open_gates(CHANGED, agreed=close_gates, unlike=dataset.fingerprint)
         self._turns = turns_of(ledger.database, patience=self.pace.patience)
-        self._places = threading.Semaphore(self.pace.places)
-        self.waiting = 0
-        """How many hold a turn and wait for a place to be counted at."""
+        self._places = Places(self.pace.places)
         self.pressure = Pressure(self.pace.delay)
         self._live: dict[str, SparseVector] = {}
         self._guard = threading.Lock()
@@ -244,7 +274,7 @@ class Keeper:
         """All of an ask, from its turn to its end; what comes of it is delivered, and the turn held until it leaves."""
         with self._turns.at(gate.number):
             # Those who wait for a place learn how long others take, and that is public: see ``data.constant_work``.
-            with self._place():
+            with self._places.at():
                 live = self._resumed(gate)
                 number = self._store.intend(gate, request, condition.text, arrive=asking.arrive)
                 if isinstance(number, Asked):
@@ -262,21 +292,10 @@ class Keeper:
             # Logged after the answer has left, for the owner alone: when a question fails may depend on the data.
             LOG.warning("gate %s, question %d: %s; it counts as an ABOVE", gate.id, number, trouble)
 
-    @contextmanager
-    def _place(self) -> Iterator[None]:
-        """One of the places to be counted at: first come, first served, and of each gate at most one waits."""
-        if not self._places.acquire(blocking=False):
-            with self._guard:
-                self.waiting += 1
-            try:
-                self._places.acquire()
-            finally:
-                with self._guard:
-                    self.waiting -= 1
-        try:
-            yield
-        finally:
-            self._places.release()
+    @property
+    def waiting(self) -> int:
+        """How many hold a turn and wait for a place to be counted at."""
+        return self._places.waiting
 
     @own_settings
     def _decided(
