@@ -15,7 +15,7 @@ comma := ,
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test soak mutants proofs lint format docs docs-serve bench demo reproduce clean
+.PHONY: help setup test soak mutants proofs lint format docs docs-serve docs-test bench demo reproduce clean
 
 help: ## print this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -64,6 +64,9 @@ format: $(SETUP) ## let ruff rewrite the files
 MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs
 docs: $(SETUP) ## build the site into build/site
 	$(MKDOCS) build --strict
+
+docs-test: $(SETUP) ## run every block of every page, and open the site in a browser
+	$(BIN)/python -m pytest -n auto -m docs tests/pages $(PYTEST_ARGS)
 
 docs-serve: $(SETUP) ## show the site on port 8000, built anew at each change
 	$(MKDOCS) serve

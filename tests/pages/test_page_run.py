@@ -57,6 +57,7 @@ def check(page: Path, *, minutes: bool) -> None:
         pytest.skip(f"the rest ran: {'; '.join(sorted(missing))}")
 
 
+@pytest.mark.docs
 @pytest.mark.parametrize("page", RUN, ids=name)
 def test_the_blocks_of_a_page_run_in_their_order(page: Path) -> None:
     check(page, minutes=False)

@@ -14,6 +14,8 @@ from mkdocs.exceptions import Abort
 from pages.elsewhere import PROJECT, ROOT, in_repository
 from tests.support.browsing import PHONE, needs_browser, tab
 
+pytestmark = pytest.mark.docs
+
 PARTS = ("h1", "h2", "h3", "h4", "ul", "ol", "li", "table", "tr", "blockquote", "strong", "em", "img")
 
 

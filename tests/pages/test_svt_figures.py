@@ -18,7 +18,7 @@ import sparsegate as sg
 from sparsegate.gates.bounds import transcript_loss
 from sparsegate.privacy import log_probability, loss
 
-pytestmark = needs_browser
+pytestmark = [needs_browser, pytest.mark.docs]
 PAGE = ROOT / "docs" / "explanation" / "svt_in_pictures.md"
 SHOWN = re.findall(r"pictures/svt_(\w+)\.svg", PAGE.read_text("utf-8"))
 BELOW, ABOVE = False, True
