@@ -69,7 +69,7 @@ SUBJECTS: Mapping[str, ApiSubject] = {
             *("Alert", "AlertAnswer", "TimeWindows"),
             *("Holdout", "HoldoutScore", "HoldoutScorer"),
             *("improved", "Improvement", "SelectKBestPrivate"),
-            *("frequent_itemsets", "FrequentItemsets", "dependency_tree", "DependencyTree"),
+            *("frequent_itemsets", "FrequentItemsets", "preview_itemsets", "dependency_tree", "DependencyTree"),
             *("PrivatePredictor", "Prediction"),
             *("OnlineAnswers", "OnlineAnswer"),
         ),

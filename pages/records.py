@@ -86,6 +86,7 @@ class TopRecordJson(BaseModel):
     recorded: str = maybe("Where a ledger has it.", "entry 2 of the ledger of 'visits'")
     item: str = maybe("The column that was ranked.", "page")
     within: float | None = maybe("How far below the last one asked for a selected item can be, at worst.", 7)
+    items_within: int = maybe("Of sets: how far below the last of the items selected first one of them can be.")
 
 
 class _Bars(BaseModel):

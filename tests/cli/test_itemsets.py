@@ -12,6 +12,7 @@ import pytest
 from tests.cli.conftest import PAGES, Command, Refused
 from tests.support.display import valid
 
+import sparsegate as sg
 from sparsegate.ledger.ledger import Ledger
 
 pytest.importorskip("duckdb")
@@ -56,9 +57,28 @@ def test_baskets_need_no_columns(command: Command, folder: Path) -> None:
     assert [row["item"] for row in json.loads(out)["items"]] == [["milk"], ["tea"], ["milk", "tea"]]
 
 
+def test_a_preview_opens_no_file_and_charges_nothing(command: Command, folder: Path) -> None:
+    asked = ("itemsets", "absent.csv", "--preview", "-c", "50", "--domain", "40000")
+    code, out, err = command(*asked, "--epsilon", "0.5", "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out) == json.loads(
+        json.dumps(sg.uses.preview_itemsets(count=50, epsilon=0.5, domain=40_000).to_dict())
+    )
+    table = command(*asked, "--within", "200", "--people", "5000")[1]
+    assert "items-first *" in table
+    assert "Within 200 needs --epsilon" in table
+    assert "Not hopeless for 5,000 people." in table
+    assert "nothing was charged" in table
+
+
 @pytest.mark.parametrize(
     ("options", "option"),
     [
+        ((*ASKED, "--within", "5"), "--within"),
+        ((*ASKED, "--people", "5"), "--people"),
+        ((*ITEMSETS[:1], *ITEMSETS[2:], "--domain", "pages.csv"), "file"),
+        (("itemsets", "visits.csv", "-c", "3", "--domain", "40"), "--epsilon"),
+        ((*ITEMSETS, "--domain", "visits.csv:page", "--preview"), "--domain"),
         (ITEMSETS, "--domain"),
         ((*ASKED, "--size", "1"), "--size"),
         ((*ASKED, "--plot", "x.png"), "--plot"),

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.support.accounts import Noted
 from tests.support.branches import Choose, largest_loss, law_of
@@ -173,6 +173,75 @@ def test_no_table_and_no_person_cost_more_than_epsilon(plan: LevelPlan) -> None:
 def test_nor_does_any_table_of_three(plan: LevelPlan) -> None:
     three = list(itertools.combinations_with_replacement(PEOPLE, 3))
     assert worst(plan, three) <= EPSILON * (1 + 1e-12)
+
+
+def asked_for(plan: LevelPlan, epsilon: Fraction = EPSILON) -> ItemsetQuestion:
+    sets = SetQuestion(count=plan.count, size=plan.size, smallest=plan.smallest, method=plan.method, pool=None)
+    public = {"item": "i", "user": "u", "where": None, "delta": 0, "answers_epsilon": 0, "selection": "auto"}
+    return ItemsetQuestion(sets=sets, domain=ITEMS, epsilon=epsilon, **public)
+
+
+def misses(plan: LevelPlan, table: Table, of_sets: int, of_items: int) -> float:
+    """The probability that a set, or an item of the pool, is farther below what it is held against."""
+
+    def missed(outcome: Any) -> bool:
+        sets, items = outcome
+        supports = {members: sum(set(members) <= who for who in table) for members in all_sets(ITEMS, 1, ITEMS)}
+        sizes = range(plan.smallest, min(plan.size, 2 if plan.method == "levels" else 3) + 1)
+        every = [supports[members] for size in sizes for members in itertools.combinations(items, size)]
+        singles = sorted((supports[(item,)] for item in range(ITEMS)), reverse=True)
+        low_item = singles[plan.pool - 1] - min(supports[(item,)] for item in items) > of_items
+        return low_item or sorted(every)[-plan.count] - min(supports[members] for members in sets) > of_sets
+
+    law = law_of(lambda choose: release(table, plan, choose))
+    return sum(chance for outcome, chance in law.items() if missed(outcome))
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=lambda plan: f"{plan.method}-{plan.size}")
+def test_sets_and_items_are_as_near_as_is_promised_whatever_the_table_is(plan: LevelPlan) -> None:
+    """Over tables of a few kinds of people, up to five of each; a promise of half as much is broken by one of them."""
+    of_sets, of_items = asked_for(plan).within(plan, ITEMS)
+    kinds = [frozenset({0}), frozenset({0, 1}), frozenset({1, 2}), frozenset({0, 1, 2})]
+    tables = [
+        tuple(who for who, times in zip(kinds, each, strict=True) for _ in range(times))
+        for each in itertools.product((0, 3, 5), repeat=len(kinds))
+    ]
+    assert of_sets is not None
+    assert (of_items is None) == plan.everything
+    items = of_items if of_items is not None else 0
+    assert max(misses(plan, table, of_sets, items) for table in tables) <= 0.05
+    assert max(misses(plan, table, of_sets // 2, items // 2) for table in tables) > 0.05
+
+
+@settings(max_examples=40)
+@example([frozenset(range(4))] * 5, 6, 3, 2)
+@given(
+    st.lists(st.frozensets(st.integers(0, 7)), max_size=12), st.integers(1, 40), st.integers(2, 5), st.integers(1, 3)
+)
+def test_no_level_has_more_candidates_than_the_promise_is_made_for(
+    table: list[frozenset[int]], count: int, size: int, smallest: int
+) -> None:
+    smallest = min(smallest, size)
+    plan = SetQuestion(count=min(count, 28), size=size, smallest=smallest, method="levels", pool=8).plan(8)
+    seen: list[int] = []
+
+    def best(scores: Any, count: int, epsilon: Fraction) -> list[int]:
+        seen.append(len(scores))
+        return [int(place) for place in np.argsort(-np.asarray(scores), kind="stable")[:count]]
+
+    public = {"first": lambda *_: list(range(8)), "bits_of": lambda chosen: bits(tuple(table), chosen)}
+    release_sets(plan, EPSILON, select=best, **public)
+    assert seen[0] == plan.candidates[0]
+    assert all(number <= most for number, most in zip(seen, plan.candidates, strict=False))
+
+
+def test_the_promises_of_all_selections_share_what_may_go_wrong() -> None:
+    plan = SetQuestion(count=5, size=3, smallest=1, method="levels", pool=None).plan(1_000)
+    question = asked_for(plan)
+    first, later = question.promises(plan, 1_000)
+    assert first is not None
+    wrong = 1 - 0.05 / 3
+    assert question.within(plan, 1_000) == (max(each.within(wrong) or 0 for each in later), first.within(wrong))
 
 
 def test_shares_that_sum_to_more_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

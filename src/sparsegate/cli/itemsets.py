@@ -1,4 +1,4 @@
-"""`sparsegate itemsets`: the sets of items that most people have together, privately, from files."""
+"""`sparsegate itemsets`: the sets of items that most people have together, privately; or a preview of that."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from typing import Annotated, Any
 
 from sparsegate.cli import options as opt
 from sparsegate.cli.options import option
-from sparsegate.cli.printing import publish
+from sparsegate.cli.printing import drawable, publish
+from sparsegate.cli.top import check_candidates, check_preview, show_preview
+from sparsegate.errors import ParameterError
 
 
 def itemsets(
-    files: opt.Files,
     count: Annotated[int, option("", "How many sets to select.", "--count", "-c")],
-    epsilon: Annotated[float, option("", "The privacy loss of the selection, all levels together.")],
+    files: opt.FilesOrNone = None,
+    epsilon: Annotated[float | None, option("", "The privacy loss of the selection, all levels together.")] = None,
     size: Annotated[int, option("", "The most items of a set.")] = 3,
     smallest: Annotated[int, option("", "The fewest: 2 leaves single items out.")] = 1,
     item: Annotated[str | None, option("COLUMN", "What sets are made of; not needed for baskets.")] = None,
@@ -32,6 +34,9 @@ def itemsets(
     input_format: opt.InputFormat = None,
     separator: opt.Separator = None,
     encoding: opt.Encoding = None,
+    preview: Annotated[bool, option("", "Say how good it will be; the data is not opened.", "--preview")] = False,
+    within: Annotated[int | None, option("W", "With --preview: the epsilon for W people at most.")] = None,
+    people: Annotated[int | None, option("N", "With --preview: how many people there are, PUBLIC.")] = None,
     ledger: opt.LedgerFile = None,
     budget: opt.LedgerBudget = None,
     budget_delta: opt.LedgerDelta = None,
@@ -44,21 +49,31 @@ def itemsets(
     """The --count sets of up to --size items that most people have, without exposing a person."""
     from sparsegate.tables.opening import Table
     from sparsegate.uses.itemsets import ItemsetQuestion, SetQuestion, frequent_itemsets
+    from sparsegate.uses.itemsets_preview import preview_sets
 
     form = opt.read_output(output, as_json=as_json, as_csv=as_csv)
-    data = Table(files, table=table, sql=sql, format=input_format, separator=separator, encoding=encoding)
+    check_preview(files, epsilon, preview=preview, within=within)
+    if people is not None and not preview:
+        raise ParameterError("people", "is for --preview", people, "give --preview too")
+    data = Table(files or "-", table=table, sql=sql, format=input_format, separator=separator, encoding=encoding)
     sets: dict[str, Any] = {"count": count, "size": size, "smallest": smallest, "method": method, "pool": pool}
     public: dict[str, Any] = {
         "item": item,
         "user": user,
         "where": where,
-        "epsilon": epsilon,
+        "epsilon": 1 if epsilon is None else epsilon,
         "answers_epsilon": answers_epsilon,
         "delta": delta,
         "selection": selection,
         "domain": opt.read_domain(domain),
     }
     question = ItemsetQuestion(sets=SetQuestion(**sets), **public)
+    if preview:
+        check_candidates(question.domain, files)
+        if plot is not None:
+            drawable(plot)
+        show_preview(preview_sets(question, fixed=epsilon is not None, within=within, people=people), form, plot)
+        return
     make = partial(frequent_itemsets, data, **sets, **public)
     publish(
         lambda spending: make(ledger=spending),

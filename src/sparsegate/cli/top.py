@@ -94,7 +94,7 @@ def top(
     shape = opt.read_output(output, as_json=as_json, as_csv=as_csv)
     if (count is None) == (above is None):
         raise ParameterError("count", "or --above must be given, and not both", next_step="give -c 50, or --above 500")
-    _check_preview(files, epsilon, preview=preview, within=within, like=like)
+    check_preview(files, epsilon, preview=preview, within=within, like=like)
     data = Table(files or "-", table=table, sql=sql, format=input_format, separator=separator, encoding=encoding)
     column, person = names_of(item, user, unit)
     question = Question(
@@ -122,10 +122,10 @@ def top(
         groups_per_user=groups_per_user,
     )
     if preview:
-        _check_candidates(question, files)
+        check_candidates(question.domain, files)
         if plot is not None:
             drawable(plot)
-        _show_preview(preview_of(question, fixed=epsilon is not None, within=within, like=like), shape, plot)
+        show_preview(preview_of(question, fixed=epsilon is not None, within=within, like=like), shape, plot)
         return
     publish(
         lambda spending: release(data, question, named=item is not None, ledger=spending),
@@ -137,8 +137,8 @@ def top(
     )
 
 
-def _check_preview(
-    files: Sequence[str] | None, epsilon: float | None, *, preview: bool, within: int | None, like: str | None
+def check_preview(
+    files: Sequence[str] | None, epsilon: float | None, *, preview: bool, within: int | None, like: str | None = None
 ) -> None:
     """What only one of a release and a preview can do without."""
     if not preview and not files:
@@ -178,17 +178,18 @@ def _groups(text: str) -> str | Path:
     return Path(text) if "," not in text and (named or file.exists()) else text
 
 
-def _check_candidates(question: Question, files: Sequence[str] | None) -> None:
+def check_candidates(domain: object, files: Sequence[str] | None) -> None:
     """Refuse to count the candidates of a preview in the table itself."""
-    if isinstance(question.domain, Path):
+    if isinstance(domain, Path):
         from sparsegate.tables.domain import split_column
 
-        if _paths([split_column(str(question.domain))[0]]) & _paths(files):
+        if _paths([split_column(str(domain))[0]]) & _paths(files):
             rule = "must not be the table itself: how many items are in it is private data"
-            raise ParameterError("domain", rule, str(question.domain), "give a public list, or their number")
+            raise ParameterError("domain", rule, str(domain), "give a public list, or their number")
 
 
-def _show_preview(preview: Preview, form: str, plot: str | None) -> None:
+def show_preview(preview: Preview, form: str, plot: str | None) -> None:
+    """Print a preview, and draw it."""
     ready_to_print()
     with to_standard_output(""):
         if form == "table":
@@ -219,11 +220,12 @@ def _print_preview(preview: Preview) -> None:
             cells["method"] += " *" * bool(alternative["chosen"])
             table.add_row(*(cells[name] for name in names))
         print_plain(table, "")
-        lines.append("* would run. within: how far below that item a selected one can be, at worst.")
+        what = "item" if preview.release == "top items" else "set"
+        lines.append(f"* would run. within: how far below that {what} a selected one can be, at worst.")
     if preview.asked_within is not None and preview.needed_epsilon is not None:
         needed = f"--epsilon {float(preview.needed_epsilon):g} with {preview.method}"
         lines.append(f"Within {preview.asked_within:,} needs {needed}.")
-    if preview.alternatives and preview.recall is not None:
+    if preview.accuracy.get("recall") is not None:
         lines.append("recall, like within: the share of right items, and how far below, on the stand-in.")
     if preview.people is not None:
         lines.append(preview.warning or f"Not hopeless for {preview.people:,} people.")

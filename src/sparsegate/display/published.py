@@ -159,8 +159,12 @@ class PrintedTop:
             if (name, value) not in UNREMARKABLE and name != "item"
         }
         if "within" in notes:
-            promise = f"{self.measure} of the true number {self.record['count']:,}, 95 % confidence, all items"
-            notes["within"] += f" {promise}"
+            number, what = f"number {self.record['count']:,}", "items"
+            if "itemset_size" in self.record:
+                number, what = f"{number} of the sets counted", "sets"
+            else:
+                number = f"the true {number}"
+            notes["within"] += f" {self.measure} of {number}, 95 % confidence, all {what}"
         return {**notes, **({"error bar": self.brief} if self.estimated else {})}
 
     def sheet(self) -> Sheet:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_FACTORS: Final = tuple(Fraction(tenths, 10) for tenths in (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100))
+FACTORS: Final = tuple(Fraction(tenths, 10) for tenths in (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100))
 """Of epsilon: round numbers from a tenth to ten times, about as far from one another as a plot shows."""
 
 _CUTOFF_FACTORS: Final = tuple(Fraction(tenths, 10) for tenths in (1, 2, 5, 10, 20, 50, 100))
@@ -268,7 +268,7 @@ def _gate_curves(
                 yield place, other.lattice.value(other.margin(confidence))
 
     total, cutoff = calibration.budget.total, calibration.cutoff
-    points = tuple((float(total * factor), y) for factor, y in margins(_FACTORS, partial(_scaled, calibration)))
+    points = tuple((float(total * factor), y) for factor, y in margins(FACTORS, partial(_scaled, calibration)))
     yield Curve(figure="margin", parameter="epsilon", points=points)
     if at_cutoff is not None:
         cutoffs = sorted({max(1, round(cutoff * factor)) for factor in _CUTOFF_FACTORS})

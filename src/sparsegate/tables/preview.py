@@ -23,7 +23,7 @@ import numpy as np
 
 from sparsegate.budget import Number, exact_count
 from sparsegate.errors import ParameterError, TableError
-from sparsegate.gates.preview import Curve, Preview, least_epsilon
+from sparsegate.gates.preview import FACTORS, Curve, Preview, least_epsilon
 from sparsegate.noise import Seeded
 from sparsegate.noise.own_settings import own_settings
 from sparsegate.selection.accuracy import check_confidence
@@ -37,7 +37,6 @@ from sparsegate.tables.workspace import Workspace
 RUNS: Final = 200
 """On a stand-in."""
 
-_CURVE: Final = tuple(Fraction(tenths, 10) for tenths in (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100))
 _CURVE_RUNS: Final = 20
 _PEOPLE: Final = 1_000_000  # of the paper's Zipf law
 _ITEMS: Final = 10_000  # the same
@@ -128,7 +127,7 @@ def preview_of(
     check_confidence(confidence)
     question, parts = question.share, question.groups_per_user or 1  # each of the groups has a part of epsilon
     asked = None if within is None else exact_count(within, "within", least=0)
-    total = None if question.observed else _size(question)
+    total = None if question.observed else public_size(question)
     counts = None
     if like is not None:
         if question.observed or question.sums is not None:
@@ -215,7 +214,7 @@ def _largest(question: Question) -> int | float | None:
     return question.shown(min(people, shared) * question.sensitivity)
 
 
-def _size(question: Question) -> int:
+def public_size(question: Question) -> int:
     """How many candidates a public domain has; a file of them is public, too."""
     domain = question.domain
     if isinstance(domain, os.PathLike):
@@ -287,7 +286,7 @@ class _Options:
             figures["recall"] = lambda of_method: self._simulated(of_method, _CURVE_RUNS)[0]
         for (figure, height_of), row in itertools.product(figures.items(), rows):
             points = []
-            for factor in _CURVE:
+            for factor in FACTORS:
                 with suppress(ParameterError):  # such an epsilon does not fit
                     of_method = by_method(self.question, row["method"], row["epsilon"] * factor)
                     if (height := height_of(of_method)) is not None:

@@ -47,7 +47,7 @@ DBAR: Final = 10
 MOST_SELECTED: Final = 10**7
 """More would be charged, and then be lost for want of memory."""
 
-_HOPELESS: Final = 0.5
+HOPELESS: Final = 0.5
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -324,7 +324,7 @@ class Question:
             rule = f"must be larger for {people:,} people: {everybody} would more likely than not be left out"
             return "epsilon", rule
         promise = None if self.observed else self.promise(total)
-        if promise is not None and (wrong := promise.least_wrong(span)) > _HOPELESS:
+        if promise is not None and (wrong := promise.least_wrong(span)) > HOPELESS:
             rule = f"must be larger for {people:,} people: even if {self.count:,} items had all of them, and the others"
             return "epsilon", f"{rule} nobody, a wrong item would be selected with probability {wrong:.3g}"
         bars = self.error_bars(total)

@@ -10,6 +10,7 @@ from sparsegate.uses.alerts import Alert, AlertAnswer
 from sparsegate.uses.holdout import Holdout, HoldoutScore, HoldoutScorer
 from sparsegate.uses.improvement import Improvement, improved
 from sparsegate.uses.itemsets import FrequentItemsets, frequent_itemsets
+from sparsegate.uses.itemsets_preview import preview_itemsets
 from sparsegate.uses.prediction import Prediction, PrivatePredictor
 from sparsegate.uses.structure import dependency_tree
 from sparsegate.uses.tree_model import DependencyTree
@@ -36,6 +37,7 @@ __all__ = [
     "dependency_tree",
     "frequent_itemsets",
     "improved",
+    "preview_itemsets",
 ]
 
 

@@ -33,6 +33,14 @@ post-processing (``within_post``). That a level has no candidates, and the relea
 To join the sets that are *truly* frequent, or to leave out candidates that nobody has, would be another matter: then
 the list itself tells about people, and no noise on the supports hides it.
 
+**How far off.** By ``selection.accuracy`` a selection of c out of d candidates takes, with probability 1 - b, none with
+more than W fewer people than the c-th of them, W a function of c, d, b and the selection's epsilon that grows with d.
+How many candidates a selection has at most is public (``LevelPlan.candidates``), and b is shared by all selections of a
+plan, so that all promises hold at once, with ``confidence`` (union bound): each released set has at most ``within``
+fewer people than the c-th of the *candidates*, and each item of the pool at most ``items_within`` fewer than item
+number ``pool``. (``within`` is the largest W of the levels: which of them is the last is in the draws.) Of a set that
+is no candidate nothing is promised: no public number says how many people have sets of items that are not in the pool.
+
 *Without noise* "levels" finds the ``count`` sets of the largest support, if ``smallest`` is 1 and ``pool`` is
 ``count``: each part of a set has at least its support, so the parts of a set among the best are among the best, too.
 """
@@ -59,6 +67,7 @@ from sparsegate.gates.calibration import trusted_source
 from sparsegate.gates.laplace import error_bar, error_bar_all
 from sparsegate.noise import Source, exact_scale
 from sparsegate.noise.own_settings import own_settings
+from sparsegate.selection.accuracy import Promise, check_confidence
 from sparsegate.selection.scores import Scores
 from sparsegate.selection.select import AUTO as AUTO_SELECTION
 from sparsegate.selection.select import Request, by_label
@@ -70,7 +79,7 @@ from sparsegate.tables.matching import matching_engine
 from sparsegate.tables.observed import Accounting, pick_observed
 from sparsegate.tables.opening import OpenedTable, open_table
 from sparsegate.tables.prepared import TableInPlace
-from sparsegate.tables.question import Question
+from sparsegate.tables.question import CONFIDENCE, Question
 from sparsegate.tables.release import installed_version
 from sparsegate.tables.top import names_of
 
@@ -336,6 +345,22 @@ class LevelPlan:
         items = Fraction(0) if self.everything else items
         return items, *((1 - items) / later,) * later
 
+    @property
+    def candidates(self) -> tuple[int, ...]:
+        """How many sets each selection of sets has to select from, at most; exactly, of the first of them.
+
+        Two of the j parts of a set of j items have it as their union, so of c sets of j - 1 items at most
+        C(c, 2) / C(j, 2) are joined: each of these takes C(j, 2) pairs of kept sets, and no other takes them.
+
+        >>> LevelPlan(method="levels", count=50, size=4, smallest=1, pool=50, everything=False).candidates
+        (1275, 458, 254)
+        """
+        if self.method != LEVELS:
+            return (number_of_sets(self.pool, self.smallest, self.size),)
+        every = [number_of_sets(self.pool, min(self.smallest, j), j) for j in range(2, self.size + 1)]
+        joins = [self.count + math.comb(self.count, 2) // math.comb(j, 2) for j in range(3, self.size + 1)]
+        return every[0], *map(min, every[1:], joins)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ReleasedSets:
@@ -388,7 +413,9 @@ class ItemsetRecord:
     ``pool`` is how many items the first level selected (or all, where that cost nothing), ``domain_size`` the number of
     public items, None for ``domain="observed"``. ``count`` sets of ``smallest`` to ``itemset_size`` items were asked
     for, by ``method`` over the levels and ``selection`` in each of them; ``ordered`` says whether they are in the order
-    selected. ``item`` is the column that they are made of, ``where`` the condition that rows had to meet, and ``unit``
+    selected. With 95 % probability each set has at most ``within`` fewer people than the ``count``-th of the sets it
+    was selected from, and each item of the pool at most ``items_within`` fewer than the ``pool``-th item, all at once.
+    ``item`` is the column that they are made of, ``where`` the condition that rows had to meet, and ``unit``
     what the neighbours of the theorem add or remove. ``version`` is that of this library. ``private`` is False where
     the noise came from a seed.
     """
@@ -405,6 +432,8 @@ class ItemsetRecord:
     pool: int
     domain: str
     domain_size: int | None
+    within: int | None
+    items_within: int | None
     unit: str = "user"
     ordered: bool = False
     where: str | None = None
@@ -547,8 +576,37 @@ class ItemsetQuestion:
         for share in filter(None, plan.shares):
             self.request(most, share * self.spent).prepare(Scores.histogram({0: 1}))
 
+    def promises(self, plan: LevelPlan, items: int | None) -> tuple[Promise | None, list[Promise]]:
+        """Of the selection of items, None where there is none, and of those of sets; ``items`` are in the domain."""
+        share, *shares = (part * self.spent for part in plan.shares)
+        of_sets = [
+            self.request(min(plan.count, most), part).promise(most)
+            for part, most in zip(shares, plan.candidates, strict=True)
+        ]
+        first = None
+        if not plan.everything:
+            first = self.items.promise(None) if items is None else self.request(plan.pool, share).promise(items)
+        return first, [promise for promise in of_sets if promise is not None]
+
+    def within(
+        self, plan: LevelPlan, items: int | None, confidence: float = CONFIDENCE
+    ) -> tuple[int | None, int | None]:
+        """How many fewer people a released set, and an item of the pool, can have: see the head; None: any number."""
+        first, later = self.promises(plan, items)
+        each = 1 - (1 - check_confidence(confidence)) / (len(later) + (first is not None))
+        depths = [promise.within(each) for promise in later]
+        known = [depth for depth in depths if depth is not None]
+        return max(known) if len(known) == len(depths) else None, None if first is None else first.within(each)
+
+    def error_bars(self, confidence: float = CONFIDENCE) -> tuple[int, int] | tuple[None, None]:
+        """How far noisy supports are off: each, and all ``count`` at once; none where none are paid for."""
+        if self.scale is None:
+            return None, None
+        return error_bar(self.scale, confidence), error_bar_all(self.scale, confidence, self.sets.count)
+
     def record(self, plan: LevelPlan, items: int | None, *, private: bool) -> ItemsetRecord:
         """What may be said about the release."""
+        within, items_within = self.within(plan, items)
         return ItemsetRecord(
             epsilon=self.spent + self.answers,
             delta=Fraction(self.items.delta),
@@ -562,14 +620,13 @@ class ItemsetQuestion:
             pool=plan.pool,
             domain="observed" if items is None else "public",
             domain_size=items,
+            within=within,
+            items_within=items_within,
             where=self.where,
             private=private,
             version=installed_version(),
             item=self.items.item,
         )
-
-
-CONFIDENCE: Final = 0.95
 
 
 @own_settings
