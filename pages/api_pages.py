@@ -42,8 +42,10 @@ SUBJECTS: Mapping[str, ApiSubject] = {
         title="Tables",
         about="Private counts over your own rows, in your own engine. Begin with "
         "[your first top-10](../../tutorials/first_top.md); the tasks are in [publish a top-c](../../how-to/top.md).",
-        names=("top_items", "items_above", "top_sums", "Table", "preview"),
+        names=("session", "top_items", "items_above", "top_sums", "Table", "preview"),
         others=(
+            "sparsegate.tables.session.Session",
+            "sparsegate.tables.session.SessionGate",
             "sparsegate.tables.release.TopItems",
             "sparsegate.tables.release.Record",
         ),

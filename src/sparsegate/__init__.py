@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sparsegate.service.client.client import connect
     from sparsegate.tables.opening import Table
     from sparsegate.tables.preview import preview
+    from sparsegate.tables.session import session
     from sparsegate.tables.top import items_above, top_items, top_sums
 
 __version__ = "0.1.0"
@@ -65,6 +66,7 @@ __all__ = [
     "run",
     "run_many",
     "select_top",
+    "session",
     "top_items",
     "top_sums",
 ]
@@ -100,6 +102,7 @@ _NAMES = {
     "run": "sparsegate.gates.research",
     "run_many": "sparsegate.gates.research",
     "select_top": "sparsegate.selection.select",
+    "session": "sparsegate.tables.session",
     "top_items": "sparsegate.tables.top",
     "top_sums": "sparsegate.tables.top",
 }

@@ -23,6 +23,7 @@ from sparsegate.display.tabular import Printed
 from sparsegate.ledger.account import Amount, Entry, EntryKind, Release, Statement
 from sparsegate.service.client.calls import RemoteAnswer, RemotePreview, RemoteQuota, RemoteToken, ServedData, read_top
 from sparsegate.tables.release import TopItems
+from sparsegate.tables.session import Description
 
 SEEDED: dict[str, Any] = {"source": sg.Seeded(1), "not_private": True}
 NOW = datetime(2031, 5, 1, 12, 0, tzinfo=UTC)
@@ -82,6 +83,9 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "ExperimentResults": lambda: paper.run(datasets=["zipf"], counts=[5, 9], methods=["em"], runs=5),
     "ComparisonResults": lambda: paper.compare(
         datasets=["zipf"], counts=[10], epsilon=0.1, methods=["em", "subset"], peers=False, runs=20, most_runs=20
+    ),
+    "Description": lambda: Description(
+        name="v", person="people by\x1b[31m v", columns={"a" * 60: "varchar"}, domains={"a" * 60: "5 listed"}
     ),
     "Statement": lambda: Statement(dataset="visits", entries=(ENTRY, SPENT)),
     "Release": lambda: Release(entry=SPENT, gave=(release().to_dict(),)),

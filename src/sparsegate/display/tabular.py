@@ -49,6 +49,9 @@ class Printed:
     def __str__(self) -> str:
         return self.sheet().text(most=_SHOWN_ROWS)
 
+    def _repr_html_(self) -> str:
+        return self.sheet().html(most=_SHOWN_ROWS)
+
     def __repr__(self) -> str:
         title = printable(self.sheet().title)
         return f"<{type(self).__name__}: {title if len(title) <= _TITLE else title[: _TITLE - 1] + '…'}>"
@@ -95,9 +98,6 @@ class Tabular(Printed):
             for name, values in self._columns().items()
         }
         return arrow.table(arrays, metadata={"sparsegate": json.dumps(self._rest())})
-
-    def _repr_html_(self) -> str:
-        return self.sheet().html(most=_SHOWN_ROWS)
 
     def _columns(self) -> dict[str, list[Any]]:
         sheet = self.sheet()

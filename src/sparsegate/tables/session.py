@@ -1,0 +1,464 @@
+"""One object for an analyst: the table, who is a person in it, what is public about it, and the budget, each said once.
+
+Nothing is computed here. A session hands each question to the function of the library that answers it, with the table,
+the person, the declared domain and the ledger filled in; theorem, charge and errors are those of that function. All of
+them are charged to one ledger, so everything that is released through sessions of that ledger costs at most its budget.
+
+Counts of people (``count``, and the questions of a ``gate``) are numbers of different people with a row that meets a
+condition. Adding or removing one person, with all their rows, moves each of them by at most one, and all in one
+direction: whether a row meets a condition depends on that row alone (``conditions``). So their sensitivity is 1 and
+they are monotonic, and nobody has to say so. How long a count takes depends on the data: publish the answer, not the
+time. Where others see the time, serve the table: ``sparsegate serve`` hides it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, Final, Generic, Self, TypeVar
+
+from sparsegate.budget import Number, exact_epsilon
+from sparsegate.conditions import names_in
+from sparsegate.display.sheet import Sheet
+from sparsegate.display.tabular import Printed
+from sparsegate.errors import ParameterError
+from sparsegate.gates.gate import Answer
+from sparsegate.gates.laplace import error_bar, laplace
+from sparsegate.gates.preview import Preview
+from sparsegate.gates.sparse_vector import SparseVector
+from sparsegate.ledger.account import Amount, BudgetLike, Statement
+from sparsegate.ledger.ledger import Ledger
+from sparsegate.noise import Source
+from sparsegate.noise.sources import Uncopied
+from sparsegate.tables.columns import check_columns, check_unit
+from sparsegate.tables.engine_errors import quiet
+from sparsegate.tables.engines.engine import guarded, open_engine
+from sparsegate.tables.matching import MatchingUsers
+from sparsegate.tables.opening import Table, open_table
+from sparsegate.tables.preview import preview
+from sparsegate.tables.release import TopItems
+from sparsegate.tables.top import items_above, top_items, top_sums
+
+Result = TypeVar("Result")
+
+EVERYBODY: Final = "1 = 1"
+"""A condition that every row meets."""
+
+_OWN: Final = {"data", "user", "unit", "ledger", "source", "not_private", "sensitivity", "monotonic", "granularity"}
+"""Parameters that a session fills in itself."""
+
+
+class SessionRelease(Generic[Result]):
+    """A kind of release: called, it releases; ``preview`` says beforehand what that costs and is good for, for free.
+
+    Both take the parameters of the function of the library behind them, without those that the session knows.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        release: Callable[..., Result],
+        previewed: Callable[..., Any],
+        look: Callable[..., Preview],
+        **more: Any,
+    ) -> None:
+        self.__doc__ = function.__doc__
+        self.__signature__ = _without(function, release, more)
+        self._release, self._look = release, look
+        self._preview_signature = _without(previewed, look, more)
+
+    def __call__(self, *args: Any, **parameters: Any) -> Result:
+        return self._release(**self.__signature__.bind(*args, **parameters).arguments)
+
+    @property
+    def preview(self) -> Callable[..., Preview]:
+        """What the release would cost and be good for: nothing is looked at, drawn or charged."""
+
+        def look(*args: Any, **parameters: Any) -> Preview:
+            return self._look(**self._preview_signature.bind(*args, **parameters).arguments)
+
+        look.__doc__, look.__signature__ = type(self).preview.__doc__, self._preview_signature  # type: ignore[attr-defined]
+        return look
+
+
+def _without(function: Callable[..., Any], returned: Callable[..., Any], more: Mapping[str, Any]) -> inspect.Signature:
+    """The signature of a function less what a session knows; an item may be written without its name."""
+    known = inspect.signature(function).parameters.values()
+    kinds = inspect.Parameter
+    added = [
+        kinds(name, kinds.KEYWORD_ONLY, default=default, annotation="str | None") for name, default in more.items()
+    ]
+    kept = [parameter for parameter in (*known, *added) if parameter.name not in _OWN]
+    first = [each.replace(kind=kinds.POSITIONAL_OR_KEYWORD) for each in kept if each.name == "item"]
+    rest = [each for each in kept if each.name != "item"]
+    return inspect.Signature([*first, *rest], return_annotation=inspect.signature(returned).return_annotation)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Description(Printed):
+    """What may be asked of a table, none of it data: its columns, their types, and the domains that were declared."""
+
+    name: str
+    person: str
+    columns: Mapping[str, str]
+    """The type of each column, as its source declares it; text where the source has no types."""
+    domains: Mapping[str, str]
+
+    def sheet(self) -> Sheet:
+        """A row for each column."""
+        columns = {
+            "column": [*self.columns],
+            "type": [*self.columns.values()],
+            "candidates": [self.domains.get(name, "") for name in self.columns],
+        }
+        return Sheet(title=f"{self.name}, {self.person}", columns=columns)
+
+
+class SessionGate:
+    """A gate whose questions are conditions: are there more people with such a row than the threshold?
+
+    Made by ``Session.gate``; ``gate`` is the ``SparseVector`` behind it, which counts, closes and gives back.
+    """
+
+    def __init__(self, gate: SparseVector, count: Callable[[str | None, str | None], int], where: str | None) -> None:
+        self.gate, self.where = gate, where
+        self._count = count
+
+    def ask(self, where: str | None = None, *, threshold: Number | None = None) -> Answer:
+        """Do more people than the threshold have a row that meets the condition, and the gate's own?
+
+        A condition that is refused, and a table that cannot be read, cost nothing and leave the gate as it was.
+        """
+        if self.gate.closed:
+            self.gate.ask(0)  # raises GateClosed, in its own words, before anything is counted
+        return self.gate.ask(self._count(self.where, where), threshold=threshold)
+
+    @property
+    def closed(self) -> bool:
+        """Whether no more questions are answered."""
+        return self.gate.closed
+
+    @property
+    def remaining(self) -> int | None:
+        """How many ABOVE are left; None where nothing limits them but the ledger."""
+        return self.gate.remaining
+
+    def margin(self, confidence: float = 0.95) -> float:
+        """An answer this far from the threshold is on the right side with this probability."""
+        return self.gate.margin(confidence=confidence)
+
+    def close(self) -> None:
+        """Answer no more, and give back to the ledger what the answers did not cost."""
+        self.gate.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return repr(self.gate).replace("SparseVector", "SessionGate")
+
+
+class Session(Uncopied, Printed):
+    """A table, its people and its budget: made by ``sparsegate.session``, closed at the end of its ``with`` block.
+
+    Printed, it is its statement: what was spent, and what is left.
+    """
+
+    _uncopied = "a session holds an open ledger and can be neither copied nor pickled; open another on the same ledger"
+
+    def __init__(
+        self,
+        table: Table,
+        *,
+        user: str | None,
+        unit: str | None,
+        domains: Mapping[str, Any],
+        ledger: Ledger,
+        closing: ExitStack,
+        source: Source | None = None,
+        not_private: bool = False,
+    ) -> None:
+        self.table, self.user, self.unit, self.domains, self.ledger = table, user, unit, dict(domains), ledger
+        self._closing = closing
+        self._people: dict[str, Any] = {"user": user, "unit": unit}
+        self._drawn: dict[str, Any] = {"source": source, "not_private": not_private}
+
+    @cached_property
+    def top(self) -> SessionRelease[TopItems]:
+        """``top_items`` of this table: ``s.top("page", count=10, epsilon=0.1)``."""
+        return self._asking(top_items)
+
+    @cached_property
+    def above(self) -> SessionRelease[TopItems]:
+        """``items_above`` of this table: ``s.above("page", above=150, epsilon=0.1, delta=1e-6)``."""
+        return self._asking(items_above)
+
+    @cached_property
+    def sums(self) -> SessionRelease[TopItems]:
+        """``top_sums`` of this table: ``s.sums("product", value="paid", clip=(0, 100), count=10, epsilon=0.1)``."""
+        return self._asking(top_sums)
+
+    @cached_property
+    def gate(self) -> SessionRelease[SessionGate]:
+        """A ``SparseVector`` over counts of people: ``s.gate(threshold=1000, cutoff=5, epsilon=0.5)``.
+
+        ``where`` is a condition that belongs to all of its questions.
+        """
+        return SessionRelease(SparseVector, self._gate, SparseVector.preview, self._gate_preview, where=None)
+
+    @cached_property
+    def count(self) -> SessionRelease[int]:
+        """How many people have a row that meets a condition, with Laplace noise: ``s.count("n > 5", epsilon=0.1)``."""
+        return SessionRelease(self._count, self._count, self._count_preview, self._count_preview)
+
+    def describe(self) -> Description:
+        """What may be asked: columns, types and declared domains. Never data."""
+        asked = [*_names(self.table.data), *self.domains, *filter(None, [self.user])]
+        types = dict.fromkeys(asked, "as in its database")
+        if self.table.database is None:
+            with open_table(self.table, columns=asked, user=self.user) as opened:
+                engine = guarded("the engine of the table", lambda: open_engine(opened.table))
+                keys = {opened.user, f"{self.user} (user)"} - {self.user}  # made beside the users: nothing to ask about
+                types = {name: kind.name for name, kind in engine.types.items() if name not in keys}
+        person = "each row a person" if self.user is None else f"people by {self.user}"
+        return Description(
+            name=self.statement().dataset,
+            person=person,
+            columns=types,
+            domains={name: _size(domain) for name, domain in self.domains.items()},
+        )
+
+    @property
+    def remaining(self) -> Amount:
+        """What the ledger has left."""
+        return self.ledger.statement().remaining
+
+    def statement(self) -> Statement:
+        """What was spent, release by release."""
+        return self.ledger.statement()
+
+    def sheet(self) -> Sheet:
+        """The statement as a table."""
+        return self.statement().sheet()
+
+    def close(self) -> None:
+        """Close the ledger, if the session opened it. Gates that are open stay charged until they are closed."""
+        self._closing.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _asking(self, function: Callable[..., TopItems]) -> SessionRelease[TopItems]:
+        def release(**parameters: Any) -> TopItems:
+            return function(self.table, **self._asked(parameters, function), ledger=self.ledger, **self._drawn)
+
+        def look(**parameters: Any) -> Preview:
+            return preview(**self._asked(parameters, preview))
+
+        return SessionRelease(function, release, preview, look)
+
+    def _asked(self, parameters: dict[str, Any], function: Callable[..., Any]) -> dict[str, Any]:
+        """The parameters with the person, and with the domain that was declared for the item."""
+        declared = self.domains.get(parameters.get("item", ""))
+        if declared is not None and "domain" in inspect.signature(function).parameters and "above" not in parameters:
+            parameters = {"domain": declared, **parameters}
+        return {**self._people, **parameters}
+
+    def _gate(self, *, where: str | None = None, **parameters: Any) -> SessionGate:
+        with self._matching(where):
+            pass  # a condition that is refused is refused before the gate is paid for
+        gate = SparseVector(**parameters, sensitivity=1, monotonic=True, ledger=self.ledger, **self._drawn)
+        return SessionGate(gate, self._true_count, where)
+
+    def _gate_preview(self, *, where: str | None = None, **parameters: Any) -> Preview:
+        return SparseVector.preview(**parameters, sensitivity=1, monotonic=True)
+
+    def _count(self, where: str | None = None, *, epsilon: Number) -> int:
+        """The number of people with a row that meets the condition, or with any row, with exact Laplace noise.
+
+        *Theorem.* It is epsilon-DP: one person moves it by at most one.
+        """
+        exact_epsilon(epsilon)
+        released = laplace(self._true_count(where), epsilon=epsilon, sensitivity=1, ledger=self.ledger, **self._drawn)
+        return int(released)
+
+    def _count_preview(
+        self,
+        where: str | None = None,
+        *,
+        epsilon: Number,
+        confidence: float = 0.95,
+    ) -> Preview:
+        spent = exact_epsilon(epsilon)
+        bar = error_bar(1 / spent, confidence)
+        return Preview(
+            release="count",
+            epsilon=spent,
+            confidence=confidence,
+            accuracy={"error_bar": bar},
+            settings={"where": where},
+            statement=f"A count of people is within {bar:,} of the truth with {confidence:.0%} confidence.",
+        )
+
+    def _true_count(self, *conditions: str | None) -> int:
+        """The private number of people with a row that meets all of the conditions."""
+        with self._matching(*conditions) as (matching, run):
+            parts = [f"({part})" for part in conditions if part is not None]
+            return int(run(partial(matching.count, " AND ".join(parts) or EVERYBODY)))
+
+    @contextmanager
+    def _matching(self, *conditions: str | None) -> Iterator[tuple[MatchingUsers, Callable[[Callable[[], Any]], Any]]]:
+        """The rows to be matched, once each of the conditions has been read as one, and what runs a count of them."""
+        from sparsegate.tables.engines.duckdb import Relation
+
+        asked = [part for part in conditions if part is not None]
+        named = [*(name for part in asked for name in names_in(part)), *filter(None, [self.user])]
+        with open_table(_countable(self.table), columns=named, user=self.user) as opened:
+            relation = opened.table.frame.native if isinstance(opened.table, Relation) else opened.table
+            with quiet("the table cannot be counted"):
+                matching = MatchingUsers(relation, user=opened.user)
+            for part in asked:
+                matching.check(part)
+            yield matching, opened.run
+
+
+def _names(data: Any) -> list[str]:
+    """The columns of a table of this process; none of files, which name theirs, and of records, whose keys are data."""
+    if isinstance(data, Mapping):
+        return [*data]
+    if hasattr(data, "collect_schema"):
+        return list(data.collect_schema().names())
+    names = getattr(data, "column_names", getattr(data, "columns", ()))
+    return [name for name in names if isinstance(name, str)]
+
+
+def _countable(table: Table) -> Any:
+    """The table as this process reads it: a relation of DuckDB's as its rows, in an engine of the session's own."""
+    data = table.data
+    if table.database is not None or type(data).__module__.startswith("pyspark."):
+        rule = "must be files or a table of this process, to count people by conditions"
+        step = "copy the table to Parquet, or serve it with `sparsegate serve`; top, above and sums work as it is"
+        raise ParameterError("data", rule, next_step=step)
+    return _Rows(data) if type(data).__name__ == "DuckDBPyRelation" else table
+
+
+class _Rows:
+    """The rows of a relation as a stream of Arrow: counting sets options of the engine, and that one is not ours."""
+
+    def __init__(self, relation: Any) -> None:
+        self._relation = relation
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._relation.__arrow_c_stream__(requested_schema)
+
+
+def session(
+    data: Any,
+    /,
+    *,
+    user: str | None = None,
+    unit: str | None = None,
+    budget: BudgetLike | None = None,
+    ledger: Ledger | str | Path | None = None,
+    dataset: str | None = None,
+    domains: Mapping[str, Any] | None = None,
+    source: Source | None = None,
+    not_private: bool = False,
+) -> Session:
+    """Open a session: a table, who is a person in it, and a budget, for releases that know all three.
+
+    Parameters
+    ----------
+    data: whatever ``top_items`` takes: files, dataframes, a database, a ``Table``.
+    user: the column that names a person; or unit="row" where every row is another person. (Lines of baskets are people
+        by user="user", and their items are called "item".)
+    budget: how much may be spent in all: an epsilon, or (epsilon, delta) for a ledger that lasts longer over many
+        releases (zCDP). Needed for a new ledger; where the ledger is there it must be what the ledger holds.
+    ledger: the path or URL of the ledger, made if it is not there; or an open ``Ledger``. Without one the budget is
+        kept for this session alone, and forgotten with it: whoever opens another spends it again.
+    dataset: the name of a new ledger's dataset; the names of the files unless given.
+    domains: PUBLIC candidates by column, as ``domain`` of ``top_items``: {"page": Path("pages.csv")}.
+    source, not_private: as in ``top_items``.
+
+    >>> import sparsegate as sg
+    >>> visits = {"page": ["/home"] * 400 + ["/docs"] * 300, "visitor": [*range(400), *range(300)],
+    ...           "country": ["DE", "FR"] * 350}
+    >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
+    >>> with sg.session(visits, user="visitor", budget=2, domains={"page": ["/home", "/docs", "/jobs"]}, **seeded) as s:
+    ...     print(s.top("page", count=2, epsilon=0.5).items)
+    ...     with s.gate(threshold=100, cutoff=2, epsilon=0.5) as gate:
+    ...         print([bool(gate.ask(f"country = '{country}'")) for country in ("DE", "US")])
+    ...     print(s.count("country = 'FR'", epsilon=0.5), s.count.preview(epsilon=0.5).error_bar)
+    ('/docs', '/home')
+    [True, False]
+    200 6
+    """
+    check_unit(user, unit)
+    table = data if isinstance(data, Table) else Table(data)
+    named = _checked_domains(domains)
+    if table.database is None:
+        with open_table(table, columns=[*named, *filter(None, [user])], user=user) as opened:
+            engine = guarded("the engine of the table", lambda: open_engine(opened.table))
+            check_columns(engine.names, [*named, *filter(None, [user])])
+    with ExitStack() as closing:
+        if isinstance(ledger, Ledger):
+            opened_ledger = ledger
+            if budget is not None:
+                ledger.statement().check_budget(budget, None)
+        else:
+            opened_ledger = closing.enter_context(_ledger(ledger, budget, dataset or _name(table), closing))
+        return Session(
+            table,
+            user=user,
+            unit=unit,
+            domains=named,
+            ledger=opened_ledger,
+            closing=closing.pop_all(),
+            source=source,
+            not_private=not_private,
+        )
+
+
+def _ledger(place: str | Path | None, budget: BudgetLike | None, dataset: str, closing: ExitStack) -> Ledger:
+    """Open the ledger, or make it."""
+    if place is not None and Ledger.exists(place):
+        return Ledger(place, budget=budget)
+    if budget is None:
+        raise ParameterError("budget", "must be given for a new ledger", next_step="pass for instance budget=1")
+    if place is None:
+        folder = tempfile.TemporaryDirectory(prefix="sparsegate-", ignore_cleanup_errors=True)
+        place = Path(closing.enter_context(folder), "session.ledger")
+    return Ledger.create(place, dataset=dataset, budget=budget)
+
+
+def _name(table: Table) -> str:
+    return (
+        " ".join(Path(path).name for path in table.paths or ()) if table.database is None and table.paths else "table"
+    )
+
+
+def _checked_domains(domains: Mapping[str, Any] | None) -> dict[str, Any]:
+    if domains is not None and (not isinstance(domains, Mapping) or not all(isinstance(name, str) for name in domains)):
+        rule = "must map the names of columns to their public candidates"
+        raise ParameterError("domains", rule, next_step='pass for instance domains={"page": ["/home", "/docs"]}')
+    return dict(domains or {})
+
+
+def _size(domain: Any) -> str:
+    """What a declared domain is, in words."""
+    if isinstance(domain, Path | str):
+        return str(domain)
+    if isinstance(domain, int):
+        return f"0 to {domain - 1:,}"
+    return f"{len(domain):,} listed" if hasattr(domain, "__len__") else "listed"

@@ -1,0 +1,258 @@
+"""A session calls what is there, with the table, the person, the domains and the ledger said once."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+import sparsegate as sg
+from sparsegate.errors import ConditionError
+
+PAGES = ["/home", "/docs", "/jobs"]
+VISITS: dict[str, list[Any]] = {
+    "page": ["/home"] * 400 + ["/docs"] * 300,
+    "visitor": [*range(400), *range(300)],
+    "country": ["DE"] * 250 + ["FR"] * 450,
+    "paid": [2.5] * 700,
+}
+
+
+def seeded() -> dict[str, Any]:
+    return {"source": sg.Seeded(3), "not_private": True}
+
+
+@pytest.fixture
+def parquet(tmp_path: Path) -> Path:
+    file = tmp_path / "visits.parquet"
+    rows = ", ".join(f"unnest($columns.{name}) AS {name}" for name in VISITS)
+    with duckdb.connect() as engine:
+        engine.sql(f"SELECT {rows}", params={"columns": VISITS}).write_parquet(str(file))
+    return file
+
+
+@pytest.fixture
+def csv(tmp_path: Path) -> Path:
+    file = tmp_path / "visits.csv"
+    lines = [",".join(VISITS), *(",".join(map(str, row)) for row in zip(*VISITS.values(), strict=True))]
+    file.write_text("\n".join(lines))
+    return file
+
+
+def test_five_lines_from_a_csv_to_a_top_and_what_it_cost(csv: Path, tmp_path: Path) -> None:
+    ledger = tmp_path / "visits.ledger"
+    with sg.session(csv, user="visitor", budget=2, ledger=ledger, domains={"page": PAGES}) as s:
+        top = s.top("page", count=2, epsilon=1)
+        assert set(top.items) == {"/home", "/docs"}
+        assert s.remaining.epsilon == 1
+    with sg.session(csv, user="visitor", ledger=ledger) as s:  # the ledger is there, and remembers
+        assert s.remaining.epsilon == 1
+        assert s.statement().dataset == "visits.csv"
+        with pytest.raises(sg.BudgetExceeded):
+            s.top("page", count=2, epsilon=1.5, domain=PAGES)
+        assert [entry.what for entry in s.statement().entries][1:] == [top.record.what]
+        assert "visits.csv" in repr(s)
+        assert top.record.what[:20] in str(s)
+        assert "<table>" in s._repr_html_()
+
+
+@pytest.mark.parametrize("name", ["top", "above", "sums"])
+def test_a_release_is_that_of_the_library_and_has_its_parameters(parquet: Path, name: str) -> None:
+    function, asked = {
+        "top": (sg.top_items, {"count": 2, "epsilon": 1, "domain": PAGES, "answers_epsilon": 1}),
+        "above": (sg.items_above, {"above": 150, "epsilon": 1, "delta": 1e-6, "max_items_per_user": 2}),
+        "sums": (sg.top_sums, {"value": "paid", "clip": (0, 5), "count": 1, "epsilon": 1, "domain": PAGES}),
+    }[name]
+    known = {"data", "user", "unit", "ledger", "source", "not_private"}
+    where = {"where": "country = 'FR'"}
+    with sg.session(parquet, user="visitor", budget=(9, 1e-5) if name != "above" else 9, **seeded()) as s:
+        asking = getattr(s, name)
+        behind = inspect.signature(function).parameters
+        assert {*inspect.signature(asking).parameters} == {*behind} - known - {"granularity"}
+        if name == "above":  # which has a delta of its own: refused here, and nothing is spent
+            with pytest.raises(sg.BudgetExceeded):
+                asking("page", **asked, **where)
+            assert s.remaining.epsilon == 9
+            return
+        alone = function(parquet, item="page", user="visitor", **asked, **where, **seeded())
+        released = asking("page", **asked, **where)
+        assert (released.items, released.estimates) == (alone.items, alone.estimates)
+        with pytest.raises(TypeError, match="epsilom"):
+            asking("page", **asked, epsilom=1)
+        look = asking.preview("page", **asked)
+        assert (look.epsilon, look.delta) == (released.record.epsilon, released.record.delta)
+        assert len(s.statement().entries) == 2
+
+
+def test_a_declared_domain_serves_release_and_preview_and_another_takes_its_place(parquet: Path) -> None:
+    with sg.session(parquet, user="visitor", budget=9, domains={"page": PAGES}, **seeded()) as s:
+        assert s.top.preview("page", count=1, epsilon=1).domain_size == 3
+        assert s.top("page", count=1, epsilon=1).record.domain_size == 3
+        assert s.top("page", count=1, epsilon=1, domain=["/jobs", "/blog"]).record.domain_size == 2
+        assert s.describe().domains == {"page": "3 listed"}
+
+
+def test_a_gate_asks_conditions_and_gives_back_what_they_did_not_cost(parquet: Path) -> None:
+    """No seed: a gate with one gives nothing back. Counts are 90 and more from thresholds, noise of scale 4: e**-20."""
+    with sg.session(parquet, user="visitor", budget=2) as s:
+        assert s.gate.preview(cutoff=2, epsilon=1).margin < 40
+        with s.gate(threshold=150, cutoff=2, epsilon=1, where="page = '/home'") as gate:
+            assert s.remaining.epsilon == 1
+            assert [bool(gate.ask(f"country = '{name}'")) for name in ("US", "DE", "SE")] == [False, True, False]
+            assert not gate.ask("country = 'DE' OR page = '/docs'", threshold=350)  # 250 of 400 at /home
+            assert (gate.remaining, gate.closed) == (1, False)
+            assert gate.margin() == gate.gate.margin(confidence=0.95)
+            with pytest.raises(ConditionError, match="contry"):
+                gate.ask("contry = 'DE'")
+            with pytest.raises(ConditionError):
+                gate.ask("country = 'DE")
+            assert gate.ask()
+            assert gate.closed
+            with pytest.raises(sg.GateClosed):
+                gate.ask("no condition at all")
+        assert s.remaining.epsilon == 1
+        with s.gate(threshold=150, cutoff=2, epsilon=1) as gate:
+            gate.ask("country = 'US'")
+        assert s.remaining.epsilon > 0.2
+        before = s.remaining
+        with pytest.raises(ConditionError):
+            s.gate(threshold=150, cutoff=2, epsilon=0.1, where="contry = 'DE'")
+        assert s.remaining == before
+
+
+def test_a_condition_cannot_leave_its_brackets(parquet: Path) -> None:
+    with sg.session(parquet, user="visitor", budget=2, **seeded()) as s:
+        gate = s.gate(threshold=10, cutoff=2, epsilon=1, where="page = '/nowhere'")
+        with pytest.raises(ConditionError):
+            gate.ask("country = 'DE') OR (country = 'FR'")
+        assert gate.remaining == 2
+
+
+@pytest.mark.parametrize(
+    ("where", "people"), [("country = 'DE'", 250), ("page = '/docs' AND country = 'DE'", 0), (None, 400)]
+)
+def test_a_count_is_of_people_with_the_noise_of_laplace(parquet: Path, where: str | None, people: int) -> None:
+    with sg.session(parquet, user="visitor", budget=1, **seeded()) as s:
+        assert s.count(where, epsilon=0.5) == sg.laplace(people, epsilon=0.5, sensitivity=1, **seeded())
+        assert s.count.preview(where, epsilon=0.5).error_bar == 6
+        assert s.remaining.epsilon == Fraction(1, 2)
+        with pytest.raises(sg.ParameterError, match="epsilon"):
+            s.count(where, epsilon=float("nan"))
+
+
+@pytest.mark.parametrize("kind", ["dict", "pandas", "relation", "csv", "row"])
+def test_every_table_of_this_process_is_counted(kind: str, csv: Path) -> None:
+    person: dict[str, Any] = {"unit": "row"} if kind == "row" else {"user": "visitor"}
+    table: Any = {"dict": VISITS, "csv": csv, "row": VISITS}.get(kind)
+    if kind == "pandas":
+        table = pytest.importorskip("pandas").DataFrame(VISITS)
+    if kind == "relation":
+        table = duckdb.read_csv(str(csv))
+    with sg.session(table, **person, budget=1, **seeded()) as s:
+        # In FR: visitors 250 to 399 at /home, and 0 to 299 at /docs.
+        people = 450 if kind == "row" else 400
+        assert s.count("country = 'FR'", epsilon=1) == sg.laplace(people, epsilon=1, sensitivity=1, **seeded())
+
+
+def test_counting_leaves_the_owners_engine_as_it_was(csv: Path) -> None:
+    with duckdb.connect() as engine:
+        setting = "SELECT current_setting('disabled_optimizers')"
+        before = engine.sql(setting).fetchall()
+        with sg.session(engine.read_csv(str(csv)), user="visitor", budget=1, **seeded()) as s:
+            s.count("country = 'FR'", epsilon=0.5)
+            assert "country" in s.describe().columns
+        assert engine.sql(setting).fetchall() == before
+
+
+def test_a_table_in_a_database_is_ranked_there_and_not_counted(tmp_path: Path) -> None:
+    import sqlite3
+
+    file = tmp_path / "visits.sqlite"
+    with sqlite3.connect(file) as database:
+        database.execute("CREATE TABLE visits (page TEXT, visitor INTEGER)")
+        pairs = zip(VISITS["page"], VISITS["visitor"], strict=True)
+        database.executemany("INSERT INTO visits VALUES (?, ?)", list(pairs))
+    table = sg.Table(f"sqlite:///{file}", table="visits")
+    with sg.session(table, user="visitor", budget=2, dataset="visits", **seeded()) as s:
+        assert s.top("page", count=1, epsilon=1, domain=PAGES).items == ("/home",)
+        with pytest.raises(sg.ParameterError, match="serve"):
+            s.count("page = '/home'", epsilon=0.5)
+        assert s.remaining.epsilon == 1
+
+
+def test_what_is_described_is_never_data(parquet: Path, csv: Path) -> None:
+    for file, types in ((parquet, "integer"), (csv, "varchar")):
+        with sg.session(file, user="visitor", budget=1) as s:
+            shown = s.describe()
+            text = str(shown) + shown._repr_html_() + repr(shown)
+            assert {*shown.columns} == {*VISITS}
+            assert types in text
+            for cell in ("/home", "DE", "700", "400", "2.5"):
+                assert cell not in text
+
+
+@pytest.mark.parametrize("kind", ["dict", "records", "pandas", "polars", "pyarrow"])
+def test_the_columns_of_a_table_of_this_process_are_described(kind: str) -> None:
+    """Of records only those that were named: whoever is in them has keys."""
+    table: Any = VISITS
+    if kind == "records":
+        table = [dict(zip(VISITS, row, strict=True)) for row in zip(*VISITS.values(), strict=True)]
+    elif kind != "dict":
+        library = pytest.importorskip(kind)
+        table = library.table(VISITS) if kind == "pyarrow" else library.DataFrame(VISITS)
+    with sg.session(table, user="visitor", budget=1, domains={"page": PAGES}) as s:
+        assert {*s.describe().columns} == ({"page", "visitor"} if kind == "records" else {*VISITS})
+
+
+def test_a_budget_without_a_file_ends_with_its_session(parquet: Path) -> None:
+    with sg.session(parquet, user="visitor", budget=1) as s:
+        place = Path(str(s.ledger.database.place)) if hasattr(s.ledger.database, "place") else None
+    assert place is None or not place.exists()
+    with pytest.raises(sg.LedgerError):
+        s.count(epsilon=0.1)
+
+
+def test_an_open_ledger_stays_open(parquet: Path, tmp_path: Path) -> None:
+    with sg.Ledger.create(tmp_path / "a.ledger", dataset="visits", budget=1) as ledger:
+        with sg.session(parquet, user="visitor", ledger=ledger) as s:
+            s.count(epsilon=0.5)
+        assert ledger.statement().remaining.epsilon == pytest.approx(0.5)
+        with pytest.raises(sg.ParameterError, match="budget"):
+            sg.session(parquet, user="visitor", ledger=ledger, budget=3)
+
+
+@pytest.mark.parametrize(
+    ("asked", "parameter"),
+    [
+        ({}, "user"),
+        ({"user": "visitor", "unit": "row"}, "unit"),
+        ({"user": "visitor"}, "budget"),
+        ({"user": "visitor", "budget": 1, "domains": ["page"]}, "domains"),
+        ({"user": "visitor", "budget": float("nan")}, "budget"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_makes_no_ledger(
+    asked: dict[str, Any], parameter: str, parquet: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "new.ledger"
+    with pytest.raises(sg.ParameterError) as refused:
+        sg.session(parquet, ledger=place, **asked)
+    assert refused.value.parameter == parameter
+    assert not place.exists()
+
+
+@pytest.mark.parametrize("asked", [{"user": "visiter"}, {"user": "visitor", "domains": {"pagge": PAGES}}])
+def test_a_column_that_is_not_there_makes_no_ledger(asked: dict[str, Any], parquet: Path, tmp_path: Path) -> None:
+    with pytest.raises(sg.TableError, match="did you mean"):
+        sg.session(parquet, budget=1, ledger=tmp_path / "new.ledger", **asked)
+    assert not (tmp_path / "new.ledger").exists()
+
+
+def test_a_session_is_not_copied(parquet: Path) -> None:
+    with sg.session(parquet, user="visitor", budget=1) as s, pytest.raises(sg.SparsegateError, match="another on the"):
+        pickle.dumps(s)
