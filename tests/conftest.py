@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import shutil
@@ -57,16 +58,31 @@ def again(tmp_path: Path) -> Callable[[], Ledger]:
     return copied
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All that needs Spark comes first, so in one process: another session takes half a minute to grow warm."""
+    items.sort(key=lambda item: not (item.nodeid.startswith("tests/tables") and "spark" in item.nodeid))
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays, and the garbage collector need not walk through all of it again and again."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    gc.unfreeze()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Many tests wait, for a clock or a server: one process more uses what the others leave idle."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores + 1
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """All that needs Spark runs in one process: another session takes half a minute to start and to grow warm.
+    """Tests that stand together run in one process, so that a fixture or a cache of theirs is made once."""
+    from xdist.scheduler import WorkStealingScheduling
 
-    (By its name. The marks of xdist's own groups do nothing under pytest 9.2.)
-    """
-    from xdist.scheduler import LoadScopeScheduling
-
-    class SparkTogether(LoadScopeScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            return "spark" if nodeid.startswith("tests/tables") and "spark" in nodeid else nodeid
-
-    return SparkTogether(config, log)
+    return WorkStealingScheduling(config, log)
