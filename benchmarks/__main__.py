@@ -28,6 +28,7 @@ MODULES = (
     "audit",
     "tables",
     "answers",
+    "budget",
     "choice",
     "preview",
     "service",

@@ -28,7 +28,7 @@ SUBJECTS: Mapping[str, ApiSubject] = {
         about="Ask which private numbers are above a threshold, and pay only for those. "
         "Begin with [your first gate](../../tutorials/first_gate.md); what to set is in "
         "[how to choose a threshold](../../how-to/threshold.md).",
-        names=("SparseVector", "Answer", "ABOVE", "BELOW", "Budget"),
+        names=("SparseVector", "Gates", "Answer", "ABOVE", "BELOW", "Budget"),
         others=("sparsegate.gates.preview.Preview",),
     ),
     "selection": ApiSubject(

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sparsegate.auditor import Verdict, audit
     from sparsegate.budget import Budget
     from sparsegate.errors import BudgetExceeded, GateClosed, LedgerError, ParameterError, SparsegateError, TableError
+    from sparsegate.gates.cells import Gates
     from sparsegate.gates.gate import ABOVE, BELOW, Answer
     from sparsegate.gates.gaussian import gaussian
     from sparsegate.gates.laplace import laplace
@@ -45,6 +46,7 @@ __all__ = [
     "Budget",
     "BudgetExceeded",
     "GateClosed",
+    "Gates",
     "Ledger",
     "LedgerError",
     "ParameterError",
@@ -81,6 +83,7 @@ _NAMES = {
     "Budget": "sparsegate.budget",
     "BudgetExceeded": "sparsegate.errors",
     "GateClosed": "sparsegate.errors",
+    "Gates": "sparsegate.gates.cells",
     "Ledger": "sparsegate.ledger.ledger",
     "LedgerError": "sparsegate.errors",
     "ParameterError": "sparsegate.errors",

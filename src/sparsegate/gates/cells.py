@@ -1,0 +1,387 @@
+"""Gates side by side on public cells: one for each city, shop or device, each with its own threshold noise and cutoff.
+
+A cell is a public label, and a question about a cell is a function of the people in that cell alone: one person more or
+less moves it by at most Delta if they are in the cell, and not at all if they are not. Each person is in at most m
+cells. That is a promise, or a cut by a rule that looks at that person alone (their first m cells, say): a rule that
+looks at others lets one person decide where others count.
+
+**Theorem.** With a gate of epsilon/m for each cell, everything that all gates say together is epsilon-DP: for any
+number of cells, and of questions that are chosen, across cells too, with all earlier answers in view.
+
+*Proof.* Fix neighbours, one with a person more, and a whole transcript: every question, to which cell, and every
+answer, in their order. What is asked next, and of which cell, is decided from the transcript before it and from coins
+that know no data: these steps have the same probability on both sides. The noise of one gate is independent of that of
+all others. So the probability of the transcript is the product over cells of the probability of what that cell's gate
+said to the questions that the transcript has for it, and so is the ratio of the two sides. In a cell that the person
+is not in, both sides ask the same, and the factor is 1. In one that they are in, it is at most exp(epsilon/m)
+(``gates.bounds``; for ``monotonic`` the answers *of each cell* must move in one direction). There are at most m such
+factors. []
+
+**What goes back.** By the same product, a transcript costs at most the sum of the m largest L(b, a) over the cells,
+where the gate of a cell has said b BELOW and a ABOVE: ``spent``. Cells that nobody asked about cost nothing.
+
+**Theorem (zCDP).** All gates together are (epsilon**2 / (2 m))-zCDP, interleaved in any way.
+
+*Proof.* Let e = epsilon/m, and for one of the person's cells let P(t) and Q(t) be the probabilities of its answers t
+to the questions in t, on the two sides. Put A = (exp(e) P - Q) / (exp(e) - 1) and B = (exp(e) Q - P) / (exp(e) - 1).
+Neither is negative, because P and Q are within exp(e) of one another for every t. For each history h the sum over the
+next answer of P(h, .) is P(h), and likewise for Q; hence for A and B, which sum to 1 as P and Q do: both are laws of
+something that is asked and answers, and neither depends on which of the two sides is the true one. Now P = (exp(e) A +
+B) / (1 + exp(e)) and Q = (A + exp(e) B) / (1 + exp(e)): the gate is one that tosses a coin in advance, heads with
+probability exp(e) / (1 + exp(e)) on one side and 1 / (1 + exp(e)) on the other, and then answers as A, or as B (Lyu
+2022). So what all gates say is a function of at most m independent such coins, and of coins that know no data, whatever
+is asked, and in which order. Divergences of independent coins add, and processing adds none: D_alpha <= m D_alpha(coin)
+<= m alpha e**2 / 2, since the coin is e-DP (``gates.approximate``). []
+
+One gate for all cells would have to pay for every ABOVE of every cell; here a cell pays for its own. The price is the
+factor m in the noise, whatever the number of cells.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, Literal, Self
+
+from sparsegate.budget import Allocation, Charge, Number, Spender, charge, check_truth, exact_count, exact_epsilon
+from sparsegate.display.plain import amount_text
+from sparsegate.errors import GateClosed, ParameterError
+from sparsegate.gates.calibration import trusted_source
+from sparsegate.gates.gate import Answer, Gate
+from sparsegate.gates.planning import NoiseName
+from sparsegate.gates.preview import Curve, Preview
+from sparsegate.gates.sparse_vector import SparseVector, gate_calibration
+from sparsegate.noise import Source
+from sparsegate.noise.own_settings import own_settings
+from sparsegate.noise.sources import MARK, Uncopied
+
+_MOST_CELLS = 10**7
+_CLOSED = "the gates of all cells were closed together"
+
+
+class Gates(Uncopied):
+    """A gate for each of many public cells, at one price: epsilon for all, whatever is asked of whichever cell.
+
+    **Theorem.** If each person is in at most m cells, gates of epsilon/m side by side are epsilon-DP together, and
+    (epsilon**2 / (2 m))-zCDP: the proofs are at the head of ``gates.cells``. Which cells there are, and which of them
+    are asked, must not depend on the data: ask all of them, or choose by what was released.
+
+    A gate is made when its cell is first asked. What leaves depends on public numbers alone until then, so ten thousand
+    cells that nobody asks about take no time and no room.
+
+    Parameters
+    ----------
+    cells : the PUBLIC labels, or a number n for the cells 0 to n - 1.
+    cells_per_user : m, in how many cells a person counts at most. It is your promise: cut people who are in more.
+    threshold, cutoff, sensitivity, monotonic : of each cell's gate, as of a ``SparseVector``.
+    epsilon : the privacy loss of all cells together; each gate has epsilon/m.
+    allocation, queries, noise, closes, granularity : as of a ``SparseVector``, for each gate.
+    ledger : where the whole epsilon is charged, once, before anything is drawn; a zCDP ledger, epsilon**2 / (2 m).
+    refund : ``close`` gives back what the answers did not cost.
+    source : ``Secure()`` by default; a ``Seeded`` one needs ``not_private=True``.
+
+    >>> import sparsegate as sg
+    >>> gates = sg.Gates(cells=["Berlin", "Paris", "Rome"], cells_per_user=2, threshold=100, cutoff=1, epsilon=1,
+    ...                  sensitivity=1, monotonic=True, source=sg.Seeded(7), not_private=True)
+    >>> bool(gates.ask("Paris", 21)), bool(gates.ask("Rome", 307))
+    (False, True)
+    >>> {cell: bool(answer) for cell, answer in gates.ask_all({"Berlin": 250, "Paris": 30}).items()}
+    {'Berlin': True, 'Paris': False}
+    >>> gates["Rome"].closed, gates["Paris"].remaining, gates
+    (True, 1, <Gates: 3 cells, 3 asked, 2 positives, open>)
+    """
+
+    _uncopied = "gates can be neither copied nor pickled: two copies would answer with the same noise; make new ones"
+
+    __slots__ = ("_cells", "_charges", "_first", "_gates", "_stopped", "cells_per_user", "epsilon")
+
+    @own_settings
+    def __init__(
+        self,
+        *,
+        cells: Iterable[Hashable] | int,
+        cells_per_user: int,
+        threshold: Number,
+        cutoff: int,
+        sensitivity: Number,
+        epsilon: Number,
+        allocation: Allocation | None = None,
+        monotonic: bool = False,
+        queries: int | None = None,
+        noise: NoiseName = "auto",
+        closes: Literal["above", "rarer"] = "above",
+        granularity: Number | None = None,
+        ledger: Spender | None = None,
+        refund: bool = True,
+        source: Source | None = None,
+        not_private: bool = False,
+    ) -> None:
+        self._cells = _public_cells(cells)
+        self.epsilon = exact_epsilon(epsilon)
+        self.cells_per_user = most_cells(cells_per_user, len(self._cells))
+        calibration = gate_calibration(
+            threshold=threshold,
+            cutoff=cutoff,
+            sensitivity=sensitivity,
+            epsilon=self.epsilon / self.cells_per_user,
+            allocation=allocation,
+            monotonic=monotonic,
+            queries=queries,
+            noise=noise,
+            closes=closes,
+            granularity=granularity,
+            not_private=not_private,
+        )
+        calibration.lattice.steps(threshold, "threshold")
+        check_truth(refund, "refund")
+        source = trusted_source(source, not_private)
+        self._gates: dict[Hashable, SparseVector] = {}
+        self._stopped = False
+        charged = charge(
+            ledger,
+            epsilon=self.epsilon,
+            rho=cells_rho(self.epsilon, self.cells_per_user),
+            what=f"gates on {len(self._cells)} cells, {self.cells_per_user} of a person at most: "
+            f"threshold {threshold}, cutoff {calibration.cutoff} of each, {calibration.row.key}",
+        )
+        self._charges: list[Charge] = [charged] if refund and not not_private else []
+        self._first = Gate(calibration, threshold=threshold, source=source, not_private=not_private)
+
+    @classmethod
+    def preview(
+        cls,
+        *,
+        cells: Iterable[Hashable] | int,
+        cells_per_user: int,
+        cutoff: int,
+        sensitivity: Number,
+        threshold: Number | None = None,
+        epsilon: Number | None = None,
+        within: Number | None = None,
+        allocation: Allocation | None = None,
+        monotonic: bool = False,
+        queries: int | None = None,
+        noise: NoiseName = "auto",
+        closes: Literal["above", "rarer"] = "above",
+        granularity: Number | None = None,
+        ledger: object = None,
+        refund: object = True,
+        source: object = None,
+        not_private: bool = False,
+        confidence: float = 0.95,
+    ) -> Preview:
+        """What gates with these parameters would be good for: nothing is drawn, charged or looked at.
+
+        The parameters are those of ``Gates``, and ``within`` and ``confidence`` those of ``SparseVector.preview``.
+        ``margin`` is for one answer; with ``margin_all`` one answer of each cell (or all ``queries`` of each) is right
+        at once: the theorem of ``gates.margin`` holds for questions to several gates as it does for single.
+
+        >>> import sparsegate as sg
+        >>> asked = {"threshold": 100, "cutoff": 1, "sensitivity": 1, "monotonic": True}
+        >>> preview = sg.Gates.preview(cells=10_000, cells_per_user=3, epsilon=1, **asked)
+        >>> preview.margin, preview.margin_all
+        (15, 74)
+        >>> sg.Gates.preview(cells=10_000, cells_per_user=3, within=30, **asked).epsilon
+        Fraction(471, 1000)
+        """
+        number = len(_public_cells(cells))
+        most = most_cells(cells_per_user, number)
+        if epsilon is None and within is None:
+            rule = "must be given, or within for the epsilon that is needed"
+            raise ParameterError("epsilon", rule, next_step="pass for instance epsilon=0.5")
+        of_each: dict[str, Any] = {
+            "cutoff": cutoff,
+            "sensitivity": sensitivity,
+            "allocation": allocation,
+            "monotonic": monotonic,
+            "queries": queries,
+            "noise": noise,
+            "closes": closes,
+            "granularity": granularity,
+            "not_private": not_private,
+        }
+        share = None if epsilon is None else exact_epsilon(epsilon) / most
+        single = SparseVector.preview(
+            threshold=threshold, epsilon=share, within=within, confidence=confidence, **of_each
+        )
+        answers = number * (queries or 1)
+        calibration = gate_calibration(threshold=threshold or 0, epsilon=single.epsilon, **of_each)
+        together = calibration.lattice.value(calibration.margin(confidence, answers=answers))
+        bar = "" if single.threshold is None else f" {single.threshold:,.15g}"
+        total = most * single.epsilon
+
+        def curves() -> Iterator[Curve]:
+            for curve in single.curves:
+                wider = most if curve.parameter == "epsilon" else 1
+                yield replace(curve, points=tuple((wider * place, height) for place, height in curve.points))
+
+        return replace(
+            single,
+            release="gates",
+            epsilon=total,
+            accuracy={**single.accuracy, "margin_all": together, "answers": answers},
+            settings={**single.settings, "cells": number, "cells_per_user": most},
+            statement=f"ε = {amount_text(total)} for {number:,} cells, a person in {most:,} of them at most, cutoff "
+            f"{cutoff:,} of each: an answer {single.margin:,.15g} or more from the threshold{bar} is right with "
+            f"{100 * confidence:.6g} %; {answers:,} of them at once, over all cells, {together:,.15g} or more.",
+            make_curves=curves,
+        )
+
+    @property
+    def cells(self) -> tuple[Hashable, ...] | range:
+        """The public cells, in the order in which they were listed."""
+        return self._cells if isinstance(self._cells, range) else tuple(self._cells)
+
+    def __getitem__(self, cell: Hashable) -> SparseVector:
+        """The gate of a cell, to be asked and read: made when it is first needed. An unknown cell is refused."""
+        place = _place(self._cells, cell)
+        if (gate := self._gates.get(place)) is not None:
+            return gate
+        if self._first._born != MARK[0]:  # before the lock: a fork may have left it held for ever
+            self._first._refuse()
+        with self._first._lock:
+            if self._stopped:
+                raise GateClosed(f"this gate is closed: {_CLOSED}; make new ones to ask on, which spend a new budget")
+            return self._gates.setdefault(place, _beside(self._first))
+
+    def ask(self, cell: Hashable, answer: Any, *, threshold: Any = None) -> Answer:
+        """Is the answer of this cell above its threshold? An unknown cell is refused, and nothing is drawn.
+
+        ``answer`` is the true, private answer, of the people in this cell alone; see ``SparseVector.ask``.
+        """
+        return self[cell].ask(answer, threshold=threshold)
+
+    @own_settings
+    def ask_all(self, answers: Mapping[Any, Any]) -> dict[Hashable, Answer]:
+        """Ask every cell whose gate is open, in the order of the list; a cell without an answer has 0.
+
+        Which cells are answered for follows from the public list and from earlier answers, whatever the mapping holds:
+        labels in it that are no cell are left out. All is checked before anything is drawn.
+        """
+        if not isinstance(answers, Mapping):
+            rule = "must be a mapping from cells to their answers"
+            raise ParameterError("answers", rule, next_step='pass for instance {"Berlin": 812}')
+        private = {cell: answers.get(cell, 0) for cell in self._cells}
+        for answer in private.values():
+            self._first._calibration.lattice.private_steps(answer, "answers")
+        asked = {}
+        for cell, answer in private.items():
+            gate = self[cell]
+            with suppress(GateClosed):
+                asked[cell] = gate.ask(answer)
+        return asked
+
+    @property
+    def positives(self) -> int:
+        """How many ABOVE were given, over all cells."""
+        return sum(gate.positives for gate in self._made())
+
+    @property
+    def spent(self) -> Fraction:
+        """What the answers so far have cost, exactly: the sum of the ``cells_per_user`` largest costs of a cell."""
+        if self._first._born != MARK[0]:  # before the lock: a fork may have left it held for ever
+            return self._cost()
+        with self._first._lock:
+            return self._cost()
+
+    def _cost(self) -> Fraction:
+        # Many cells have said as much as one another: that is priced once.
+        gates = {(gate._drawing, gate._asked, gate._positives): gate for gate in self._made()}
+        alike = Counter((gate._drawing, gate._asked, gate._positives) for gate in self._made())
+        costs = {key: gate._cost() for key, gate in gates.items()}
+        left, total = self.cells_per_user, Fraction(0)
+        for key, cost in sorted(costs.items(), key=lambda priced: -priced[1]):
+            times = min(left, alike[key])
+            left, total = left - times, total + times * cost
+        return total
+
+    def _made(self) -> list[SparseVector]:
+        return list(self._gates.values())
+
+    @property
+    def closed(self) -> bool:
+        """Whether no cell will be answered for any more, because they were closed together, or in another process."""
+        return self._stopped or self._first.closed
+
+    def close(self) -> None:
+        """Stop answering for all cells, and give back to the ledger what the answers did not cost, once."""
+        if self._first._born != MARK[0]:
+            return
+        with self._first._lock:  # it is that of all gates: none of them is answering
+            self._stopped = True
+            for gate in self._made():
+                gate._closed = gate._closed or _CLOSED
+            unused = self.epsilon - self._cost()
+        try:
+            charged = self._charges.pop()  # of two threads one gets it
+        except IndexError:
+            return
+        if not charged.give_back(unused):  # the ledger could not be written: it may be tried again
+            self._charges.append(charged)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        counts = f"{len(self._cells):,} cells, {len(self._gates):,} asked, {self.positives:,} positives"
+        return f"<Gates: {counts}, {'closed' if self.closed else 'open'}>"
+
+
+def _beside(first: Gate) -> SparseVector:
+    """A gate with the public numbers of the first, and threshold noise of its own.
+
+    Query noise is taken from one reservoir, under one lock that all gates share: each draw is given to one question
+    alone, so that the noise of one gate stays independent of that of the others, and a gate takes a few hundred bytes.
+    """
+    gate = SparseVector.__new__(SparseVector)
+    for name in Gate.__slots__:
+        setattr(gate, name, getattr(first, name))
+    gate._asked = gate._positives = 0
+    gate._closed, gate._drawing, gate._charges, gate._redraws = "", False, [], []
+    gate._rho = gate._draw_rho()
+    return gate
+
+
+def most_cells(cells_per_user: object, cells: int) -> int:
+    """In how many cells a person is at most: nobody is in more than there are."""
+    return min(exact_count(cells_per_user, "cells_per_user"), cells)
+
+
+def cells_rho(epsilon: Fraction, cells_per_user: int) -> Fraction:
+    """The rho of zCDP of gates side by side."""
+    return epsilon**2 / (2 * cells_per_user)
+
+
+def _public_cells(cells: object) -> dict[Hashable, None] | range:
+    """The labels, each once, in their order; a number n stands for 0 to n - 1."""
+    rule, step = "must be public labels, each once, or their number", 'pass for instance cells=["Berlin", "Paris"]'
+    if isinstance(cells, int) and not isinstance(cells, bool):
+        return range(exact_count(cells, "cells", most=_MOST_CELLS))
+    if not isinstance(cells, Iterable) or isinstance(cells, str | bytes | Mapping):
+        raise ParameterError("cells", rule, cells, step)
+    try:
+        labels = cells.tolist() if hasattr(cells, "tolist") else list(cells)  # numbers of numpy as those of Python
+        listed: dict[Hashable, None] = dict.fromkeys(labels)
+    except TypeError:  # what has no hash
+        raise ParameterError("cells", rule, next_step=step) from None
+    if not listed or len(listed) < len(labels) or any(label != label for label in listed):
+        raise ParameterError("cells", rule, len(labels), step)
+    return listed
+
+
+def _place(cells: dict[Hashable, None] | range, cell: Hashable) -> Hashable:
+    """The cell as the list has it. A label that is not on the list may come from data: it is not repeated."""
+    try:
+        known = cell in cells
+    except Exception:  # what has no hash, or will not be compared
+        known = False
+    if not known:
+        rule = f"must be one of the {len(cells):,} public cells"
+        raise ParameterError("cell", rule, next_step="ask about a cell of the list that the gates were made with")
+    return cell
