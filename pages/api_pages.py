@@ -36,7 +36,11 @@ SUBJECTS: Mapping[str, ApiSubject] = {
         about="The highest of many private scores, one noisy count, and where the noise comes from. For a table of "
         "rows take [`top_items`][sparsegate.top_items], which counts the scores itself.",
         names=("select_top", "Selection", "laplace", "gaussian", "Secure", "Seeded"),
-        others=("sparsegate.selection.scores.Scores",),
+        others=(
+            "sparsegate.selection.scores.Scores",
+            "sparsegate.opendp.make_top",
+            "sparsegate.opendp.make_above_threshold",
+        ),
     ),
     "tables": ApiSubject(
         title="Tables",

@@ -41,6 +41,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"privacy", "paper", "tables", "ledger", "conditions", "uses", "service", "auditor", "testing", "root"},
     "auditor": {"errors", "display"},
     "testing": {"errors", "auditor"},
+    "opendp": _CORE,
     "__main__": {"cli"},
     "variants": {"gates"},
     "root": _CORE | {"privacy", "paper", "tables", "ledger", "uses", "service", "auditor", "testing", "variants"},
