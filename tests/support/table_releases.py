@@ -7,7 +7,7 @@ from typing import Any
 from tests.support.table_reference import Row
 
 from sparsegate.tables.engines.engine import open_engine
-from sparsegate.tables.prepared import Prepared, PreparedGroups, prepare
+from sparsegate.tables.prepared import Prepared, PreparedChoice, PreparedGroups, prepare
 from sparsegate.tables.question import Question
 
 
@@ -16,6 +16,14 @@ def prepared(rows: list[Row], domain: Any, **options: Any) -> Prepared:
     names = ("page", "visitor", *([options["value"]] if options.get("value") else []))
     release = _prepare({name: [row[place] for row in rows] for place, name in enumerate(names)}, domain, options)
     assert isinstance(release, Prepared)
+    return release
+
+
+def prepared_choice(rows: list[Row], domain: Any, **options: Any) -> PreparedChoice:
+    """A release with something "auto" from rows (page, visitor), or (page, visitor, value)."""
+    names = ("page", "visitor", *([options["value"]] if options.get("value") else []))
+    release = _prepare({name: [row[place] for row in rows] for place, name in enumerate(names)}, domain, options)
+    assert isinstance(release, PreparedChoice)
     return release
 
 
@@ -29,10 +37,10 @@ def prepared_groups(rows: list[tuple[str, Any, Any]], domain: Any, groups: Any, 
 
 def _prepare(
     columns: dict[str, list[Any]], domain: Any, options: dict[str, Any], groups: Any = None
-) -> Prepared | PreparedGroups:
+) -> Prepared | PreparedGroups | PreparedChoice:
     import polars
 
     method = "auto" if options.get("above") else "exponential"
     user = None if "unit" in options else "visitor"
-    question = Question(item="page", user=user, domain=domain, groups=groups, **{"method": method, **options})
+    question = Question.asked(item="page", user=user, domain=domain, groups=groups, **{"method": method, **options})
     return prepare(open_engine(polars.DataFrame(columns)), question, domain, user, groups)

@@ -48,7 +48,8 @@ EXAMPLES: Final = {
 
 PANELS: Final = {
     "Options": "",
-    "Privacy": "epsilon delta answers_epsilon cutoff method max_items_per_user dbar pool selection monotonic",
+    "Privacy": "epsilon delta answers_epsilon choice_epsilon cutoff method max_items_per_user dbar pool selection "
+    "monotonic",
     "Groups and sums": "per groups groups_per_user value clip granularity",
     "Windows": "time width start until lateness windows_per_user",
     "Before you pay": "preview within like people",

@@ -50,10 +50,13 @@ def top(
     ] = 0.0,
     answers_epsilon: Annotated[float, option("", "Spend this much more on the items' noisy counts.")] = 0.0,
     method: Annotated[str, option("WORD", describe_methods(), autocompletion=lambda: [AUTO, *METHODS])] = AUTO,
-    max_items_per_user: Annotated[int | None, option("", "Count fewer items of each user: less noise.")] = None,
+    max_items_per_user: Annotated[
+        str | None, option("N|auto", "Count fewer items of each user: less noise; auto chooses privately.")
+    ] = None,
+    choice_epsilon: Annotated[float | None, option("", "What auto may spend of --epsilon; a tenth.")] = None,
     dbar: Annotated[int | None, option("", "With --domain observed: how many items take part; 10 c.")] = None,
     value: Annotated[str | None, option("COLUMN", "Rank sums of this column, not people; with --clip.")] = None,
-    clip: Annotated[str | None, option("LOW,HIGH", "What one user has of an item counts as 0,100, say.")] = None,
+    clip: Annotated[str | None, option("LOW,HIGH|auto", "What one user has of an item counts as 0,100, say.")] = None,
     granularity: Annotated[
         str | None, option("STEP", "Values are rounded to it; a power of ten, about --clip / 1e6.")
     ] = None,
@@ -97,7 +100,7 @@ def top(
     check_preview(files, epsilon, preview=preview, within=within, like=like)
     data = Table(files or "-", table=table, sql=sql, format=input_format, separator=separator, encoding=encoding)
     column, person = names_of(item, user, unit)
-    question = Question(
+    question = Question.asked(
         item=column,
         user=person,
         unit=unit,
@@ -110,12 +113,13 @@ def top(
         ordered=ordered,
         threshold=None if threshold is None else opt.read_number(threshold, "threshold"),
         answers_epsilon=answers_epsilon,
-        max_items_per_user=max_items_per_user,
+        max_items_per_user=None if max_items_per_user is None else _bound(max_items_per_user),
+        choice_epsilon=choice_epsilon,
         dbar=dbar,
         where=where,
         people=people,
         value=value,
-        clip=None if clip is None else _clip(clip),
+        clip=clip if clip in (None, AUTO) else _clip(clip),
         granularity=None if granularity is None else opt.read_number(granularity, "granularity"),
         per=per,
         groups=None if groups is None else _groups(groups),
@@ -133,7 +137,7 @@ def top(
         cost=(question.total, question.total_delta, question.rho),
         form=shape,
         plot=plot,
-        estimated=bool(answers_epsilon) or not (question.above or not question.share.request.estimates),
+        estimated=bool(answers_epsilon) or question.estimated,
     )
 
 
@@ -157,6 +161,14 @@ def _paths(files: Sequence[str] | None) -> set[Path]:
     """The files that paths and patterns stand for; a path for which there is none stands for itself."""
     matches = (glob.glob(file, recursive=True) or [file] for file in files or ())  # noqa: PTH207
     return {Path(file).resolve() for each in matches for file in each}
+
+
+def _bound(text: str) -> int | str:
+    rule = ("must be a whole number, or auto", "give for instance --max-items-per-user 10")
+    number = text if text == AUTO else opt.read_number(text, "max_items_per_user", *rule)
+    if isinstance(number, float):
+        raise ParameterError("max_items_per_user", rule[0], text, rule[1])
+    return number
 
 
 def _clip(text: str) -> tuple[int | float, int | float]:

@@ -2,7 +2,8 @@
 
 ``prepare`` reads the columns, finds the candidates and counts; where something is refused, it is refused there. Then
 the release is charged, and ``draw`` selects, names and adds noise. With groups each of them is a table of its own. A
-``TableInPlace`` is counted where it lives, by whoever keeps it.
+``TableInPlace`` is counted where it lives, by whoever keeps it. Where a clip or a bound is chosen from the data, the
+choice is drawn after the charge as well, and only then are items counted.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 from sparsegate.errors import ParameterError
 from sparsegate.noise import Source
 from sparsegate.selection.scores import Scores
 from sparsegate.selection.select import by_label
+from sparsegate.tables.choosing import BOUND, CLIP, choose_bound, choose_clip, largest_worths, numbers_of_items
 from sparsegate.tables.columns import label_kind, read_columns
 from sparsegate.tables.counting import Counted, Pick, count_items, cut_users, name_picks, noisy_counts, number_of_people
 from sparsegate.tables.domain import Domain, Sized, label_reader, public_domain
@@ -83,15 +85,20 @@ class TableInPlace(ABC):
 
 def prepare(
     engine: Engine | TableInPlace, question: Question, domain: Any, user: str | None, groups: Any = None
-) -> Prepared | PreparedGroups:
+) -> Prepared | PreparedGroups | PreparedChoice:
     """Count the table of the engine for a question; ``user`` is the column that tells people apart."""
     if isinstance(engine, TableInPlace):
+        for name in question.choose:
+            rule = 'must not be "auto" for a table that stays in its database'
+            raise ParameterError(name, rule, next_step=f"pass a number, or {engine.elsewhere}")
         size, counts = engine.counts(question, domain)
         return Prepared(engine, question, size, counts)
     rows, kind = read_columns(engine, question.item, user, question.value, question.per)
     if question.value is not None:
         rows = as_values(rows, question.value)
     public = None if question.observed else public_domain(engine, domain, item=question.item, kind=kind)
+    if question.choose:
+        return PreparedChoice(engine, question, public, rows, kind)
     if question.per is None:
         return Prepared(engine, question, public, lambda: _count(engine, rows, public, question), kind)
     return _prepare_groups(engine, rows, public, question, groups, kind)
@@ -118,10 +125,7 @@ class Prepared:
         self._engine, self._question, self._domain = engine, question, domain
         self.read = label_reader(domain, kind)
         self.size = None if domain is None else domain.size
-        if self.size is not None and question.count is not None and question.count > self.size:
-            rule = f"must not exceed the size of the public domain, {self.size}"
-            raise ParameterError("count", rule, question.count, "ask for fewer")
-        question.refuse_hopeless(self.size)
+        check_size(question, self.size)
         self._counted = counted() if callable(counted) else counted
         _ = self._counted.histogram  # is made here, where it is asked for first, and before anything is charged
 
@@ -179,6 +183,47 @@ class Prepared:
             error_bar=question.shown(bars[0]),
             error_bar_all=question.shown(bars[1]),
         )
+
+
+def check_size(question: Question, size: int | None) -> None:
+    """Refuse what a public domain of this size, or the number of people, makes impossible or hopeless."""
+    if size is not None and question.count is not None and question.count > size:
+        rule = f"must not exceed the size of the public domain, {size}"
+        raise ParameterError("count", rule, question.count, "ask for fewer")
+    question.refuse_hopeless(size)
+
+
+class PreparedChoice:
+    """A release with a clip or a bound that is yet to be chosen: checked for every choice, and nothing is drawn."""
+
+    def __init__(self, engine: Engine, question: Question, domain: Domain | None, rows: Frame, kind: LabelKind) -> None:
+        """Check the size of the domain, and only then look at what is chosen from."""
+        self._engine, self._question, self._domain, self._rows, self._kind = engine, question, domain, rows, kind
+        self._size = None if domain is None else domain.size
+        check_size(replace(question.possible[0], people=question.people), self._size)
+        measured = {BOUND: numbers_of_items, CLIP: largest_worths}
+        self._people = {name: measured[name](engine, rows, domain) for name in question.choose}
+
+    def record(self, *, private: bool) -> Record:
+        """What may be said before the choice is made: what it will cost, and what is chosen."""
+        record = Record.of(self._question.possible[0], self._size, private=private)
+        unknown = {"method": self._question.method, BOUND: None, CLIP: None, "within": None}
+        return record.of_choices(self._question, **unknown)
+
+    def draw(self, noise: Source, record: Record) -> TopItems:
+        """Draw the choices, count for them, and go on as any release does."""
+        question, people = self._question, self._people
+        share = question.choices_epsilon / len(question.choose)
+        bound, clip = question.max_items_per_user, None
+        if BOUND in people:
+            bounds = tuple(each.max_items_per_user for each in question.possible)
+            bound = bounds[choose_bound(noise.stream(), people[BOUND], bounds, share)]
+        if CLIP in people:
+            clip = choose_clip(noise.stream(), people[CLIP], share)
+        settled = question.settled(bound, clip)
+        counts = lambda: _count(self._engine, self._rows, self._domain, settled)  # noqa: E731
+        prepared = Prepared(self._engine, settled, self._domain, counts, self._kind)
+        return prepared.draw(noise, prepared.record(private=record.private).of_choices(question))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -110,7 +110,7 @@ def preview(
         asked["domain"] = "observed"
     elif domain is None and like is not None:
         asked["domain"] = stand_in(like, total=None, people=people, item=item, user=asked["user"]).total
-    question = Question(**asked | {"epsilon": 1 if epsilon is None else epsilon})
+    question = Question.asked(**asked | {"epsilon": 1 if epsilon is None else epsilon})
     return preview_of(question, fixed=epsilon is not None, **aside)
 
 
@@ -125,6 +125,9 @@ def preview_of(
 ) -> Preview:
     """A preview of a question, with groups of one of them; where epsilon is not ``fixed``, at what ``within`` needs."""
     check_confidence(confidence)
+    for name in question.choose:
+        rule = f'must not be "{AUTO}" in a preview: what would be chosen depends on the private data'
+        raise ParameterError(name, rule, AUTO, "preview what you expect it to be")
     question, parts = question.share, question.groups_per_user or 1  # each of the groups has a part of epsilon
     asked = None if within is None else exact_count(within, "within", least=0)
     total = None if question.observed else public_size(question)

@@ -16,6 +16,7 @@ the c largest, and bottom only takes items away that come after it.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -29,7 +30,8 @@ from sparsegate.gates.lattice import LIMIT
 from sparsegate.gates.preview import least_epsilon
 from sparsegate.selection.accuracy import Promise, peeled_case
 from sparsegate.selection.scores import Scores
-from sparsegate.selection.select import AUTO, Request
+from sparsegate.selection.select import AUTO, WORTHWHILE, Request
+from sparsegate.tables.choosing import BOUND, BOUNDS, CHOICES, CLIP, FINENESS, LEAST_EPSILON, SHARE, choice_rho
 from sparsegate.tables.columns import check_unit
 from sparsegate.tables.counting import answer_scale
 from sparsegate.tables.domain import EXPLAINED, MOST_CANDIDATES
@@ -55,7 +57,9 @@ class Question:
     """The public parameters of ``top_items``, ``items_above`` and ``top_sums``; see there for what they mean.
 
     Options that are not used are None. ``max_items_per_user`` is the most candidates that one unit can raise: 1 where
-    rows are people, None where only the number of candidates bounds it.
+    rows are people, None where only the number of candidates bounds it. ``choose`` names what is chosen from the data
+    (``tables.choosing``), of clip and max_items_per_user, which are then None: the question is about each that may be
+    chosen, ``possible``.
     """
 
     item: str
@@ -80,6 +84,14 @@ class Question:
     per: str | None = None
     groups: Any = None
     groups_per_user: int | None = None
+    choose: tuple[str, ...] = ()
+    choice_epsilon: Number | None = None
+
+    @classmethod
+    def asked(cls, **parameters: Any) -> Question:
+        """The question with these parameters, in which "auto" may stand for a bound or a clip."""
+        choose = tuple(name for name in CHOICES if isinstance(parameters.get(name), str) and parameters[name] == AUTO)
+        return cls(**parameters | dict.fromkeys(choose), choose=choose)
 
     def __post_init__(self) -> None:
         self._set(
@@ -92,6 +104,7 @@ class Question:
         for name in ("people", "max_items_per_user", "above", "groups_per_user"):
             if (number := getattr(self, name)) is not None:
                 self._set(**{name: exact_count(number, name)})
+        self._check_choices()
         self._check_unit()
         self._check_sums()
         if self.above is None:
@@ -107,6 +120,7 @@ class Question:
             self._check_above()
         self._check_groups()
         _ = self.answer_scale  # an answers_epsilon that no noise can be made for is refused here
+        _ = self.possible  # so is what could not be released of every choice
 
     def _set(self, **checked: object) -> None:
         for name, value in checked.items():
@@ -138,6 +152,38 @@ class Question:
         )
 
     @cached_property
+    def possible(self) -> tuple[Question, ...]:
+        """The question for each bound that may be chosen, at the epsilon that is left then; else this one alone.
+
+        A clip is one of many alike: noise and promises are in steps, and each clip has the same number of them.
+        """
+        if not self.choose:
+            return (self,)
+        if BOUND not in self.choose:
+            return (self.settled(self.max_items_per_user),)
+        if self.above is None:
+            assert self.count is not None
+            helpful = [bound for bound in BOUNDS if bound <= self.count * WORTHWHILE["subset"]]
+            return tuple(self.settled(bound) for bound in [*helpful, None])
+        possible = [self.settled(1)]  # a bar that is too low for one item is too low
+        with suppress(ParameterError):
+            possible += (self.settled(bound) for bound in BOUNDS[1:])
+        return tuple(possible)
+
+    def settled(self, bound: int | None, clip: Fraction | None = None) -> Question:
+        """The question when these were chosen; ``people`` were looked at before."""
+        changes: dict[str, Any] = {"choose": (), "choice_epsilon": None, "people": None, "max_items_per_user": bound}
+        if CLIP in self.choose:
+            high = Fraction(1) if clip is None else clip
+            changes |= {"clip": (0, high), "granularity": high / FINENESS}
+        return replace(self, epsilon=Fraction(self.epsilon) - self.choices_epsilon, **changes)
+
+    @property
+    def choices_epsilon(self) -> Fraction:
+        """What is spent on choices, a part of epsilon."""
+        return Fraction(self.choice_epsilon or 0)
+
+    @cached_property
     def request(self) -> Request:
         """The selection, for counts: one person moves each by at most one, and all of them in one direction.
 
@@ -167,7 +213,7 @@ class Question:
     def sums(self) -> Clip | None:
         """How values are clipped and summed; None where people are counted."""
         if self.value is not None:
-            return Clip.of(self.clip, self.granularity)
+            return Clip.of(*((0, 1), Fraction(1, FINENESS)) if CLIP in self.choose else (self.clip, self.granularity))
         for name in ("clip", "granularity"):
             if getattr(self, name) is not None:
                 self._refuse(name, "must not be given without value", 'pass for instance value="amount"')
@@ -198,6 +244,8 @@ class Question:
     @property
     def total_delta(self) -> Fraction:
         """What is spent of delta: all of it for an observed domain, else what the method of each group needs."""
+        if self.choose:
+            return max(question.total_delta for question in self.possible)
         parts = self.groups_per_user or 1
         return Fraction(self.delta) if self.observed else parts * self.share.request.checked.delta
 
@@ -205,11 +253,21 @@ class Question:
     def rho(self) -> Fraction | None:
         """Of zCDP, where less is proved than for all of epsilon: of a selection from public candidates, and its counts.
 
-        The two are one after the other, and add; the counts are pure, at extra_answers.
+        The two are one after the other, and add; the counts are pure, at extra_answers. So do choices, and the most
+        that may follow them.
         """
+        if self.choose:
+            after = [question.rho for question in self.possible]
+            known = [rho for rho in after if rho is not None]
+            return None if len(known) < len(after) else choice_rho(self.choices_epsilon, len(self.choose)) + max(known)
         plain = self.above is None and self.per is None and not self.observed
         rho = self.request.checked.rho if plain else None
         return None if rho is None else rho + self.extra_answers**2 / 2
+
+    @property
+    def estimated(self) -> bool:
+        """Whether counts come with the selection, whatever is chosen."""
+        return self.above is None and all(each.share.request.estimates for each in self.possible)
 
     @property
     def extra_answers(self) -> Fraction:
@@ -251,13 +309,14 @@ class Question:
         """Where labels begin to be kept, for ``above``."""
         if self.above is None:
             return None
-        if self.max_items_per_user is None:
+        most = 1 if BOUND in self.choose else self.max_items_per_user
+        if most is None:
             rule = (
                 "must be given with above: a person is hidden in each of their items, at a share of epsilon and delta"
             )
             self._refuse("max_items_per_user", rule, "pass for instance max_items_per_user=3")
         epsilon, delta = Fraction(self.epsilon), Fraction(self.delta)
-        return bar_at(self.above, epsilon=epsilon, delta=delta, max_items_per_user=self.max_items_per_user)
+        return bar_at(self.above, epsilon=epsilon, delta=delta, max_items_per_user=most)
 
     @property
     def counted(self) -> str | None:
@@ -348,6 +407,27 @@ class Question:
             needed = least_epsilon(enough)
             hint = hint if needed is None else f"pass {float(needed):g} or more, or {hint}"
         self._refuse(name, rule, hint)
+
+    def _check_choices(self) -> None:
+        if not self.choose:
+            if self.choice_epsilon is not None:
+                rule = 'must not be given where nothing is chosen; it is for clip="auto" and max_items_per_user="auto"'
+                self._refuse("choice_epsilon", rule)
+            return
+        if BOUND in self.choose and (self.user is None or self.count == 1):
+            rule = 'must not be "auto" without a user column, or for a count of 1: it does not help there'
+            raise ParameterError(BOUND, rule, AUTO, "leave it out")
+        others: dict[str, object] = {"per": self.per}
+        if CLIP in self.choose:
+            others |= {"granularity": self.granularity, "threshold": self.threshold}
+        for name, option in others.items():
+            if option is not None:
+                self._refuse(name, f'must not be given where {" and ".join(self.choose)} is "auto"')
+        share = Fraction(self.epsilon) * SHARE if self.choice_epsilon is None else self.choice_epsilon
+        self._set(choice_epsilon=exact_epsilon(share, "choice_epsilon"))
+        if not LEAST_EPSILON <= Fraction(self.choice_epsilon or 0) < Fraction(self.epsilon):
+            rule = f"must be less than epsilon, of which it is a part, and at least {float(LEAST_EPSILON):g}"
+            self._refuse("choice_epsilon", rule, "leave it out for a tenth of epsilon")
 
     def _check_unit(self) -> None:
         if not isinstance(self.item, str):

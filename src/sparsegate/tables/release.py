@@ -20,12 +20,12 @@ from sparsegate.selection.select import METHODS
 from sparsegate.tables.question import CONFIDENCE, Question
 from sparsegate.tables.sums import plain as plain_number
 
-AMOUNTS = ("epsilon", "delta", "answers_epsilon")
+AMOUNTS = ("epsilon", "delta", "answers_epsilon", "choice_epsilon")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """How a release was made. Every entry is a public parameter: none was computed from the private table.
+    """How a release was made. Every entry is public: none was computed from the private table but what is ``chosen``.
 
     ``epsilon`` and ``delta`` are the cost of the whole release, exactly; ``answers_epsilon`` is the part of epsilon
     that paid for the estimates. ``method`` selected the items, at ``threshold`` if it needs one, and ``ordered`` says
@@ -42,8 +42,9 @@ class Record:
     Of a release for several ``groups``, ``per`` says which group a row is in, ``groups_per_user`` in how many of them a
     person counts, and ``composition`` why epsilon is paid once; ``count`` and the like are then for each group.
     ``within``: with 95 % probability every item selected has a score of at least the ``count``-th largest less this
-    much (``selection.accuracy``). ``private`` is False where the noise came from a seed, and ``version`` is that of
-    this library. Options that the release did not use are None.
+    much (``selection.accuracy``). ``chosen`` names the entries that were chosen from the data, paid for by
+    ``choice_epsilon``, a part of epsilon (``tables.choosing``). ``private`` is False where the noise came from a seed,
+    and ``version`` is that of this library. Options that the release did not use are None.
     """
 
     epsilon: Fraction
@@ -73,6 +74,8 @@ class Record:
     groups: int | None = None
     groups_per_user: int | None = None
     composition: str | None = None
+    chosen: tuple[str, ...] | None = None
+    choice_epsilon: Fraction | None = None
     private: bool
     version: str
     item: str = "item"
@@ -122,25 +125,39 @@ class Record:
             "and each group has its own release" + (f", at 1/{most} of epsilon and delta" if most > 1 else ""),
         )
 
+    def of_choices(self, question: Question, **unknown: Any) -> Record:
+        """What may be said about a release that some of a question was chosen for; ``unknown`` is not chosen yet."""
+        return replace(
+            self,
+            epsilon=question.total,
+            delta=question.total_delta,
+            chosen=question.choose,
+            choice_epsilon=question.choices_epsilon,
+            **unknown,
+        )
+
     @property
     def what(self) -> str:
         """The release in one line, for a ledger."""
         asked = f"{self.item} of {self.above} or more" if self.count is None else f"top {self.count} of {self.item}"
         asked += f", unit {self.unit}, method {self.method}, domain {self.domain}"
-        asked += f", sums of {self.value} clipped to {self.clip}" if self.value else ""
+        asked += f", sums of {self.value}" if self.value else ""
+        asked += f" clipped to {self.clip}" if self.clip else ""
+        asked += f", {' and '.join(self.chosen)} chosen privately" if self.chosen else ""
         asked += f", where {self.where}" if self.where else ""
         return asked + (f", per {self.per}, {self.groups} groups" if self.per else "")
 
     def published(self) -> dict[str, Any]:
         """The record as JSON takes it: epsilon and delta exact, in text; what was not used is left out."""
         entries = {field.name: getattr(self, field.name) for field in fields(self)}
-        entries["clip"] = None if self.clip is None else list(self.clip)
+        for name in ("clip", "chosen"):
+            entries[name] = None if entries[name] is None else list(entries[name])
         shown = {
             name: float(value) if isinstance(value, Fraction | Decimal | np.generic) else value
             for name, value in entries.items()
             if value is not None
         }
-        return shown | {name: exact_text(getattr(self, name)) for name in AMOUNTS}
+        return shown | {name: exact_text(entries[name]) for name in AMOUNTS if entries[name] is not None}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -209,11 +226,13 @@ class TopItems(TopTable):
         if record.count is None or record.domain == "observed":
             rule = "must be of a public domain: dp_accounting has no event for (epsilon, delta)"
             raise ParameterError("release", rule, next_step="charge it to a Ledger")
-        epsilon, answers = record.epsilon - record.answers_epsilon, record.answers_epsilon
+        answers, choice = record.answers_epsilon, record.choice_epsilon or Fraction(0)
+        epsilon = record.epsilon - answers - choice
         selected = selection_event(
             record.method, epsilon=epsilon, delta=record.delta, count=record.count, accountant=accountant
         )
-        return composed([selected, pure_event(answers, accountant)]) if answers else selected
+        pure = [pure_event(amount, accountant) for amount in (answers, choice) if amount]
+        return composed([selected, *pure]) if pure else selected
 
     def to_dict(self) -> dict[str, Any]:
         """The release as JSON takes it, by the schema "sparsegate/top/1": see docs/reference/json.md."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from sparsegate.budget import Number, Spender, charge
 from sparsegate.gates.calibration import trusted_source
@@ -35,7 +35,8 @@ def top_items(
     ordered: bool = False,
     threshold: Number | None = None,
     answers_epsilon: Number = 0,
-    max_items_per_user: int | None = None,
+    max_items_per_user: int | Literal["auto"] | None = None,
+    choice_epsilon: Number | None = None,
     dbar: int | None = None,
     where: str | None = None,
     people: int | None = None,
@@ -80,7 +81,9 @@ def top_items(
         with the selection ("noisy-scores", a person has at most c items), eps3 is spent on that, too.
     max_items_per_user: cut each user to this many items first, by a hash of all their items. Less noise in the
         answers where it is below c, and a lower bar for "observed"; but counts, and their error bars, are then of what
-        is left of each user, and lower than the counts of all items by an amount that nobody is told.
+        is left of each user, and lower than the counts of all items by an amount that nobody is told. "auto": chosen
+        from the data, so that about three quarters of the users keep all of their items (``tables.choosing``).
+    choice_epsilon: the part of epsilon that is spent on choices by "auto"; a tenth unless given.
     dbar: with "observed", how many items take part; ten times ``count`` unless given.
     where: a PUBLIC condition such as "country = 'DE'", in the language of ``sparsegate.conditions``: only rows that
         meet it count. Not on Spark.
@@ -116,7 +119,8 @@ def items_above(
     above: int,
     epsilon: Number,
     delta: Number,
-    max_items_per_user: int | None = None,
+    max_items_per_user: int | Literal["auto"] | None = None,
+    choice_epsilon: Number | None = None,
     answers_epsilon: Number = 0,
     where: str | None = None,
     people: int | None = None,
@@ -137,7 +141,7 @@ def items_above(
     ----------
     above: N: an item that N people have is kept half of the time, and one that far more have always.
     epsilon, delta: the privacy loss of the selection, both > 0.
-    max_items_per_user: how many items one person counts for; needed unless rows are people.
+    max_items_per_user: how many items one person counts for, or "auto"; needed unless rows are people.
 
     All others are those of ``top_items``.
 
@@ -160,7 +164,7 @@ def top_sums(
     user: str | None = None,
     unit: str | None = None,
     value: str,
-    clip: tuple[Number, Number],
+    clip: tuple[Number, Number] | Literal["auto"],
     count: int,
     epsilon: Number,
     domain: Any = None,
@@ -169,7 +173,8 @@ def top_sums(
     ordered: bool = False,
     threshold: Number | None = None,
     answers_epsilon: Number = 0,
-    max_items_per_user: int | None = None,
+    max_items_per_user: int | Literal["auto"] | None = None,
+    choice_epsilon: Number | None = None,
     dbar: int | None = None,
     granularity: Number | None = None,
     where: str | None = None,
@@ -190,7 +195,9 @@ def top_sums(
     Parameters
     ----------
     value: the column that is summed.
-    clip: (low, high), PUBLIC: the least and the most that one person may count for.
+    clip: (low, high), PUBLIC: the least and the most that one person may count for. Or "auto": (0, high), with a high
+        that is chosen from the data (``tables.choosing``), for values from a millionth to 4 * 10**11; what is less
+        than 0 counts as 0.
     granularity: the step of the lattice that values are rounded to: a power of ten, about a millionth of the clip,
         unless given.
 
@@ -219,7 +226,7 @@ def _ask(
     **parameters: Any,
 ) -> TopItems:
     column, person = names_of(item, user, unit)
-    question = Question(item=column, user=person, unit=unit, **parameters)
+    question = Question.asked(item=column, user=person, unit=unit, **parameters)
     return release(data, question, named=item is not None, ledger=ledger, source=source, not_private=not_private)
 
 

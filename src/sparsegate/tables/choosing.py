@@ -1,0 +1,143 @@
+"""A clip, and a bound on the items of a person, chosen from the data at a price: "auto" in place of a number.
+
+A bound that is too low loses what is beyond it; noise grows with one that is too high. Which is right depends on the
+private data, so the choice is a release of its own, with a part of epsilon: ``choice_epsilon``, a tenth of it unless
+told otherwise, in equal parts where both are chosen. What is chosen is recorded, and published.
+
+**The bound m on items** is such that about three quarters of the people keep all of theirs. With n people, of whom
+A_i have at most m_i of the candidates, a public m_i is selected by the exponential mechanism with the score
+
+    - |4 A_i - 3 n|.
+
+**The clip** is (0, b). Its public candidates b_i grow by about the square root of 2, from a millionth to 4 * 10**11.
+Let W_i be the number of people with an item that is worth more than b_(i-1) to them, one candidate below b_i. A
+candidate is selected with a probability proportional to
+
+    exp(-e (W_i + p_i)),        p_i = floor(i STEP / e),
+
+where e is what the choice may spend. A larger clip makes as much more noise as it is larger. So p makes each less
+likely than the one before, by more than it is larger: then also the *mean* of the clip that is chosen is finite, where
+a gate that asks for growing b_i whether W_i is small goes past the largest value by 2**k with a chance of about 1/k.
+The right clip has about 2/epsilon people above it, whose number is hardly seen with a tenth of epsilon; b_i is one
+candidate above what W_i counts for that reason. ``python -m benchmarks budget`` measures both.
+
+*Theorem.* A release with a choice is (epsilon, delta)-differentially private as a whole, epsilon with choice_epsilon in
+it. *Proof.*
+
+1. What a person adds to A_i, n or W_i depends on that person's rows alone: the number of candidates among their items,
+   or the largest of their worths (``tables.sums``, exact sums of whole numbers of steps). Let one person come.
+2. *The bound.* n rises by 1, and A_i by 0 or 1: 4 A_i - 3 n moves by -3 or by 1, and its size by at most 3. So this is
+   the exponential mechanism at sensitivity 3: pure, at the e that it is given.
+3. *The clip.* Every W_i rises by 0 or 1, and p is public: all scores fall by 0 or 1, and this is the exponential
+   mechanism at sensitivity 1 for scores that move in one direction, at e.
+4. For each outcome of the choices the release that follows is (epsilon - choice_epsilon, delta)-DP by its own theorem,
+   with coins of its own. By composition, which allows the second to depend on the first, losses and deltas add.
+
+All outcomes are checked before anything is charged, and everything is charged before anything is drawn.
+(As zCDP each choice is e-bounded-range: e**2/8.)
+
+How many candidates there are is public. One pass in the engine makes a histogram over them, which is private.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from itertools import accumulate
+from typing import Final
+
+from sparsegate.noise import Source
+from sparsegate.selection.scores import Scores
+from sparsegate.selection.select import Request
+from sparsegate.tables.domain import Domain
+from sparsegate.tables.engines.engine import Engine, Frame
+
+BOUND: Final = "max_items_per_user"
+CLIP: Final = "clip"
+CHOICES: Final = (BOUND, CLIP)
+"""What may be chosen, by the names of the parameters."""
+
+KEPT: Final = Fraction(3, 4)
+"""The share of the people who are to keep all of their items."""
+
+STEP: Final = Fraction(4, 3)
+"""What a candidate for the clip is less likely than the one before it, as an exponent."""
+
+SHARE: Final = Fraction(1, 10)
+"""Of epsilon, spent on choices unless told otherwise."""
+
+LEAST_EPSILON: Final = Fraction(1, 10**9)
+"""Of a choice: less would choose blindly."""
+
+FINENESS: Final = 2**20
+"""Steps of a clip that is chosen: as many for each, so that all of them cost and promise the same."""
+
+BOUNDS: Final = tuple(sorted({part * 2**power for part in (2, 3) for power in range(12)} | {1}))
+"""Bounds on the items of a person."""
+
+_LEAST, _MOST = -20, 38  # powers of two
+CLIPS: Final = tuple(Fraction(part, 2) * Fraction(2) ** power for power in range(_LEAST, _MOST) for part in (2, 3))
+_FINEST: Final = 2 ** (2 - _LEAST)
+"""Into how many steps 1 is divided where worths are compared with clips."""
+
+
+def choose_bound(source: Source, sizes: Mapping[int, int], bounds: tuple[int | None, ...], epsilon: Fraction) -> int:
+    """The place of the bound that was drawn, from how many people have each number of items; None bounds nothing.
+
+    >>> from sparsegate.noise import Seeded
+    >>> choose_bound(Seeded(1), {1: 500, 2: 250, 9: 250}, (1, 2, 3, None), Fraction(1))
+    1
+    """
+    people = sum(sizes.values())
+    kept = [sum(n for size, n in sizes.items() if bound is None or size <= bound) for bound in bounds]
+    top, whole = KEPT.as_integer_ratio()
+    scores = [-abs(whole * below - top * people) for below in kept]
+    return _drawn(source, scores, epsilon, sensitivity=max(top, whole - top), monotonic=False)
+
+
+def choose_clip(source: Source, worths: Mapping[int, int], epsilon: Fraction) -> Fraction:
+    """The clip that was drawn, from how many people are above so many of the CLIPS and not above the next.
+
+    >>> from sparsegate.noise import Seeded
+    >>> float(choose_clip(Seeded(1), {CLIPS.index(1024): 10**6}, Fraction(1, 100)))
+    1536.0
+    """
+    people = sum(worths.values())
+    # Above the candidate at place i - 1 are those who are above i of them or more.
+    above = [people - below for below in accumulate((worths.get(place, 0) for place in range(len(CLIPS))), initial=0)]
+    scores = [-(count + place * STEP // epsilon) for place, count in enumerate(above[: len(CLIPS)])]
+    return CLIPS[_drawn(source, scores, epsilon, sensitivity=1, monotonic=True)]
+
+
+def _drawn(source: Source, scores: list[int], epsilon: Fraction, *, sensitivity: int, monotonic: bool) -> int:
+    request = Request(count=1, epsilon=epsilon, sensitivity=sensitivity, monotonic=monotonic, method="exponential")
+    return int(request.pick(Scores.each(scores), source).groups[0])
+
+
+def choice_rho(epsilon: Fraction, choices: int) -> Fraction:
+    """What so many choices cost as zCDP, each with its part of epsilon."""
+    return epsilon**2 / (8 * choices)
+
+
+def numbers_of_items(engine: Engine, rows: Frame, domain: Domain | None) -> dict[int, int]:
+    """How many users have so many of the candidates, from rows (item, user); all beyond the last bound are alike."""
+    listed = rows if domain is None else domain.restrict(rows)
+    sizes = listed.group("user", size="count(DISTINCT item)").select(f"least(size, {BOUNDS[-1] + 1}) AS size")
+    return {int(size): int(people) for size, people in engine.rows(sizes.group("size", people="count(*)"))}
+
+
+def largest_worths(engine: Engine, rows: Frame, domain: Domain | None) -> dict[int, int]:
+    """How many people are above so many of the CLIPS with the item that is worth most to them.
+
+    Rows are (item, user, value), or (item, value), as ``tables.sums`` reads them. Of one user they are added up as
+    whole numbers of 38 digits: a cell has at most 2**62 of their steps, and 2**60 rows fit.
+    """
+    listed = rows if domain is None else domain.restrict(rows)
+    cap = float(2**62 // _FINEST)
+    steps = f"least(greatest(value, {-cap!r}), {cap!r}) * {float(_FINEST)!r}"
+    placed = listed.with_columns(value=f"CAST(floor({steps}) AS DECIMAL(38, 0))")
+    if "user" in placed.columns:
+        placed = placed.group("item", "user", value="sum(value)").group("user", value="max(value)")
+    above = " + ".join(f"CASE WHEN value > {int(clip * _FINEST)} THEN 1 ELSE 0 END" for clip in CLIPS)
+    places = placed.select(f"{above} AS place").group("place", people="count(*)")
+    return {int(place): int(people) for place, people in engine.rows(places)}
