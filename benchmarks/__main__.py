@@ -37,6 +37,7 @@ MODULES = (
     "database",
     "served_database",
     "history",
+    "budget",
 )
 LIBRARIES = ("sparsegate", "numpy", "opendp", "diffprivlib", "duckdb", "polars", "pyspark")
 

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from fractions import Fraction
+from itertools import accumulate
 from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 import sparsegate as sg
 from benchmarks.measure import Result
+from sparsegate.noise import Seeded
+from sparsegate.tables.choosing import CLIPS, SHARE, choose_clip, largest_worths
+from sparsegate.tables.columns import read_columns
+from sparsegate.tables.engines.engine import open_engine
+from sparsegate.tables.sums import as_values
 
 CELLS, ALARMS, CELLS_PER_USER = 10_000, 500, 3
+PEOPLE, EPSILON, CHOICES = 1_000_000, Fraction(1, 10), 2_000
+SPREADS = (1.0, 0.5, 1.5, 2.0)
+GATE_THRESHOLDS = (0, 100, 200, 400, 800)
 
 
 def cells() -> Iterator[Result]:
@@ -28,7 +43,78 @@ def cells() -> Iterator[Result]:
     )
 
 
-SECTIONS = (cells,)
+def clip() -> Iterator[Result]:
+    """The error of a sum whose clip is chosen from the data, against fixed clips: log-normal values, a person each."""
+    for spread in SPREADS:
+        values = np.sort(np.exp(spread * np.random.default_rng(1).standard_normal(PEOPLE)))
+        fixed = [2 ** (step / 16) for step in range(-64, 512)]
+        best, best_clip = min((mean_error(values, each, EPSILON), each) for each in fixed)
+        worths = _worths(values)
+        share = EPSILON * SHARE
+        source, left = Seeded(1), EPSILON - share
+        chosen = [float(choose_clip(source.stream(), worths, share)) for _ in range(CHOICES)]
+        errors = [mean_error(values, each, left) for each in chosen]
+        ours = float(np.mean(errors))
+        gates = [_gate_errors(values, worths, bar, share, left) for bar in GATE_THRESHOLDS]
+        by_gate = min(gates, key=lambda each: float(np.median(each)))
+        large = mean_error(values, 10 * best_clip, EPSILON)
+        what = f"clip: error of a log-normal sum (sigma {spread:g}), {PEOPLE:,} people, epsilon {float(EPSILON):g}"
+        details = {
+            "chosen": dict(zip(("5 %", "50 %", "95 %"), np.quantile(chosen, (0.05, 0.5, 0.95)).tolist(), strict=True)),
+            "median_ratio": round(float(np.median(errors)) / best, 3),
+            "gate_median_ratio": round(float(np.median(by_gate)) / best, 3),
+            "gate_mean_ratio": float(f"{np.mean(by_gate) / best:.3g}"),
+        }
+        usual = spread == SPREADS[0]
+        yield Result(
+            benchmark=what,
+            ours=round(ours),
+            peer=round(best),
+            unit="mean error",
+            ratio=round(ours / best, 3),
+            target="<= 1.5" if usual else None,
+            details={"peer_name": f"the best fixed clip in hindsight, {best_clip:.3g}", **details},
+        )
+        yield Result(
+            benchmark=what,
+            ours=round(ours),
+            peer=round(large),
+            unit="mean error",
+            ratio=round(large / ours, 3),
+            target=">= 5" if usual else None,
+            details={"peer_name": "a clip ten times as large"},
+        )
+
+
+def mean_error(values: NDArray[np.float64], high: float, epsilon: Fraction) -> float:
+    """The mean of |Laplace noise of this scale - what is cut off|, for values in rising order."""
+    kept = int(np.searchsorted(values, high, side="right"))
+    lost = float(values[kept:].sum()) - (values.size - kept) * high
+    scale = high / float(epsilon)
+    return lost + scale * math.exp(-lost / scale)
+
+
+def _worths(values: NDArray[np.float64]) -> dict[int, int]:
+    with open_engine(pa.table({"item": np.zeros(values.size, dtype=np.int64), "value": values})) as engine:
+        rows, _ = read_columns(engine, "item", None, "value")
+        return largest_worths(engine, as_values(rows, "value"), None)
+
+
+def _gate_errors(
+    values: NDArray[np.float64], worths: dict[int, int], bar: int, share: Fraction, left: Fraction
+) -> list[float]:
+    """The same with a gate that asks, for growing clips, whether few enough people are above."""
+    above = [sum(worths.values()) - below for below in accumulate(worths.get(place, 0) for place in range(len(CLIPS)))]
+    errors = []
+    for seed in range(200):
+        seeded: dict[str, Any] = {"source": Seeded(seed), "not_private": True}
+        gate = sg.SparseVector(threshold=-bar, cutoff=1, epsilon=share, sensitivity=1, monotonic=True, **seeded)
+        answers = gate.ask_many([-count for count in above])
+        errors.append(mean_error(values, float(CLIPS[len(answers) - 1]), left))
+    return errors
+
+
+SECTIONS = (cells, clip)
 
 
 def results() -> Iterator[Result]:

@@ -74,6 +74,8 @@ class TopRecordJson(BaseModel):
     method: str = means("How it was selected.", "subset")
     ordered: bool = maybe("Whether the order means something.", False)
     max_items_per_user: int = maybe("How many scores one person can move, where that is limited.")
+    chosen: list[str] = maybe("What was chosen from the data, of `max_items_per_user` and `clip`.", ["clip"])
+    choice_epsilon: Amount = maybe("The part of epsilon that paid for that.", "0.1")
     unit: Literal["user", "row"] = means("Whom it protects: a person with all their rows, or a row.", "user")
     count: int = maybe("How many were asked for.", 1)
     domain: Literal["public", "observed"] = means(

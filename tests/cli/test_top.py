@@ -249,3 +249,17 @@ def test_the_record_has_the_clip_and_a_count_needs_none(command: Command) -> Non
     _, out, _ = command("top", "orders.csv", *SUMS[:-4], "--domain", "pages.txt", "--json")
     assert json.loads(out)["items"][0]["item"] == "/home"
     assert not expected.keys() & json.loads(out)["record"].keys()
+
+
+def test_a_clip_and_a_bound_may_be_chosen_and_the_record_says_so(command: Command, refused: Refused) -> None:
+    """Every visitor has three pages, once each: a cut at 1 or 2 would keep nobody whole, 3 and no cut everybody."""
+    auto = ("--max-items-per-user", "auto", "--choice-epsilon", "5", "--json")
+    record = json.loads(command(*TOP, *auto)[1])["record"]
+    assert (record["epsilon"], record["choice_epsilon"], record["chosen"]) == ("30", "5", ["max_items_per_user"])
+    assert "max_items_per_user" not in record  # no bound: more than two of three items do not help a count of three
+    said = refused(*TOP, "--max-items-per-user", "2.5")
+    assert "--max-items-per-user must be a whole number, or auto" in said
+    assert "--clip must not be given without value" in refused(*TOP, "--clip", "auto")
+    assert "--max-items-per-user must not be 'auto' in a preview" in refused(*TOP, *auto[:2], "--preview").replace(
+        '"', "'"
+    )

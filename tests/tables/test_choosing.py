@@ -99,7 +99,7 @@ def test_the_choice_of_a_clip_costs_its_epsilon_and_no_more(monkeypatch: pytest.
 
 
 PEOPLE = [("a", "p", 2.0), ("b", "p", 9.0), ("a", "q", 3.0), ("c", "r", 0.5), ("b", "s", 2.0), ("a", "t", 2.5)]
-NEWCOMER = [(item, "new", 50.0) for item in "abcd"]
+NEWCOMER = [(item, "new", 1.5) for item in "abcd"]
 ASKED = {"count": 2, "epsilon": 2, "choice_epsilon": 0.7}
 
 
