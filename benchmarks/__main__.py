@@ -37,7 +37,6 @@ MODULES = (
     "database",
     "served_database",
     "history",
-    "budget",
 )
 LIBRARIES = ("sparsegate", "numpy", "opendp", "diffprivlib", "duckdb", "polars", "pyspark")
 
