@@ -40,7 +40,7 @@ $(BENCH)/.setup: pyproject.toml
 setup: $(SETUP) ## create .venv with the library and the developer tools
 
 test: $(SETUP) ## run the tests and doctests (PYTEST_ARGS="-k name" to choose)
-	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n auto --ignore=tests/pages $(PYTEST_ARGS)
 
 soak: $(SETUP) ## run the long statistical tests
 	$(BIN)/python -m pytest -n auto -m soak $(PYTEST_ARGS)
@@ -66,7 +66,7 @@ docs: $(SETUP) ## build the site into build/site
 	$(MKDOCS) build --strict
 
 docs-test: $(SETUP) ## run every block of every page, and open the site in a browser
-	$(BIN)/python -m pytest -n auto -m docs tests/pages $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n auto -m "not soak" tests/pages $(PYTEST_ARGS)
 
 docs-serve: $(SETUP) ## show the site on port 8000, built anew at each change
 	$(MKDOCS) serve

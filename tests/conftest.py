@@ -17,6 +17,7 @@ from tests.support.postgres_cluster import Cluster, running_cluster
 
 from sparsegate.ledger.ledger import Ledger
 
+gc.disable()  # until all is imported
 # A deadline measures the machine, not the code; pytest-timeout catches what hangs. CI tries the same cases at every
 # run, so that red means a change, and half as many; elsewhere each run tries others.
 settings.register_profile(
@@ -65,8 +66,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """What was imported stays, and the garbage collector need not walk through all of it again and again."""
-    gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_sessionfinish() -> None:
