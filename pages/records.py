@@ -423,6 +423,7 @@ class AlertJson(BaseModel):
     fired: bool = maybe("Whether it fired.")
     estimate: float = maybe("Where it fired: about how many people.")
     standard_error: float = maybe("Of that estimate.")
+    cells: list[tuple[str | int, float | None]] = maybe("With `--per`: the cells that fired, each with its estimate.")
     ended: str = maybe("Why it is over.")
     answered: int = maybe("How many windows were answered.")
     fired_in_all: int = maybe("How many of them fired.")

@@ -86,6 +86,44 @@ def test_an_hour_that_is_over_is_answered_window_by_window(command) -> None:
     assert "log" not in numbers
 
 
+def in_cities(*parts: tuple[int, str]) -> str:
+    """A log with many people in each of these windows and cities."""
+    lines = [f"{DAY}{10 * w + 3:02d}:00Z,u{person},{city}\n" for w, city in parts for person in range(MANY)]
+    return "at,who,city\n" + "".join(lines)
+
+
+def test_a_gate_for_each_city_and_a_person_in_the_first_of_theirs(command, log: Path) -> None:
+    log.write_text(in_cities((0, "Rome"), (1, "Paris"), (2, "Rome"), (3, "Oslo"), (4, "Berlin")))
+    per = ("--per", "city", "--groups", "Rome,Paris,Berlin")
+    code, out, err = command(*ALERT, *HOUR, *per, "--cells-per-user", "2", *PAID)
+    assert (code, err) == (0, "")
+    assert "3 cells, a person in 2 of them at most" in out
+    assert fired(out) == [True, True, True, False, False, False]  # Berlin is the third city of everybody
+    assert [line.split()[2] for line in out.splitlines() if line.startswith("FIRED")] == ["Rome", "Paris", "Rome"]
+    code, out, err = command(*ALERT, *HOUR, *per, "--json")
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert valid(*lines)
+    assert lines[0]["record"]["cells_per_user"] == 1
+    assert [[cell for cell, _ in line.get("cells", [])] for line in lines if "window" in line] == [
+        *(["Rome"], [], ["Rome"], [], [], [])
+    ]
+
+
+def test_cities_go_on_with_their_state_and_a_file_that_was_replaced_is_refused(
+    command, refused, monkeypatch, log: Path
+) -> None:
+    asked = (*ALERT, *PAID, "--state", "log.state", "--per", "city", "--groups", "Rome,Paris")
+    log.write_text(in_cities((0, "Rome")))
+    Clock(monkeypatch, DAY + "00:00", lambda: None, interrupt)
+    assert fired(command(*asked)[1]) == [True]
+    appended(in_cities((1, "Paris")).partition("\n")[2])()  # each of them was in Rome first
+    Clock(monkeypatch, DAY + "25:00", interrupt)
+    assert fired(command(*asked)[1]) == [False]
+    log.write_text(in_cities((1, "Paris")))
+    Clock(monkeypatch, DAY + "35:00", interrupt)
+    assert CUT in command(*asked)[2]
+
+
 def test_standard_input_is_read_to_its_end_where_all_windows_are_over(command) -> None:
     row = {"at": f"{DAY}13:00", "status": 500}
     lines = (json.dumps({"who": person, **row}) + "\n{broken\n[1]\n" for person in range(MANY))
@@ -243,6 +281,12 @@ def test_a_source_that_fails_says_so_and_gives_back_the_rest(command, refused, m
         (["--fires", "never"], "--fires must"),
         (["--metrics", "no/such/folder/x"], "--metrics must"),
         (["--cutoff", "0"], "--cutoff must"),
+        (["--per", "status"], "--groups must be given with --per"),
+        (["--groups", "a,b"], "--per must be given with --groups"),
+        (["--per", "city", "--groups", "a,b"], "there is no column 'city'"),
+        (["--per", "status", "--groups", "a,,b"], "--groups must"),
+        (["--per", "status", "--groups", "a", "--windows-per-user", "2"], "--windows-per-user must"),
+        (["--cells-per-user", "2"], "--cells-per-user needs cells"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line_and_nothing_is_paid(refused, options, told) -> None:

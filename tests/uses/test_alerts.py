@@ -385,3 +385,104 @@ def test_facts_are_released_or_public() -> None:
     assert alert.margin() < alert.margin(windows=288) == sg.uses.Alert(**PUBLIC, most_windows=288).plan.margin_all
     with pytest.raises(sg.ParameterError, match="windows must be"):
         alert.margin(windows=0)
+
+
+# Cells
+
+
+CELLS = {"cells": ["Berlin", "Paris", "Rome"], "cells_per_user": 2}
+
+
+def test_each_cell_fires_by_itself_and_closes_at_its_own_cutoff() -> None:
+    alert = sg.uses.Alert(**PUBLIC, **CELLS)
+    quiet = alert.ask(0, {})
+    both = alert.ask(1, {"Berlin": HIGH, "Rome": HIGH, "Oslo": HIGH})
+    assert (quiet.fired, quiet.cells, both.fired) == (False, (), True)
+    assert [cell for cell, _ in both.cells] == ["Berlin", "Rome"]
+    assert all(abs(estimate - HIGH) < 100 for _, estimate in both.cells)
+    assert re.fullmatch(r"window 1: fired: Berlin.*, Rome.*", str(both))
+    assert alert.remaining == 4
+    assert [cell for cell, _ in alert.ask(2, {"Berlin": HIGH}).cells] == ["Berlin"]
+    assert alert.ask(3, {"Berlin": HIGH}).cells == ()  # it is closed, and says nothing
+    gates = alert._draws._gates
+    assert gates["Paris"]._calibration.loss == Fraction(5, 2)
+    assert alert.spent == gates["Berlin"].spent + gates["Rome"].spent < alert.epsilon == 5
+    for window in (4, 5):
+        alert.ask(window, {"Paris": HIGH, "Rome": HIGH})
+    assert alert.closed
+    with pytest.raises(sg.GateClosed, match="fired as often as it may"):
+        alert.ask(9, {})
+
+
+def test_rows_of_a_person_count_in_their_first_cells() -> None:
+    windows = sg.uses.TimeWindows(width="1h", start=0, until=2 * 3600)
+    alert = sg.uses.Alert(**FEWER, **CELLS | {"cells_per_user": 1}, windows=windows)
+    alert.add_rows((person, 100, city) for city in ("Rome", "Paris") for person in range(SOME))
+    answers = list(alert.advance(2 * 3600))
+    assert [[cell for cell, _ in answer.cells] for answer in answers] == [["Rome"], []]
+
+
+def test_cells_go_on_after_a_restart_each_with_its_noise_and_pay_nothing(ledger, state) -> None:
+    options = {**PUBLIC, **CELLS, "ledger": ledger, "state": state}
+    first = sg.uses.Alert(**options)
+    given = [first.ask(window, counts) for window, counts in enumerate([{}, {"Rome": HIGH}, {"Rome": HIGH}])]
+    again = sg.uses.Alert(**options)  # the first is never closed
+    assert len(ledger.entries()) == 2
+    before, after = first._draws._gates, again._draws._gates
+    assert [after[cell]._rho for cell in after.cells] == [before[cell]._rho for cell in before.cells]
+    assert [(after[cell]._asked, after[cell].positives) for cell in after.cells] == [(3, 0), (3, 0), (3, 2)]
+    assert (dict(again.answers), again.spent, after["Rome"].closed) == (dict(enumerate(given)), first.spent, True)
+    assert again.ask(3, {"Rome": HIGH, "Paris": HIGH}).cells[0][0] == "Paris"
+    third = sg.uses.Alert(**options)._draws._gates
+    assert [(third[cell]._asked, third[cell].positives) for cell in third.cells] == [(4, 0), (4, 1), (3, 2)]
+    again.close()
+    assert ledger.total_spent().epsilon == 5 - rounded_down(5 - again.spent)
+    with pytest.raises(sg.GateClosed):
+        sg.uses.Alert(**options)
+
+
+@pytest.mark.parametrize("changed", [{"cells": ["Berlin", "Paris", "Oslo"]}, {"cells_per_user": 1}, {"cells": None}])
+def test_other_cells_under_the_same_name_are_refused(ledger, changed) -> None:
+    sg.uses.Alert(**PUBLIC, **CELLS, ledger=ledger)
+    changed = CELLS | changed | ({"cells_per_user": None} if "cells" in changed and changed["cells"] is None else {})
+    with pytest.raises(sg.ParameterError, match="must be new where cells"):
+        sg.uses.Alert(**PUBLIC, **changed, ledger=ledger)
+    assert len(ledger.entries()) == 2
+
+
+def test_an_alert_with_cells_says_before_what_it_is_good_for() -> None:
+    public = {"threshold": 130, "cutoff": 1, "epsilon": 1, "cells": 10_000, "cells_per_user": 3}
+    preview = sg.uses.Alert.preview(**public, most_windows=24)
+    gates = sg.Gates.preview(**public, sensitivity=1, monotonic=True)
+    assert (preview.margin, preview.epsilon, preview.cells, preview.cells_per_user) == (gates.margin, 1, 10_000, 3)
+    assert preview.margin_all > gates.margin_all
+    assert "10,000 cells, a person in 3 of them at most" in preview.statement
+    quiet = sg.uses.Alert(**public | {"cells": 4})
+    quiet.ask(0, {})
+    assert quiet.spent <= quiet.plan.quiet_cost < 1
+
+
+@pytest.mark.parametrize(
+    ("options", "parameter"),
+    [
+        ({"method": "counts"}, "method"),
+        ({"windows_per_user": 3}, "windows_per_user"),
+        ({"cells_per_user": 0}, "cells_per_user"),
+        ({"cells": None}, "cells_per_user"),
+        ({"cells": [1.5]}, "cells"),
+        ({"cells": ["a", "a"]}, "cells"),
+    ],
+)
+def test_cells_that_cannot_be_are_refused_and_nothing_is_charged(ledger, options, parameter) -> None:
+    with pytest.raises(sg.ParameterError) as refused:
+        sg.uses.Alert(**PUBLIC | CELLS | options, ledger=ledger)
+    assert refused.value.parameter == parameter
+    assert len(ledger.entries()) == 1
+
+
+def test_counts_of_another_kind_are_refused_unseen() -> None:
+    alert = sg.uses.Alert(**PUBLIC, **CELLS)
+    for count in (7, None, {"Rome": 1.5}, {"Rome": True}, [1, 2, 3]):
+        with pytest.raises(sg.ParameterError, match="count must be"):
+            alert.ask(0, count)
+    assert alert.answers == {}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sparsegate.errors import ParameterError
-from sparsegate.uses.windows import PeopleInWindows, TimeWindows, read_moment
+from sparsegate.uses.windows import PeopleInCells, PeopleInWindows, TimeWindows, read_moment
 
 HOUR = 3600
 START = 1_000_000 * HOUR
@@ -159,3 +159,63 @@ def test_one_person_moves_each_count_by_one_at_most_and_few_where_that_is_asked(
 
 def test_a_late_row_of_an_earlier_window_does_not_free_a_place() -> None:
     assert played([("me", 1), None, None, ("me", 0), ("me", 2), None], 1) == [0, 1, 0]
+
+
+def cell_counts(rows: list[tuple[str, int, str]], most: int, *, clock: list[int]) -> list[dict[str, int]]:
+    """The counts of windows that a public clock closes while rows come in, five at a time."""
+    counted, taken = PeopleInCells(WINDOWS, cells=frozenset("abcd"), per_user=most), []
+    for batch, closed in enumerate(clock):
+        counted.latest = closed + 1
+        for who, hour, cell in rows[5 * batch : 5 * batch + 5]:
+            if who:
+                counted.add(who, START + hour * HOUR, cell)
+        while len(taken) < closed:
+            taken.append(counted.take(len(taken)))
+    return taken
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_one_person_moves_the_counts_of_few_cells_by_one_at_most(most: int) -> None:
+    """Also with rows that are late, early, in no public cell, or whose order is odd."""
+    moved: set[int] = set()
+    for seed in range(300):
+        draw = random.Random(seed)
+        rows = [(draw.choice("pqrs"), draw.randint(-1, 5), draw.choice("abcdz")) for _ in range(30)]
+        clock = sorted(draw.randint(0, 4) for _ in range(6))
+        without = [("" if who == "p" else who, hour, cell) for who, hour, cell in rows]  # others come when they came
+        differences = {
+            cell: [more.get(cell, 0) - fewer.get(cell, 0) for more, fewer in zip(both[0], both[1], strict=True)]
+            for both in [[cell_counts(each, most, clock=clock) for each in (rows, without)]]
+            for cell in "abcdz"
+        }
+        assert all(by in (0, 1) for cell in differences.values() for by in cell)
+        moved.add(sum(any(cell) for cell in differences.values()))
+        assert not any(differences["z"])
+    assert max(moved) == most
+
+
+def test_a_person_counts_in_the_same_cells_when_all_rows_are_added_again() -> None:
+    """A row dated in the future is early at first and not when it is read again: it takes a place in either case."""
+    first = PeopleInCells(WINDOWS, cells=frozenset("abc"), per_user=1)
+    first.latest = 1
+    for hour, cell in ((9, "a"), (0, "b")):
+        first.add("p", START + hour * HOUR, cell)
+    assert first.take(0) == {"a": 0}
+    again = PeopleInCells(WINDOWS, cells=frozenset("abc"), per_user=1)
+    for hour, cell in ((9, "a"), (0, "b"), (1, "c"), (9, "a")):
+        again.add("p", START + hour * HOUR, cell)
+    assert [again.take(window) for window in (1, 9)] == [{"a": 0}, {"a": 1}]
+
+
+def test_what_is_no_cell_fails_nothing() -> None:
+    counted = PeopleInCells(WINDOWS, cells=range(3), per_user=2)
+    for cell in ([], None, "x", 7, float("nan"), np.array([1, 2])):
+        counted.add("p", START, cell)
+    counted.add("p", START, 1)
+    counted.add(None, START, 1)
+    assert counted.take(0) == {1: 1}
+    with pytest.raises(ParameterError):
+        counted.take(0)
+    counted.add("q", START + HOUR, 2)  # a cell that is new when windows are closed already
+    counted.add("q", START, 2)
+    assert counted.take(1) == {1: 0, 2: 1}

@@ -31,13 +31,13 @@ from sparsegate.budget import LONGEST_LINE
 from sparsegate.cli import options as opt
 from sparsegate.cli.options import option
 from sparsegate.cli.printing import counted, print_json, ready_to_print, to_standard_output
-from sparsegate.display.plain import exact_text
+from sparsegate.display.plain import exact_text, printable
 from sparsegate.errors import LedgerError, ParameterError, TableError
 from sparsegate.uses.alerts import Alert, AlertAnswer, StateFile
 from sparsegate.uses.windows import SECOND, TimeWindows
 
-Row = tuple[Any, Any]
-"""Who, and when."""
+Row = tuple[Any, ...]
+"""Who, and when, and with --per in which cell."""
 
 _PIECE: Final = 1 << 20
 _LONGEST: Final = 1 << 20  # bytes of a line; a longer one is left out
@@ -60,6 +60,11 @@ def alert(
     until: Annotated[str | None, option("TIME", "Where the last ends; else there is none.")] = None,
     lateness: Annotated[str, option("DURATION", "How long it waits for late rows: 1m.")] = "0s",
     windows_per_user: Annotated[int | None, option("", "A person counts in this many windows, the earliest.")] = None,
+    per: Annotated[str | None, option("COLUMN", "A gate for every cell, such as a city: --cutoff of each.")] = None,
+    groups: Annotated[str | None, option("FILE[:COLUMN]|LIST", "With --per, the PUBLIC cells: DE,FR or 1..99.")] = None,
+    cells_per_user: Annotated[
+        int | None, option("M", "A person counts in M cells, the first, at epsilon / M; 1.")
+    ] = None,
     method: Annotated[str, option("auto|gate|counts", "See docs/how-to/alerts.md.")] = "auto",
     closes: Annotated[bool, option("", "Close when both answers were given --cutoff times.", "--two-sided")] = False,
     name: Annotated[str, option("NAME", "On the ledger and in the metrics.")] = "alert",
@@ -85,36 +90,40 @@ def alert(
     over = windows.count is not None and windows.closed_by(now) == windows.count
     public: dict[str, Any] = {"threshold": threshold, "cutoff": cutoff, "epsilon": epsilon}
     public |= {"windows_per_user": windows_per_user, "method": method, "closes": "rarer" if closes else "above"}
+    public |= {"cells": _public_cells(per, groups), "cells_per_user": cells_per_user}
+    cut = windows_per_user is not None or per is not None  # who has counted where is known from all rows alone
     plan = Alert.preview(**public, windows=windows)
     if file == "-" and windows.closed_by(now) and not over:
         rule = "must not be over already for standard input, unless all windows are"
         raise ParameterError("start", rule, start, "leave out --from, or give --until as well")
-    if file == "-" and state is not None and windows_per_user is not None:
-        rule = "must not be given for standard input with --windows-per-user: who has counted is known from all rows"
+    if file == "-" and state is not None and cut:
+        option_name = "--per" if per is not None else "--windows-per-user"
+        rule = f"must not be given for standard input with {option_name}: who has counted is known from all rows"
         raise ParameterError("state", rule, state, "follow a file")
     if metrics is not None and (metrics.is_dir() or not metrics.absolute().parent.is_dir()):
         raise ParameterError("metrics", "must be a file in a folder that is there", str(metrics))
-    rows = RowReader(user=user, time=time, where=where, separator=separator, json_lines=_is_json(file))
+    rows = RowReader(user=user, time=time, per=per, where=where, separator=separator, json_lines=_is_json(file))
     with Stopping() as stop, ExitStack() as stack:
-        source = StandardInput() if file == "-" else GrowingFile(file, rows, restarts=windows_per_user is None)
+        source = StandardInput() if file == "-" else GrowingFile(file, rows, restarts=not cut)
         stack.callback(source.close)
         ready_to_print()
         rows.check(source.first(stop.wanted))
         marked = None  # where rows are counted again after a restart they must be those that were counted before
-        if isinstance(source, GrowingFile) and state is not None and windows_per_user is not None:
+        if isinstance(source, GrowingFile) and state is not None and cut:
             marked = StateFile(state)
             if (held := marked.read()) is not None and held.mark:
                 source.go_on_from(held.mark)
         if stop.wanted():
             raise KeyboardInterrupt("interrupted, nothing was spent")
         account = spending.opened()
-        about = "people" if where is None else f"people where {where}"
+        about = "people" + f" in each {per}" * (per is not None) + f" where {where}" * (where is not None)
         about = "".join(mark if mark.isprintable() else " " for mark in about)[:LONGEST_LINE]
         options: dict[str, Any] = {"ledger": account, "state": state, "refund": not no_refund, "name": name}
         with Alert(**public, windows=windows, fires=fires, about=about, **options) as watched:  # type: ignore[arg-type]
             report = AlertReport(watched, as_json=as_json, name=name, metrics=metrics)
             record = {"threshold": threshold, "fires": fires, "cutoff": cutoff, "epsilon": exact_text(plan.epsilon)}
             record |= {"method": plan.method, "margin": plan.margin, "windows": windows.settings(), "name": name}
+            record |= {word: plan.settings[word] for word in ("cells", "cells_per_user") if word in plan.settings}
             place = opt.NOT_RECORDED if account is None else opt.recorded(watched.entry or 0, account.dataset)
             report.start({**record, "sentence": plan.statement, "recorded": place})
             try:
@@ -144,6 +153,20 @@ def _now() -> float:
 
 def _is_json(file: str) -> bool:
     return file.lower().endswith((".jsonl", ".ndjson", ".json"))
+
+
+def _public_cells(per: str | None, groups: str | None) -> list[str] | None:
+    """The cells of --groups, as texts; None without --per."""
+    if (per is None) != (groups is None):
+        name, other = ("per", "groups") if per is None else ("groups", "per")
+        raise ParameterError(name, f"must be given with --{other}", next_step="give --per city --groups Berlin,Paris")
+    if per is None or groups is None:
+        return None
+    from sparsegate.cli.top import read_groups
+    from sparsegate.tables.groups import public_groups
+    from sparsegate.tables.labels import STRING
+
+    return list(public_groups(read_groups(groups), per, STRING))
 
 
 def _windows(
@@ -252,10 +275,13 @@ class AlertReport:
         assert self._alert.windows is not None
         label = self._alert.windows.label
         part = {"name": self._name, "from": label(answer.window), "to": label(answer.window + 1), **answer.to_dict()}
-        about = ""
-        if answer.estimate is not None:
-            about = f"  (about {answer.estimate:,}, standard error {answer.standard_error:,})"
-        self._print(part, f"{'FIRED' if answer.fired else 'quiet'}  {part['from']}{about}")
+        word = f"{'FIRED' if answer.fired else 'quiet'}  {part['from']}"
+        places = [(f"  {printable(cell)}", estimate) for cell, estimate in answer.cells] or [("", answer.estimate)]
+        lines = []
+        for place, estimate in places:
+            about = "" if estimate is None else f"  (about {estimate:,}, standard error {answer.standard_error:,})"
+            lines.append(f"{word}{place}{about}")
+        self._print(part, "\n".join(lines))
 
     def end(self, text: str) -> None:
         answers = self._alert.answers
@@ -292,8 +318,18 @@ def write_metrics(path: Path, name: str, facts: Mapping[str, float]) -> None:
 class RowReader:
     """Lines of CSV or JSON as rows; the first line, or the ending of the file's name, tells which of the two."""
 
-    def __init__(self, *, user: str, time: str, where: str | None, separator: str | None, json_lines: bool) -> None:
+    def __init__(
+        self,
+        *,
+        user: str,
+        time: str,
+        where: str | None,
+        separator: str | None,
+        json_lines: bool,
+        per: str | None = None,
+    ) -> None:
         self._user, self._time, self._separator, self._json = user, time, separator, json_lines
+        self._per = () if per is None else (per,)
         self._names: list[str] | None = [] if json_lines else None
         self._test = None if where is None else RowTest(where)
 
@@ -332,7 +368,7 @@ class RowReader:
         if self._separator is None:
             self._separator = "\t" if "\t" in text and "," not in text else ","
         self._names = next(csv.reader([text], delimiter=self._separator), [])
-        for name in (self._user, self._time, *(() if self._test is None else self._test.names)):
+        for name in (self._user, self._time, *self._per, *(() if self._test is None else self._test.names)):
             if name not in self._names:
                 raise TableError(f"there is no column {name!r} in the header line; write its name as it is there")
 
@@ -349,7 +385,7 @@ class RowReader:
     def _matching(self, batch: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
         for cells in batch if self._test is None else self._test.matching(batch):
             user = cells.get(self._user)
-            yield None if user == "" else user, cells.get(self._time)
+            yield None if user == "" else user, cells.get(self._time), *(_cell(cells.get(name)) for name in self._per)
 
 
 def _text_of(line: bytes) -> str:
@@ -473,7 +509,8 @@ class GrowingFile:
         self.gone = True
         return TableError(
             f"{self._path} was cut short or replaced: rows that were counted are gone, and who has counted in how many "
-            "windows cannot be known after a restart; follow a file that only grows, or leave out --windows-per-user"
+            "windows or cells cannot be known after a restart; follow a file that only grows, or leave out "
+            "--windows-per-user and --per"
         )
 
     def _new_lines(self, size: int) -> Iterator[bytes]:

@@ -50,7 +50,7 @@ PANELS: Final = {
     "Options": "",
     "Privacy": "epsilon delta answers_epsilon choice_epsilon cutoff method max_items_per_user dbar pool selection "
     "monotonic",
-    "Groups and sums": "per groups groups_per_user value clip granularity",
+    "Groups and sums": "per groups groups_per_user cells_per_user value clip granularity",
     "Windows": "time width start until lateness windows_per_user",
     "Before you pay": "preview within like people",
     "Ledger": "ledger new_ledger budget budget_delta dataset key new_key close_gates no_refund state",

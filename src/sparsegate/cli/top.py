@@ -122,7 +122,7 @@ def top(
         clip=clip if clip in (None, AUTO) else _clip(clip),
         granularity=None if granularity is None else opt.read_number(granularity, "granularity"),
         per=per,
-        groups=None if groups is None else _groups(groups),
+        groups=None if groups is None else read_groups(groups),
         groups_per_user=groups_per_user,
     )
     if preview:
@@ -178,7 +178,7 @@ def _clip(text: str) -> tuple[int | float, int | float]:
     return opt.read_number(ends[0], "clip", *CLIP), opt.read_number(ends[1], "clip", *CLIP)
 
 
-def _groups(text: str) -> str | Path:
+def read_groups(text: str) -> str | Path:
     """What --groups means: a file where there is one, or the name of one; else a list."""
     from sparsegate.tables.domain import split_column
     from sparsegate.tables.files import KINDS

@@ -40,7 +40,7 @@ factor m in the noise, whatever the number of cells.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -50,7 +50,7 @@ from sparsegate.budget import Allocation, Charge, Number, Spender, charge, check
 from sparsegate.display.plain import amount_text
 from sparsegate.errors import GateClosed, ParameterError
 from sparsegate.gates.calibration import trusted_source
-from sparsegate.gates.gate import Answer, Gate
+from sparsegate.gates.gate import Answer, Gate, read_threshold_noise, threshold_noise
 from sparsegate.gates.planning import NoiseName
 from sparsegate.gates.preview import Curve, Preview
 from sparsegate.gates.sparse_vector import SparseVector, gate_calibration
@@ -119,7 +119,7 @@ class Gates(Uncopied):
         source: Source | None = None,
         not_private: bool = False,
     ) -> None:
-        self._cells = _public_cells(cells)
+        self._cells = public_cells(cells)
         self.epsilon = exact_epsilon(epsilon)
         self.cells_per_user = most_cells(cells_per_user, len(self._cells))
         calibration = gate_calibration(
@@ -187,7 +187,7 @@ class Gates(Uncopied):
         >>> sg.Gates.preview(cells=10_000, cells_per_user=3, within=30, **asked).epsilon
         Fraction(471, 1000)
         """
-        number = len(_public_cells(cells))
+        number = len(public_cells(cells))
         most = most_cells(cells_per_user, number)
         if epsilon is None and within is None:
             rule = "must be given, or within for the epsilon that is needed"
@@ -237,7 +237,7 @@ class Gates(Uncopied):
 
     def __getitem__(self, cell: Hashable) -> SparseVector:
         """The gate of a cell, to be asked and read: made when it is first needed. An unknown cell is refused."""
-        place = _place(self._cells, cell)
+        place = known_cell(self._cells, cell)
         if (gate := self._gates.get(place)) is not None:
             return gate
         if self._first._born != MARK[0]:  # before the lock: a fork may have left it held for ever
@@ -348,6 +348,33 @@ def _beside(first: Gate) -> SparseVector:
     return gate
 
 
+def threshold_noises(gates: Gates) -> bytes:
+    """The threshold noise of every cell, in the order of the list: the secret of the gates (``gates.gate``).
+
+    A gate is made for every cell: this many are drawn whatever was asked.
+    """
+    return b"".join(threshold_noise(gates[cell]) for cell in gates.cells)
+
+
+def resume_cells(secret: bytes, *, asked: int, answered: Mapping[Any, tuple[int, int]], **public: Any) -> Gates:
+    """The gates that ``Gates(**public)`` made, going on after every cell was ``asked`` so often and never was ABOVE.
+
+    For cells in ``answered`` these are the numbers of questions and of positives instead. By the theorem of
+    ``gates.gate.resume``, cell by cell, all answers together have the law of gates that never stopped.
+    """
+    number = len(public_cells(public["cells"]))
+    size, rest = divmod(len(secret), number)
+    pieces = [read_threshold_noise(secret[place * size : (place + 1) * size]) for place in range(number)]
+    if rest or len({law for _, law in pieces}) > 1:
+        raise ParameterError("cells", "must be those that the gates were made with", number)
+    gates = Gates(**{**public, "noise": pieces[0][1].name.lower()})
+    for cell, (rho, _) in zip(gates.cells, pieces, strict=True):
+        gate = gates[cell]
+        gate._rho = rho
+        gate._count(*answered.get(cell, (asked, 0)))
+    return gates
+
+
 def most_cells(cells_per_user: object, cells: int) -> int:
     """In how many cells a person is at most: nobody is in more than there are."""
     return min(exact_count(cells_per_user, "cells_per_user"), cells)
@@ -358,7 +385,7 @@ def cells_rho(epsilon: Fraction, cells_per_user: int) -> Fraction:
     return epsilon**2 / (2 * cells_per_user)
 
 
-def _public_cells(cells: object) -> dict[Hashable, None] | range:
+def public_cells(cells: object) -> dict[Hashable, None] | range:
     """The labels, each once, in their order; a number n stands for 0 to n - 1."""
     rule, step = "must be public labels, each once, or their number", 'pass for instance cells=["Berlin", "Paris"]'
     if isinstance(cells, int) and not isinstance(cells, bool):
@@ -375,13 +402,17 @@ def _public_cells(cells: object) -> dict[Hashable, None] | range:
     return listed
 
 
-def _place(cells: dict[Hashable, None] | range, cell: Hashable) -> Hashable:
-    """The cell as the list has it. A label that is not on the list may come from data: it is not repeated."""
+def is_cell(cells: Container[Hashable], cell: Any) -> bool:
+    """Whether it is on the list; what has no hash, or will not be compared, is not."""
     try:
-        known = cell in cells
-    except Exception:  # what has no hash, or will not be compared
-        known = False
-    if not known:
+        return cell in cells
+    except Exception:
+        return False
+
+
+def known_cell(cells: dict[Hashable, None] | range, cell: Hashable) -> Hashable:
+    """A cell of the list. A label that is not on it may come from data: it is not repeated."""
+    if not is_cell(cells, cell):
         rule = f"must be one of the {len(cells):,} public cells"
         raise ParameterError("cell", rule, next_step="ask about a cell of the list that the gates were made with")
     return cell

@@ -478,6 +478,15 @@ def threshold_noise(gate: Gate) -> bytes:
         return gate._rho.to_bytes(_BYTES, "big", signed=True) + _MARKS[gate._calibration.row.noise]
 
 
+def read_threshold_noise(secret: bytes) -> tuple[int, Noise]:
+    """Rho and its law, from what ``threshold_noise`` returned."""
+    rho, mark = int.from_bytes(secret[:_BYTES], "big", signed=True), secret[_BYTES:]
+    law = next((noise for noise, its_mark in _MARKS.items() if mark == its_mark), None)
+    if law is None or (law is Noise.EXPONENTIAL and rho < 0):
+        raise SparsegateError("this is no threshold noise of a gate; give what threshold_noise() returned")
+    return rho, law
+
+
 def resume(make: type[G], secret: bytes, *, asked: int, positives: int, **public: Any) -> G:
     """The gate that ``make(**public)`` made, a ``SparseVector``, going on after this many questions and positives.
 
@@ -493,10 +502,7 @@ def resume(make: type[G], secret: bytes, *, asked: int, positives: int, **public
     >>> resume(sg.SparseVector, threshold_noise(gate), asked=7, positives=1, **public)
     <SparseVector exponential-gap: 1 of 2 positives, open>
     """
-    rho, mark = int.from_bytes(secret[:_BYTES], "big", signed=True), secret[_BYTES:]
-    law = next((noise for noise, its_mark in _MARKS.items() if mark == its_mark), None)
-    if law is None or (law is Noise.EXPONENTIAL and rho < 0):
-        raise SparsegateError("this is no threshold noise of a gate; give what threshold_noise() returned")
+    rho, law = read_threshold_noise(secret)
     if law is Noise.EXPONENTIAL:
         public.pop("delta", None)  # it was as good without
     gate = make(**{**public, "noise": law.name.lower()})

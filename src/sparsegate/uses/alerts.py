@@ -26,6 +26,10 @@ They cross at w = 2, 5, 9, 19, 36, 69 for c = 1, 5, 10, 25, 50, 100, at every ep
 margins are those of all N windows at once (one quiet window in twenty fires at the margin of one), and where it is less
 than 2c a gate is planned for N windows (``gates.planning``).
 
+**Cells.** With ``cells`` there is a gate for each of a public list, at epsilon/m for a person in at most m of them
+(``gates.cells``; ``windows.PeopleInCells`` cuts people to m). All cells are asked of every window until their gates
+close, so which are asked follows from what was released, and what is said of a window is which of them fired.
+
 **After a restart.** An alert on a ledger is a durable gate (``ledger.gate``): each answer is stored *before* it is
 said. So after a crash the ledger has every answer that anybody saw, and perhaps one that nobody saw, and a restart may
 do this:
@@ -45,11 +49,12 @@ do this:
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -62,6 +67,7 @@ from sparsegate.budget import Number, Spender, check_choice, check_truth, exact_
 from sparsegate.display.plain import exact_text, noisy_text
 from sparsegate.errors import GateClosed, LedgerError, ParameterError
 from sparsegate.gates.calibration import trusted_source
+from sparsegate.gates.cells import Gates, most_cells, public_cells, resume_cells, threshold_noises
 from sparsegate.gates.gate import resume, threshold_noise
 from sparsegate.gates.laplace import laplace
 from sparsegate.gates.margin import steps_to_confidence
@@ -71,7 +77,7 @@ from sparsegate.ledger.gate import DurableGate, PaidGate, is_ledger, pay_for_gat
 from sparsegate.noise import Source, exact_scale
 from sparsegate.noise.own_settings import own_settings
 from sparsegate.noise.sources import MARK, Uncopied, birthmark
-from sparsegate.uses.windows import Moment, PeopleInWindows, TimeWindows
+from sparsegate.uses.windows import Moment, PeopleInCells, PeopleInWindows, TimeWindows
 
 Method = Literal["auto", "gate", "counts"]
 METHODS: Final = ("auto", "gate", "counts")
@@ -94,7 +100,10 @@ class AlertPlan:
     """w: how many counts one person moves at most; None: all of them."""
     most_windows: int | None
     gate_options: dict[str, Any]
-    """The ``SparseVector`` that a gate is made with."""
+    """The ``SparseVector`` that a gate is made with; of each cell, where there are cells."""
+    cells: tuple[Hashable, ...] = ()
+    """The public cells; none: one gate for all people."""
+    cells_per_user: int = 1
 
     @classmethod
     def of(
@@ -108,6 +117,8 @@ class AlertPlan:
         fires: Literal["above", "below"] = "above",
         closes: Literal["above", "rarer"] = "above",
         method: Method = "auto",
+        cells: Iterable[Hashable] | int | None = None,
+        cells_per_user: int | None = None,
     ) -> AlertPlan:
         """The plan of an alert, or a refusal of what is wrong with its parameters; these are those of ``Alert``."""
         if windows is not None and not isinstance(windows, TimeWindows):
@@ -120,10 +131,15 @@ class AlertPlan:
         bounds = {"windows_per_user": windows_per_user, "most_windows": most_windows}
         moved = min((exact_count(w, name) for name, w in bounds.items() if w is not None), default=None)
         public: dict[str, Any] = {"cutoff": exact_count(cutoff, "cutoff"), "epsilon": exact_epsilon(epsilon)}
+        listed, shared = _cells(cells, cells_per_user, method=method, windows_per_user=windows_per_user)
         options = {"threshold": threshold, **public, "sensitivity": 1, "monotonic": True, "closes": closes}
+        options["epsilon"] /= shared
         if most_windows is not None and most_windows < 2 * cutoff <= 2 * _MOST_PLANNED:
             options["queries"] = most_windows
         public |= {"moved": moved, "most_windows": most_windows, "gate_options": options}
+        public |= {"cells": listed, "cells_per_user": shared}
+        if listed:
+            moved, method = None, "gate"
         plans = {name: cls(method=name, **public) for name in _WAYS}
         # Where it is known how many windows there are, they decide together: a year has room for many false alarms.
         gate = plans["gate"].margin(windows=most_windows)
@@ -152,11 +168,12 @@ class AlertPlan:
             name: None if name == "counts" and self.moved is None else replace(self, method=name).margin()
             for name in _WAYS
         }
-        margin, windows = margins[self.method], self.most_windows
-        margin_all = None if windows is None else self.margin(windows=windows)
+        margin, windows, number = margins[self.method], self.most_windows, len(self.cells)
+        margin_all = None if windows is None else self.margin(windows=windows * max(1, number))
         quiet = self.epsilon
         if self.method == "gate":
-            quiet = gate_calibration(**self.gate_options).spent([(min(windows or _MANY, _MANY), 0)])
+            each = gate_calibration(**self.gate_options).spent([(min(windows or _MANY, _MANY), 0)])
+            quiet = self.cells_per_user * each
         right = f"right with 95 % for a count {margin:,} or more from the threshold"
         right += "" if margin_all is None else f", for all windows at once {margin_all:,} or more"
         counts = "noisy counts cannot be used: one person is in any number of windows"
@@ -164,15 +181,23 @@ class AlertPlan:
             several = "one window" if self.moved == 1 else f"{self.moved} windows"
             counts = f"noisy counts {margins['counts']:,}, for a person in {several} at most"
         words = {"gate": f"a gate that fires at most {self.cutoff} times", "counts": "a noisy count of every window"}
+        aside = f"gate {margins['gate']:,}; {counts}"
+        if number:
+            aside = f"{number:,} cells, a person in {self.cells_per_user:,} of them at most"
+            words["gate"] = f"a gate for each cell, that fires at most {self.cutoff} times"
+            right = right.replace("all windows", "all windows of all cells")
         return Preview(
             release="alert",
             epsilon=self.epsilon,
             confidence=CONFIDENCE,
             accuracy={"margin": margin, "margin_all": margin_all, "quiet_cost": quiet},
-            settings={"method": self.method, "cutoff": self.cutoff, "moved": self.moved},
-            statement=f"{words[self.method]}: {right} (gate {margins['gate']:,}; {counts})",
+            settings={"method": self.method, "cutoff": self.cutoff, "moved": self.moved}
+            | ({"cells": number, "cells_per_user": self.cells_per_user} if number else {}),
+            statement=f"{words[self.method]}: {right} ({aside})",
             alternatives=tuple(
-                {"method": name + " *" * (name == self.method), "margin": value} for name, value in margins.items()
+                {"method": name + " *" * (name == self.method), "margin": value}
+                for name, value in margins.items()
+                if name == "gate" or not number
             ),
         )
 
@@ -182,7 +207,7 @@ class AlertAnswer:
     """What an alert says of one window. True where it fired; a released answer, that may be shown to anybody.
 
     ``estimate`` is the noisy count, with the ``standard_error`` of its noise: of a gate where it fired, if at all, and
-    of noisy counts always.
+    of noisy counts always. Of an alert with cells, ``cells`` has those that fired, each with its estimate.
 
     >>> import sparsegate as sg
     >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
@@ -200,18 +225,29 @@ class AlertAnswer:
     """Whether its count, with noise, passed the threshold, with noise."""
     estimate: int | float | None = None
     standard_error: float | None = None
+    cells: tuple[tuple[Hashable, int | float | None], ...] = ()
 
     def __bool__(self) -> bool:
         return self.fired
 
     def __str__(self) -> str:
         word = "fired" if self.fired else "quiet"
-        return f"window {self.window:,}: {word}{noisy_text(self.estimate, self.standard_error)}"
+        text = f"window {self.window:,}: {word}{noisy_text(self.estimate, self.standard_error)}"
+        parts = (f"{cell}{noisy_text(estimate, self.standard_error)}" for cell, estimate in self.cells)
+        return f"{text}: {', '.join(parts)}" if self.cells else text
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it, and as the ledger keeps it."""
         numbers = {"estimate": self.estimate, "standard_error": self.standard_error}
-        return {"window": self.window, "fired": self.fired} | {n: v for n, v in numbers.items() if v is not None}
+        cells = {"cells": [list(cell) for cell in self.cells]} if self.cells else {}
+        return (
+            {"window": self.window, "fired": self.fired} | {n: v for n, v in numbers.items() if v is not None} | cells
+        )
+
+    @classmethod
+    def of_dict(cls, part: Mapping[str, Any]) -> AlertAnswer:
+        """What ``to_dict`` gave, read again."""
+        return cls(**{**part, "cells": tuple((cell, estimate) for cell, estimate in part.get("cells", ()))})
 
 
 class AlertState(NamedTuple):
@@ -343,6 +379,57 @@ class _Counts:
         return min(quiet + fired, self._moved) * self._plan.epsilon / self._moved
 
 
+class _CellGates:
+    """A gate for each public cell, over its counts; all cells whose gates are open are asked of every window."""
+
+    def __init__(self, plan: AlertPlan, *, sign: int, noise: dict[str, Any], held: dict[str, Any]) -> None:
+        """``held`` goes on with gates that were: their ``secret``, and the ``answers`` that they gave."""
+        self._sign, self._calibration = sign, gate_calibration(**plan.gate_options)
+        options = {**plan.gate_options, "threshold": sign * plan.gate_options["threshold"], "epsilon": plan.epsilon}
+        options |= {"cells": plan.cells, "cells_per_user": plan.cells_per_user, **noise}
+        if held:
+            answers = sorted(held["answers"], key=lambda answer: answer.window)
+            fired = [{cell for cell, _ in answer.cells} for answer in answers]
+            answered = {cell: self._counts(cell, fired) for cell in set().union(*fired)}
+            self._gates = resume_cells(held["secret"], asked=len(answers), answered=answered, **options)
+        else:
+            self._gates = Gates(**options)
+
+    def _counts(self, cell: Hashable, fired: list[set[Hashable]]) -> tuple[int, int]:
+        """How often a cell was asked, until its gate closed, and how often it fired."""
+        below = above = 0
+        for window in fired:
+            if self._calibration.finished(below, above):
+                break
+            below, above = below + (cell not in window), above + (cell in window)
+        return below + above, above
+
+    @property
+    def closed(self) -> bool:
+        return all(self._gates[cell].closed for cell in self._gates.cells)
+
+    @property
+    def remaining(self) -> int:
+        return sum(self._gates[cell].remaining or 0 for cell in self._gates.cells)
+
+    @property
+    def secret(self) -> bytes:
+        return threshold_noises(self._gates)
+
+    @property
+    def spent(self) -> Fraction:
+        return self._gates.spent
+
+    def answer(self, window: int, counts: Mapping[Any, int]) -> AlertAnswer:
+        answers = self._gates.ask_all({cell: self._sign * count for cell, count in counts.items()})
+        fired = {cell: answer for cell, answer in answers.items() if answer}
+        error = next((round(answer.standard_error or 0.0, 2) for answer in fired.values()), None) or None
+        cells = tuple(
+            (cell, None if answer.estimate is None else self._sign * answer.estimate) for cell, answer in fired.items()
+        )
+        return AlertAnswer(window=window, fired=bool(fired), standard_error=error, cells=cells)
+
+
 class Alert(Uncopied):
     """Watches the number of people in each window of a stream, and fires where it passes a threshold.
 
@@ -369,6 +456,10 @@ class Alert(Uncopied):
     closes : "rarer" for a gate that goes on until it has fired c times *and* been quiet c times: where you cannot say
         which of the two is the common state. Otherwise choose ``fires`` so that firing is rare: it has less noise.
     method : "auto", "gate" or "counts": see the head of this file.
+    cells : PUBLIC labels, texts or whole numbers, for a gate for each of them: cities, say. Then rows have a third
+        part, their cell, ``ask`` takes a mapping from cells to counts, and ``cutoff`` is that of each cell.
+    cells_per_user : m, 1 unless given; a person counts in their first m cells alone. Cut where rows are added; where
+        counts are asked it is your promise. Each cell has epsilon/m.
     name : of this alert on its ledger. Windows that an alert of the name has answered are not asked again.
     about : what is counted, in a public line: an alert of the name that counts something else is refused.
     ledger : an open ``sparsegate.Ledger``, charged before anything is drawn; it keeps every answer.
@@ -401,6 +492,8 @@ class Alert(Uncopied):
         fires: Literal["above", "below"] = "above",
         closes: Literal["above", "rarer"] = "above",
         method: Method = "auto",
+        cells: Iterable[Hashable] | int | None = None,
+        cells_per_user: int | None = None,
         name: str = "alert",
         about: str = "people",
         ledger: Spender | None = None,
@@ -410,7 +503,17 @@ class Alert(Uncopied):
         not_private: bool = False,
     ) -> None:
         plan = self._plan = AlertPlan.of(
-            threshold, cutoff, epsilon, windows, windows_per_user, most_windows, fires, closes, method
+            threshold,
+            cutoff,
+            epsilon,
+            windows,
+            windows_per_user,
+            most_windows,
+            fires,
+            closes,
+            method,
+            cells,
+            cells_per_user,
         )
         public_line(name, "name", most=_LONGEST_NAME)
         public_line(about, "about")
@@ -419,11 +522,17 @@ class Alert(Uncopied):
         self.threshold, self.fires, self.windows = threshold, fires, windows
         self._sign, self._rarer = _SIGNS[fires], closes == "rarer"
         self._noise: dict[str, Any] = {"source": trusted_source(source, not_private), "not_private": not_private}
-        self._people = None if windows is None else PeopleInWindows(windows, per_user=windows_per_user)
+        self._people: PeopleInWindows | PeopleInCells | None = None
+        if windows is not None and plan.cells:
+            self._people = PeopleInCells(windows, cells=frozenset(plan.cells), per_user=plan.cells_per_user)
+        elif windows is not None:
+            self._people = PeopleInWindows(windows, per_user=windows_per_user)
         self._lock, self._born, self._stopped, self._next = threading.Lock(), birthmark(), "", 0
         self._unsaid = self._lost = False
         asks: dict[str, Any] = {"threshold": threshold, "fires": fires, "windows_per_user": windows_per_user}
         asks["about"], asks["windows"] = about, None if windows is None else windows.settings()
+        asks["cells"] = hashlib.sha256(json.dumps(plan.cells).encode()).hexdigest() if plan.cells else None
+        asks["cells_per_user"] = plan.cells_per_user if plan.cells else None
         settings = {**asks, "cutoff": plan.cutoff, "epsilon": exact_text(plan.epsilon), "closes": closes}
         settings |= {"method": plan.method, "moved": plan.moved, "most_windows": plan.most_windows}
         settings |= {"not_private": True} if not_private else {}  # noise that is known protects nobody who comes later
@@ -431,16 +540,21 @@ class Alert(Uncopied):
         self._file = None if state is None else _state_file(state, ledger)
         earlier = self._earlier(ledger, title := f"alert {name!r}", asks)
         held = None if self._file is None else self._file.read()
-        draws: type[_Gate | _Counts] = _Gate if plan.method == "gate" else _Counts
+        draws: type[_Gate | _Counts | _CellGates] = _Gate if plan.method == "gate" else _Counts
+        draws = _CellGates if plan.cells else draws
         if held is not None:
-            self._paid: PaidGate = _going_on(held, earlier, settings)
+            self._paid: PaidGate = (going_on := _going_on(held, earlier, settings))
             counts = self._paid.counts
-            before = {"secret": held.noise, "asked": counts.asked, "positives": counts.above}
+            before: dict[str, Any] = {"asked": counts.asked, "positives": counts.above}
+            if plan.cells:
+                before = {"answers": [AlertAnswer.of_dict(part) for part in going_on.answers()]}
+            before["secret"] = held.noise
             self._draws = draws(plan, sign=self._sign, noise=self._noise, held=before)
         else:
             if self._file is not None:
                 self._file.make_ready()
-            what = f"{plan.method}, fires {fires} {threshold}, cutoff {plan.cutoff}"
+            of_cells = f" of each of {len(plan.cells)} cells, {plan.cells_per_user} a person" if plan.cells else ""
+            what = f"{plan.method}{of_cells}, fires {fires} {threshold}, cutoff {plan.cutoff}"
             charged: dict[str, Any] = {"epsilon": plan.epsilon, "refund": refund and not not_private}
             self._paid = pay_for_gate(ledger, title=title, what=what, terms=settings, **charged)
             self._draws = draws(plan, sign=self._sign, noise=self._noise, held={})
@@ -462,6 +576,8 @@ class Alert(Uncopied):
         fires: Literal["above", "below"] = "above",
         closes: Literal["above", "rarer"] = "above",
         method: Method = "auto",
+        cells: Iterable[Hashable] | int | None = None,
+        cells_per_user: int | None = None,
         name: object = "alert",
         about: object = "people",
         ledger: object = None,
@@ -484,7 +600,17 @@ class Alert(Uncopied):
         a noisy count of every window: right with 95 % for a count 15 or more from the threshold (gate 43; noisy ...
         """
         return AlertPlan.of(
-            threshold, cutoff, epsilon, windows, windows_per_user, most_windows, fires, closes, method
+            threshold,
+            cutoff,
+            epsilon,
+            windows,
+            windows_per_user,
+            most_windows,
+            fires,
+            closes,
+            method,
+            cells,
+            cells_per_user,
         ).preview()
 
     def _earlier(self, ledger: Spender | None, title: str, asks: Mapping[str, Any]) -> list[DurableGate]:
@@ -497,20 +623,27 @@ class Alert(Uncopied):
             if other := [word for word, value in asks.items() if gate.terms.get(word) != value]:
                 rule = f"must be new where {', '.join(other)} changes: another alert of this name is on the ledger"
                 raise ParameterError("name", rule, title, "pass another name=")
-            self._answers |= {part["window"]: AlertAnswer(**part) for part in gate.answers()}
+            self._answers |= {part["window"]: AlertAnswer.of_dict(part) for part in gate.answers()}
         return gates
 
     @own_settings
-    def ask(self, window: int, count: int) -> AlertAnswer:
+    def ask(self, window: int, count: int | Mapping[Any, int]) -> AlertAnswer:
         """Does it fire for a window with this many people? Windows come in their order; one may be left out.
+
+        With cells, ``count`` has the people of each; a cell without a count has 0, and what is no cell is left out.
 
         A window that was answered before, here or by an alert of this name on the ledger, has its answer again: the
         count is not looked at. No value of a count is refused, only a type.
         """
         if isinstance(window, bool) or not isinstance(window, Integral) or window < 0:
             raise ParameterError("window", "must be a whole number of at least 0", window)
-        if isinstance(count, bool) or not isinstance(count, Integral):
-            raise ParameterError("count", "must be a whole number of people", next_step="count different people")
+        if not self._plan.cells:
+            counts: Any = _whole(count)
+        else:
+            if not isinstance(count, Mapping):
+                rule = "must be a mapping from cells to people"
+                raise ParameterError("count", rule, next_step='pass for instance {"Berlin": 812}')
+            counts = {cell: _whole(people) for cell, people in count.items()}
         if self._born != MARK[0]:  # before the lock: a fork may have left it held for ever
             self._refuse()
         with self._lock:
@@ -523,7 +656,7 @@ class Alert(Uncopied):
                 raise ParameterError("window", f"must come after window {self._last}, the last answered", window)
             try:
                 self._unsaid = True  # from before it is drawn until it is stored
-                answer = self._draws.answer(int(window), int(count))
+                answer = self._draws.answer(int(window), counts)
                 self._paid.keep(answer.to_dict(), above=answer.fired)
                 self._answers[answer.window] = answer  # from now on it is given again
                 self._last = int(window)
@@ -538,19 +671,20 @@ class Alert(Uncopied):
             self._lost, self._stopped = True, "its last answer was cut short or could not be stored"
 
     @own_settings
-    def add(self, user: Any, time: Any) -> None:
-        """One row: who, and when. What cannot be read is nobody's, or in no window; nothing is refused.
+    def add(self, user: Any, time: Any, cell: Any = None) -> None:
+        """One row: who, when, and in which cell. What cannot be read is nobody's, or nowhere; nothing is refused.
 
-        After a restart with ``windows_per_user`` add all rows again, from the first window on: ``windows`` says why.
+        After a restart with ``windows_per_user`` or ``cells`` add all rows again, in their order, from the first window
+        on: ``windows`` says why.
         """
-        self._counted().add(user, time)
+        self._counted().add(user, time, cell)
 
     @own_settings
-    def add_rows(self, rows: Iterable[tuple[Any, Any]]) -> None:
-        """Many rows: pairs of who and when."""
+    def add_rows(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Many rows: who and when, and with cells in which of them."""
         counted = self._counted()
-        for user, time in rows:
-            counted.add(user, time)
+        for user, time, *cell in rows:
+            counted.add(user, time, *cell[:1])
 
     @own_settings
     def advance(self, clock: Moment) -> Iterator[AlertAnswer]:
@@ -571,7 +705,7 @@ class Alert(Uncopied):
             if window not in self._answers and window > self._last:
                 yield self.ask(window, count)
 
-    def _counted(self) -> PeopleInWindows:
+    def _counted(self) -> PeopleInWindows | PeopleInCells:
         if self._people is None:
             raise ParameterError("windows", "must be given for rows", next_step="pass windows=sg.uses.TimeWindows(...)")
         return self._people
@@ -599,8 +733,13 @@ class Alert(Uncopied):
 
     @property
     def remaining(self) -> int | None:
-        """How often it can still fire, of a gate that closes on the rarer answer how often that; None: no limit."""
+        """How often it can still fire, of all cells together, of a gate that closes on the rarer answer how often that.
+
+        None: no limit.
+        """
         counts = self._paid.counts
+        if isinstance(self._draws, _CellGates):
+            return self._draws.remaining
         if self._plan.method == "counts":
             return None
         return self._plan.cutoff - (min(counts.above, counts.below) if self._rarer else counts.above)
@@ -613,6 +752,8 @@ class Alert(Uncopied):
     @property
     def spent(self) -> Fraction:
         """What the answers so far have cost: a function of what was released."""
+        if isinstance(self._draws, _CellGates):
+            return self._draws.spent
         return self._paid.counts.cost(self._draws.loss)
 
     def margin(self, confidence: float = CONFIDENCE, *, windows: int | None = None) -> int:
@@ -672,6 +813,30 @@ class Alert(Uncopied):
     def __repr__(self) -> str:
         state, counts = "closed" if self.closed else "open", self._paid.counts
         return f"<Alert: {self._plan.method}, {counts.asked} windows, {counts.above} fired, {state}>"
+
+
+def _whole(count: Any) -> int:
+    if isinstance(count, bool) or not isinstance(count, Integral):
+        raise ParameterError("count", "must be a whole number of people", next_step="count different people")
+    return int(count)
+
+
+def _cells(
+    cells: Iterable[Hashable] | int | None, cells_per_user: int | None, *, method: str, windows_per_user: int | None
+) -> tuple[tuple[Hashable, ...], int]:
+    """The public cells, and in how many of them a person counts; none, and 1, where there are no cells."""
+    if cells is None:
+        if cells_per_user is not None:
+            raise ParameterError("cells_per_user", "needs cells", cells_per_user, "pass cells=, the public list")
+        return (), 1
+    if method == "counts" or windows_per_user is not None:
+        name, value = ("method", method) if method == "counts" else ("windows_per_user", windows_per_user)
+        rule = "must be left out with cells, each of which has a gate: a person may be in every window"
+        raise ParameterError(name, rule, value, "leave it out")
+    listed = tuple(public_cells(cells))
+    if any(isinstance(cell, bool) or not isinstance(cell, str | int) for cell in listed):
+        raise ParameterError("cells", "must be texts or whole numbers, which a ledger can keep", len(listed))
+    return listed, most_cells(1 if cells_per_user is None else cells_per_user, len(listed))
 
 
 def _state_file(path: object, ledger: Spender | None) -> StateFile:

@@ -32,6 +32,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
+from collections.abc import Container, Hashable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -42,6 +43,7 @@ import numpy as np
 
 from sparsegate.budget import Number, exact_count, exact_decimal
 from sparsegate.errors import ParameterError
+from sparsegate.gates.cells import is_cell
 from sparsegate.tables.identity import people
 
 SECOND: Final = 1_000_000
@@ -134,8 +136,8 @@ class PeopleInWindows:
         self.latest: int | None = None
         """Rows of later windows are dropped: the caller moves it with the clock, so that memory has an end."""
 
-    def add(self, user: Any, time: Any) -> None:
-        """One row. One of nobody, or whose time does not read, or is before ``start`` or too late, counts nowhere."""
+    def add(self, user: Any, time: Any, cell: Any = None) -> None:
+        """One row, of any ``cell``. One of nobody, or without a time that reads and is in time, counts nowhere."""
         (person,), moment = people([user]), read_moment(time)
         at = None if moment is None else self._windows.index(moment)
         if person is None or at is None or (self.latest is not None and at > self.latest):
@@ -164,6 +166,52 @@ class PeopleInWindows:
         if self._per_user is None:
             return len(inside)
         return sum(window in self._first.get(person, ()) for person in inside)
+
+
+class PeopleInCells:
+    """How many different people have a row in each window of each public cell, each person in ``per_user`` cells alone.
+
+    **Theorem.** One person more, with all their rows, moves the counts of at most m = ``per_user`` cells, and each of
+    these by 0 or by +1 in every window. *Proof.* The cells of a person are the first m different cells among their
+    rows, in the order in which the rows came, whatever their times: a function of that person's rows, which nothing
+    that comes later changes. Rows in other cells are left out; in each of the m the theorem of this file holds. []
+
+    *After a restart* it holds if all rows are added again, in their order: then the first m cells are the same. Memory
+    holds everybody seen, and m cells of each, beside the people of open windows.
+    """
+
+    def __init__(self, windows: TimeWindows, *, cells: Container[Hashable], per_user: int) -> None:
+        self._windows, self._cells, self._most = windows, cells, per_user
+        self._inside: dict[Hashable, PeopleInWindows] = {}
+        self._first: dict[str, tuple[Hashable, ...]] = {}
+        self._next = 0
+        self.latest: int | None = None
+        """As of ``PeopleInWindows``."""
+
+    def add(self, user: Any, time: Any, cell: Any = None) -> None:
+        """One row. One of nobody, or in no public cell, counts nowhere."""
+        (person,) = people([user])
+        if person is None or not is_cell(self._cells, cell):
+            return
+        known = self._first.get(person, ())
+        if cell not in known:
+            if len(known) >= self._most:
+                return
+            self._first[person] = (*known, cell)
+        if (inside := self._inside.get(cell)) is None:
+            inside = PeopleInWindows(self._windows)
+            if self._next:
+                inside.take(self._next - 1)
+            self._inside[cell] = inside
+        inside.latest = self.latest
+        inside.add(user, time)
+
+    def take(self, window: int) -> dict[Hashable, int]:
+        """Close a window, and all before it: how many people it has in each cell where somebody ever was."""
+        if window < self._next:
+            raise ParameterError("window", f"must be {self._next} or later: the others are closed", window)
+        self._next = window + 1
+        return {cell: inside.take(window) for cell, inside in self._inside.items()}
 
 
 def read_moment(cell: Any) -> int | None:
