@@ -263,6 +263,28 @@ class Charge:
         return or_warn("what this did not cost stays spent", lambda: giving(self.entry, epsilon=epsilon))
 
 
+class Meter(Protocol):
+    """What pays for each ABOVE of a gate when it is given: ``ledger.gate`` has the one of a zCDP ledger."""
+
+    def pay(self, count: int) -> tuple[int, bool]:
+        """Commit this many ABOVE before they are seen: how many are paid for, and whether one more is held."""
+
+    def give_back(self, unused: Fraction) -> bool:
+        """Give back what is held for the next one, if ``unused`` is not 0; False where it may be tried again."""
+
+
+class Metering(Protocol):
+    """A ledger that has such a meter. ``rule`` is "zcdp"."""
+
+    rule: str
+
+    def open_meter(self, *, opening: tuple[Number, Number], each: tuple[Number, Number], what: str) -> Meter:
+        """Charge the opening and hold the first ABOVE, both or neither; each amount is an epsilon and a rho."""
+
+    def statement(self) -> Any:
+        """What is left."""
+
+
 @dataclass(frozen=True)
 class Prepaid:
     """A charge as the account of a gate that it has paid for: nothing more is spent, and what is not used goes back."""

@@ -45,6 +45,9 @@ _SLACK = 1 + 1e-12  # covers the roundings of a few operations on floats
 
 def gate_event(gate: Calibration, accountant: Accountant) -> Any:
     """The event of a gate."""
+    if gate.price is not None:
+        rule = "must have a cutoff: what each ABOVE costs is known when it is given"
+        raise ParameterError("gate", rule, next_step="charge it to a zCDP Ledger")
     if not gate.budget.delta:
         return pure_event(gate.budget.total, accountant)
     if accountant != "rdp":

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,9 @@ from sparsegate.noise import (
     fill_geometric,
     geometric,
 )
+
+if TYPE_CHECKING:
+    from sparsegate.gates.per_above import Price
 
 Integers = NDArray[np.int64]
 
@@ -56,6 +59,8 @@ class Calibration:
     scales: Scales
     queries: int | None = None
     shift: int = 0
+    price: Price | None = None
+    """Of a gate that pays for each ABOVE (``per_above``): then the cutoff is how many of them are expected."""
 
     @property
     def sampler(self) -> Sampler:
@@ -98,6 +103,8 @@ class Calibration:
         if self.budget.delta:
             return self.budget.total
         loss = transcript_loss(self.row, self._per_unit, rounds, monotonic=self.monotonic)
+        if self.price is not None:
+            return Fraction(loss)
         return self.budget.total if loss == math.inf else min(Fraction(loss), self.budget.total)
 
 

@@ -162,6 +162,7 @@ class Gate(Uncopied):
         "_estimator",
         "_fast",
         "_lock",
+        "_meter",
         "_nu",
         "_positives",
         "_redraws",
@@ -205,8 +206,11 @@ class Gate(Uncopied):
         )
         # Whether a BELOW can close it, too.
         self._watched = calibration.queries is not None or calibration.row.closes is Closes.RARER
-        what = f"gate: threshold {threshold}, cutoff {calibration.cutoff}, {calibration.row.key}"
-        charged = charge(ledger, epsilon=calibration.budget.total, delta=calibration.budget.delta, what=what)
+        ends = f"cutoff {calibration.cutoff}" if calibration.price is None else "each ABOVE paid for"
+        what = f"gate: threshold {threshold}, {ends}, {calibration.row.key}"
+        self._meter = None if calibration.price is None else calibration.price.open_meter(ledger, what)
+        budget = calibration.budget
+        charged = self._meter or charge(ledger, epsilon=budget.total, delta=budget.delta, what=what)
         # What gets back the rest at the end. No bound on the loss holds for a run that waived privacy.
         self._charges = [charged] if refund and not not_private else []
         self._redraws: list[int] = []  # how many were asked at each redraw of rho
@@ -261,6 +265,7 @@ class Gate(Uncopied):
             if self._watched:
                 self._count(0, 0)
             return BELOW
+        self._pay(1)
         self._count(1, 1)
         if self._estimator is None:
             noisy = calibration.row.released is Released.NOISY_ANSWER
@@ -268,6 +273,18 @@ class Gate(Uncopied):
         fresh = None if self._answer_noise is None else steps + self._answer_noise.take()
         estimate = self._estimator.estimate(compared - rho, fresh)
         return Answer(True, calibration.lattice.value(estimate), self._standard_error)
+
+    def _pay(self, positives: int) -> int:
+        """How many of so many ABOVE may leave: where each is paid for, all that the ledger paid for now.
+
+        Whatever stops it, what was reserved stays spent: the gate is marked, and closes.
+        """
+        if self._meter is None or not positives:
+            return positives
+        paid, another = self._meter.pay(positives)
+        if not another:
+            self._closed = "its ledger cannot pay for another ABOVE"
+        return paid
 
     def _count(self, asked: int, positives: int) -> None:
         """Close the gate where these answers are the last, and count them."""
@@ -340,6 +357,8 @@ class Gate(Uncopied):
             done = 0
             while done < nu.size and not self._closed:
                 hits, until = self._until(surplus, done)
+                if (paid := self._pay(hits.size)) < hits.size:
+                    hits, until = hits[:paid], int(hits[paid - 1]) + 1
                 if numeric:
                     at = start + hits
                     carried = steps[at] + nu[hits]
@@ -408,7 +427,8 @@ class Gate(Uncopied):
     def spent(self) -> Fraction:
         """L(m,k) of ``bounds``: what the answers so far have cost, exactly; of a gate cut short all of its budget.
 
-        It is at most the budget. ``ledger.account`` proves that the rest may go back when the gate is closed.
+        It is at most the budget. ``ledger.account`` proves that the rest may go back when the gate is closed. A gate
+        without a cutoff has no budget: one that was cut short counts one more ABOVE, and its ledger counts rho.
         Machine-checked: proofs/README.md.
         """
         if self._born != MARK[0]:  # before the lock: a fork may have left it held for ever
@@ -417,6 +437,8 @@ class Gate(Uncopied):
             return self._cost()
 
     def _cost(self) -> Fraction:
+        if self._meter is not None:
+            return self._calibration.spent([(self._asked - self._positives, self._positives + self._drawing)])
         return self._calibration.budget.total if self._drawing else self._counted()
 
     def _counted(self) -> Fraction:
@@ -430,14 +452,17 @@ class Gate(Uncopied):
     def close(self) -> None:
         """Stop answering, and give back to the ledger what the answers did not cost: epsilon - ``spent``, once.
 
-        Nothing goes back in another process than the gate's own, where it is dead, nor from a gate made with
-        ``refund=False``, ``not_private=True`` or a delta, nor from one that was cut short.
+        Of a gate without a cutoff what is reserved for its next ABOVE goes back. Nothing does in another process than
+        the gate's own, where it is dead, nor from a gate made with ``refund=False``, ``not_private=True`` or a delta,
+        nor from one that was cut short.
         """
         if self._born != MARK[0]:
             return
         with self._lock:
             self._closed = self._closed or "it was closed by hand"
         unused = self._calibration.budget.total - self._cost()
+        if self._meter is not None:
+            unused = Fraction(not self._drawing)
         try:
             charge = self._charges.pop()  # of two threads one gets it
         except IndexError:

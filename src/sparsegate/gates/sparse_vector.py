@@ -25,6 +25,8 @@ from sparsegate.gates.approximate import or_approximate
 from sparsegate.gates.bounds import Setting, check_one_of
 from sparsegate.gates.calibration import Calibration, calibrate
 from sparsegate.gates.gate import Gate
+from sparsegate.gates.lattice import Lattice
+from sparsegate.gates.per_above import EXPECTED, per_above_calibration, per_above_preview
 from sparsegate.gates.planning import NoiseName, check_plan_work, plan
 from sparsegate.gates.preview import Preview, epsilon_within, gate_preview
 from sparsegate.gates.variants import VARIANTS
@@ -54,13 +56,19 @@ class SparseVector(Gate):
     estimate is the blend of the two; ``gates.gate`` says what it is worth near the threshold. Thresholds are public.
     Machine-checked: proofs/README.md.
 
+    **Without a cutoff** the gate pays for each ABOVE when it gives it, on a zCDP ledger, as long as that can pay. Its
+    noise is chosen for the margin ``within`` at the least cost of ``expect`` ABOVEs. The opening is charged, and what
+    the next ABOVE costs is reserved; a BELOW is free, and touches no disk. ``close`` gives back what is reserved; after
+    a crash it counts as spent. Theorem and proof: ``gates.per_above``. It says ABOVE and BELOW, and no numbers.
+
     ``closes="rarer"``: the gate goes on until both answers were given c times, at the same cost, with Laplace noise and
     without estimates. Whoever expects mostly ABOVE then pays for the BELOWs.
 
     Parameters
     ----------
     threshold : T, a public number; ``ask`` takes another for one question.
-    cutoff : c >= 1, how many ABOVE the gate gives before it closes; how many of both with ``closes="rarer"``.
+    cutoff : c >= 1, how many ABOVE the gate gives before it closes; how many of both with ``closes="rarer"``. Left out:
+        it pays for each.
     epsilon : eps > 0, split by ``allocation`` ("optimal", "1:1", "1:3", "1:c" or r for 1:r); or
     budget : a ``Budget`` with its shares; an answers share makes the estimates better.
     sensitivity : Delta > 0, how much one person can move an answer. Required: nobody else can know it.
@@ -72,6 +80,8 @@ class SparseVector(Gate):
         Its theorem and proof are in ``gates.approximate``; it says ABOVE and BELOW, and no numbers.
     queries : n, plan for at most n questions: the gate uses the scales of least variance for n and closes after them.
         Of a ``budget`` the plan keeps the total and the answers share.
+    within : without a cutoff, how far from T an answer must be to be right with 95 % (``margin``).
+    expect : without a cutoff, for how many ABOVE the noise is chosen; it may give more, and fewer. By default 10.
     granularity : the lattice step, a power of two; by default 1 for ints, else at most Delta/1024.
     ledger : where the whole epsilon is charged, before any noise is drawn: an open ``sparsegate.Ledger``.
     refund : ``close`` gives back to the ledger what the answers did not cost; False: what was charged stays spent.
@@ -95,7 +105,7 @@ class SparseVector(Gate):
         self,
         *,
         threshold: Number,
-        cutoff: int,
+        cutoff: int | None = None,
         sensitivity: Number,
         epsilon: Number | None = None,
         budget: Budget | None = None,
@@ -105,6 +115,8 @@ class SparseVector(Gate):
         queries: int | None = None,
         noise: NoiseName = "auto",
         closes: Literal["above", "rarer"] = "above",
+        within: Number | None = None,
+        expect: int | None = None,
         granularity: Number | None = None,
         ledger: Spender | None = None,
         refund: bool = True,
@@ -121,11 +133,12 @@ class SparseVector(Gate):
     def preview(
         cls,
         *,
-        cutoff: int,
+        cutoff: int | None = None,
         sensitivity: Number,
         threshold: Number | None = None,
         epsilon: Number | None = None,
         within: Number | None = None,
+        expect: int | None = None,
         budget: Budget | None = None,
         allocation: Allocation | None = None,
         monotonic: bool = False,
@@ -143,8 +156,9 @@ class SparseVector(Gate):
         """What a gate with these parameters would be good for: nothing is drawn, charged or looked at.
 
         They are those of the gate, so that ``preview(**numbers)`` can be read before ``SparseVector(**numbers)`` is
-        paid for; ledger, refund and source change nothing. The threshold may be left out. ``within`` in place of an
-        epsilon asks for the least epsilon, of three digits, whose margin is at most that.
+        paid for; refund and source change nothing. The threshold may be left out. ``within`` in place of an epsilon
+        asks for the least epsilon, of three digits, whose margin is at most that. Without a cutoff it says what the
+        opening and each ABOVE cost, and how many of them ``ledger`` would pay for: that alone is read from it.
 
         >>> import sparsegate as sg
         >>> sg.SparseVector.preview(threshold=1000, cutoff=25, epsilon=0.5, sensitivity=1, monotonic=True)
@@ -154,6 +168,9 @@ class SparseVector(Gate):
         Fraction(57, 250)
         """
         make = partial(gate_calibration, **_public(locals()) | {"threshold": 0 if threshold is None else threshold})
+        if cutoff is None:
+            return per_above_preview(make(), threshold=threshold, confidence=confidence, ledger=ledger)
+        make = partial(make, within=None)
         if within is not None:
             for name, value in {"epsilon": epsilon, "budget": budget, "delta": delta}.items():
                 if value:
@@ -194,7 +211,7 @@ def _at_cutoff(make: Callable[..., Calibration], queries: int | None, cutoff: in
 def gate_calibration(
     *,
     threshold: Number,
-    cutoff: int,
+    cutoff: int | None = None,
     sensitivity: Number,
     epsilon: Number | None = None,
     budget: Budget | None = None,
@@ -204,12 +221,20 @@ def gate_calibration(
     queries: int | None = None,
     noise: NoiseName = "auto",
     closes: Literal["above", "rarer"] = "above",
+    within: Number | None = None,
+    expect: int | None = None,
     granularity: Number | None = None,
     not_private: bool = False,
 ) -> Calibration:
     """The row and the noise of a ``SparseVector`` with these parameters, checked; nothing is drawn or charged."""
     check_choice(noise, "noise", _ROWS, 'pass noise="auto"')
     check_choice(closes, "closes", ("above", "rarer"), "leave it out")
+    if cutoff is None:
+        return _per_above(**{name: value for name, value in locals().items() if name != "cutoff"})
+    for name, number in {"within": within, "expect": expect}.items():
+        if number is not None:
+            rule = "must not be given with a cutoff, whose margin follows from epsilon"
+            raise ParameterError(name, rule, number, "leave out the cutoff, or ask SparseVector.preview(within=...)")
     two_sided = closes == "rarer"
     if exact_delta(delta, zero=True):
         for name, value in {"budget": budget, "allocation": allocation}.items():
@@ -244,6 +269,41 @@ def gate_calibration(
     calibration = calibrate(Setting.of(locals()), threshold=threshold, not_private=not_private)
     return or_approximate(calibration, delta) if delta else calibration
 
+
+def _per_above(
+    *,
+    threshold: Number,
+    sensitivity: Number,
+    monotonic: bool,
+    within: Number | None,
+    expect: int | None,
+    granularity: Number | None,
+    not_private: bool,
+    **others: Any,
+) -> Calibration:
+    """The gate that pays for each ABOVE; whatever its theorem is not about is refused."""
+    if within is None:
+        rule = "must be given, or within= in its place for a gate that pays for each ABOVE"
+        raise ParameterError("cutoff", rule, next_step="pass for instance cutoff=25 and epsilon=0.5")
+    for name, value in others.items():
+        if value is not None and value not in _NOT_PRICED[name]:
+            rule = "must not be given without a cutoff: each ABOVE is paid for by itself, and carries no number"
+            raise ParameterError(name, rule, value, "leave it out, or pass a cutoff")
+    return per_above_calibration(
+        lattice=Lattice.fit(sensitivity=sensitivity, threshold=threshold, granularity=granularity),
+        monotonic=check_truth(monotonic, "monotonic", "pass True only for one-way changes"),
+        within=within,
+        expect=EXPECTED if expect is None else exact_count(expect, "expect"),
+    )
+
+
+_NOT_PRICED: dict[str, tuple[object, ...]] = {
+    **dict.fromkeys(("epsilon", "budget", "allocation", "queries"), ()),
+    "delta": (0,),
+    "noise": ("auto", "laplace"),
+    "closes": ("above",),
+}
+"""What each of these may be where there is no cutoff; None always."""
 
 _PUBLIC = tuple(inspect.signature(gate_calibration).parameters)
 

@@ -6,7 +6,8 @@ The rules, whatever the store:
   the data, and an account that any new name opens would be a budget without end.
 - An entry is committed **before** anything is drawn. A crash afterwards leaves it spent.
 - A gate of pure epsilon may give back, **once**, what its answers did not cost, when it will never answer again: an
-  entry that names the one that paid for it, and is no larger. Nothing else ever goes back.
+  entry that names the one that paid for it, and is no larger. On a zCDP ledger what a gate reserved for its next ABOVE
+  goes back, whole, when it is closed. Nothing else ever goes back.
 - Epsilons and deltas add, as exact rationals, and neither sum ever passes its budget; of a zCDP ledger, rhos and
   deltas. Which of the two is fixed for the ledger's life. Raising the budget is an entry.
 - What a release gave is stored with its entry before anybody sees it, and can be read again at no cost.
@@ -86,8 +87,12 @@ the exponential mechanism (``gates.approximate``), a set (``selection.subset``),
 
 - *A gate* is, against everybody who asks it, a function of one (eps_i, delta_i) release made when it was opened (Lyu
   2022), and counts as that, with eps_i**2 / 2. So it may be interleaved with anything.
-- *Nothing goes back.* The loss of a transcript is known as an epsilon; its square is no rho_i, which must be fixed
-  before the step. For the same reason what is spent so far is no (epsilon, delta): only the budget is.
+- *A charge may depend on its outcome*, as that of a question does which costs where it is ABOVE (``gates.per_above``).
+  The proof is the same where rho_i is a number for each outcome, and sum of p_i**alpha Q_i**(1-alpha) exp(-alpha
+  (alpha - 1) rho_i) <= 1; the step is made only where its largest charge fits. So that much is reserved before it.
+- *What goes back* is what was reserved for a step that was not made, whole, and nothing else. The loss of a transcript
+  is known as an epsilon; its square is no rho_i, which must be fixed before the step. For the same reason what is spent
+  so far is no (epsilon, delta): only the budget is.
 - *Rounding.* rho is computed once, in intervals, and rounded down; a charge is rounded up (``exact_amount``).
 
 The filter is proved here alone, and not in Coq.
@@ -137,6 +142,11 @@ class Amount:
     def __sub__(self, other: Amount) -> Amount:
         rho = None if self.rho is None or other.rho is None else self.rho - other.rho
         return Amount(epsilon=self.epsilon - other.epsilon, delta=self.delta - other.delta, rho=rho)
+
+    def times(self, count: int) -> Amount:
+        """So many of it."""
+        rho = None if self.rho is None else count * self.rho
+        return Amount(epsilon=count * self.epsilon, delta=count * self.delta, rho=rho)
 
     def within(self, other: Amount) -> bool:
         """Whether neither epsilon nor delta is larger than the other's: the rule of an adding ledger."""
@@ -307,6 +317,13 @@ class Statement(Printed):
             return left
         root = math.isqrt(math.floor(2 * max(left.rho, _NONE) * 10 ** (2 * _PLACES)))  # epsilon**2 / 2 <= rho
         return replace(left, epsilon=_rounded(Fraction(root, 10**_PLACES), digits=_EPSILON_DIGITS, up=False))
+
+    def room(self, amount: Amount, *, most: int) -> int:
+        """How many more charges of this amount, without a delta, a zCDP ledger admits, up to ``most``."""
+        left = (self.budget - self.spent).rho
+        if left is None or not amount.rho or not self.covers(self.budget, self.spent):
+            return 0
+        return min(most, math.floor(left / amount.rho))
 
     def admit(self, amount: Amount) -> None:
         """Raise ``BudgetExceeded`` if this would pass the budget: all charges are compared here, and nowhere else."""

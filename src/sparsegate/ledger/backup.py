@@ -24,7 +24,7 @@ budget is the old one; then nothing is admitted until it is raised, and b + c - 
 (For a ``spent_since`` that is left out, if no ledger of these data ever had a larger budget than the backup's.)
 Machine-checked: proofs/README.md.
 
-Of a zCDP ledger the same holds with rho in the place of epsilon, and r = 0: nothing goes back to it. There the owner
+Of a zCDP ledger the same holds with rho in the place of epsilon; r is what was reserved and not used. There the owner
 states ``rho_since``.
 
 Closed gates still show the answers that the backup holds, and give them again to who repeats a request: all of them are

@@ -37,7 +37,7 @@ from sparsegate.budget import Charge, Spender, charge, or_warn
 from sparsegate.errors import GateClosed
 
 if TYPE_CHECKING:
-    from sparsegate.ledger.account import Entry
+    from sparsegate.ledger.account import Amount, Entry
     from sparsegate.ledger.ledger import Ledger
 
 BY_HAND: Final = "it gave its last answer, or was closed by hand"
@@ -142,6 +142,37 @@ class DurableGate(PaidGate):
                 self.ledger.close_gate(connection, self, BY_HAND, cost)
 
         return or_warn("what this did not cost stays spent", end)
+
+
+class AboveMeter:
+    """What pays for each ABOVE of a gate on a zCDP ledger (``gates.per_above``): one is always held for the next.
+
+    It is an entry of its own, reserved before a question is asked. An ABOVE is written, and the next one reserved, in
+    one transaction before the ABOVE is seen. What is held goes back where no question is under way and none will be
+    asked; a process that dies leaves it spent, because nobody knows what its last question said. The store decides
+    between two that would use it, or use it and give it back: a part of an entry is written once.
+    """
+
+    def __init__(self, ledger: Ledger, entry: Entry, each: Amount, held: Entry) -> None:
+        self.entry = entry
+        self._ledger, self._each, self._held = ledger, each, [held]
+
+    def pay(self, count: int) -> tuple[int, bool]:
+        """Commit this many ABOVE before they are seen: how many are paid for, and whether one more is held."""
+        paid, held = self._ledger.use_held(self._held.pop(), each=self._each, count=count, of=self.entry)
+        if held is not None:
+            self._held.append(held)
+        return paid, held is not None
+
+    def give_back(self, unused: Fraction) -> bool:
+        """Give back what is held, if ``unused`` is not 0; False where the ledger could not be written."""
+        if not unused or not self._held:
+            return True
+        held = self._held.pop()
+        over = or_warn("what was reserved for the next ABOVE stays spent", lambda: self._ledger.cancel_held(held))
+        if not over:
+            self._held.append(held)
+        return over
 
 
 def is_ledger(account: object) -> TypeGuard[Ledger]:

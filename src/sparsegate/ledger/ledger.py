@@ -34,7 +34,7 @@ from sparsegate.ledger.account import (
     exact_value,
 )
 from sparsegate.ledger.database import Database, now, open_database
-from sparsegate.ledger.gate import AnswerCounts, DurableGate, rounded_down
+from sparsegate.ledger.gate import AboveMeter, AnswerCounts, DurableGate, rounded_down
 from sparsegate.ledger.schema import ENTRIES, GATES, LEDGER, MIGRATIONS, REFUNDS, RELEASES, VERSION, create, migrate
 
 
@@ -145,8 +145,9 @@ def read_statement(database: Database, connection: Connection, dataset: str | No
     text = connection.execute(select(LEDGER.c.conversion_delta)).scalar_one()
     delta = None if text is None else exact_value(text)
     for entry in entries:
-        spent = entry.of is not None and 0 < entry.of < entry.number and _gives_back(entry, entries[entry.of - 1])
-        if entry.of is not None and (delta is not None or not spent):
+        fits = _gives_back if delta is None else _cancels
+        spent = entry.of is not None and 0 < entry.of < entry.number and fits(entry, entries[entry.of - 1])
+        if entry.of is not None and not spent:
             raise damaged(database, f"entry {entry.number} gives back what was not spent")
         if (entry.amount.rho is None) != (delta is None) and entry.kind is EntryKind.BUDGET:
             raise damaged(database, f"entry {entry.number} is of another rule")
@@ -156,6 +157,11 @@ def read_statement(database: Database, connection: Connection, dataset: str | No
 def _gives_back(refund: Entry, paid: Entry) -> bool:
     """Whether one may have given back the other: it spent as much, and no delta."""
     return paid.kind.spends and not paid.amount.delta and refund.amount.within(paid.amount)
+
+
+def _cancels(refund: Entry, paid: Entry) -> bool:
+    """The same on a zCDP ledger: it was reserved, and all of it goes back."""
+    return paid.kind is EntryKind.RESERVE and refund.amount == paid.amount
 
 
 def _entry(database: Database, place: int, row: Sequence[object]) -> Entry:
@@ -462,6 +468,59 @@ class Ledger:
                 )
             add_part(connection, number, {"what": what}, part=USED)
         return entry
+
+    def open_meter(self, *, opening: tuple[Number, Number], each: tuple[Number, Number], what: str) -> AboveMeter:
+        """Charge a gate that pays for each ABOVE, and reserve the first of them, both or neither; see ``AboveMeter``.
+
+        Each amount is an epsilon and a rho.
+        """
+        amount, first = (exact_amount(epsilon, 0, rho) for epsilon, rho in (opening, each))
+        public_line(what, "what")
+        with self.database.writing() as connection:
+            self._read(connection).admit(amount + first)
+            entry = self.charge(connection, amount, what)
+            return AboveMeter(self, entry, first, self._hold(connection, entry.number + 1, first, entry))
+
+    def use_held(self, held: Entry, *, each: Amount, count: int, of: Entry) -> tuple[int, Entry | None]:
+        """Commit up to ``count`` ABOVE, the first of which is held, and hold one more.
+
+        How many the budget pays for, and what is held now; None: it has nothing left for another.
+        """
+        with self.database.writing() as connection:
+            statement = self._read(connection)
+            self._need_held(connection, statement, held)
+            room = statement.room(each, most=count)
+            paid, number = min(count, room + 1), len(statement.entries) + 1
+            add_part(connection, held.number, {"above": paid})
+            if room:
+                statement.admit(each.times(room))
+            if paid > 1:
+                what = f"{paid - 1} more ABOVE of entry {of.number}"
+                append(connection, number, EntryKind.SPEND, each.times(paid - 1), what)
+                number += 1
+            return paid, self._hold(connection, number, each, of) if room == count else None
+
+    def cancel_held(self, held: Entry) -> Entry:
+        """Give back what is held for an ABOVE that will not be, whole."""
+        with self.database.writing() as connection:
+            statement = self._read(connection)
+            self._need_held(connection, statement, held)
+            what = f"not used: entry {held.number}"
+            return append(connection, len(statement.entries) + 1, EntryKind.REFUND, held.amount, what, of=held.number)
+
+    def _hold(self, connection: Connection, number: int, each: Amount, of: Entry) -> Entry:
+        """Reserve one ABOVE for a gate. It is used from the start, so that nothing else takes it."""
+        what = f"the next ABOVE of entry {of.number}"
+        held = append(connection, number, EntryKind.RESERVE, each, what)
+        add_part(connection, held.number, {"what": what}, part=USED)
+        return held
+
+    def _need_held(self, connection: Connection, statement: Statement, held: Entry) -> None:
+        """Refuse what paid for an ABOVE, went back, or is of before the ledger was restored."""
+        number = self._spent(connection, held).number
+        over = statement.restored_after(number) or statement.refund_of(number) is not None
+        if over or last_part(connection, number) != USED:
+            raise self.database.trouble(f"has entry {number} no more, which was reserved for the next ABOVE")
 
     def open_gate(
         self,

@@ -1,0 +1,225 @@
+"""A gate that pays for each ABOVE when it gives it, for ever: what its opening and each ABOVE cost a zCDP ledger.
+
+rho ~ discrete Laplace of scale t once, nu ~ discrete Laplace of scale b for each question, ABOVE iff q + nu >= T + rho;
+s = 2, or 1 where one person moves all answers one way; Delta whole lattice steps. Let e = Delta/t and r = s Delta/b.
+
+**Theorem.** On a zCDP ledger (``ledger.account``) such a gate may be charged e**2/2 when it is opened, nothing for a
+BELOW, and for each ABOVE
+
+    w(r) = min(r, r**2 - r**3/3 + r**4/12).
+
+It needs no cutoff. Questions may be chosen by all that was seen before, of this gate, of others and of any release, and
+be asked in any order among them, if w was within what the ledger had left *before* each question.
+
+*Proof.* Fix neighbours D and D' and an order alpha > 1; P is the law of all that is seen on D, and Q that on D'. Let
+every rho be seen when its gate is opened, on D' as rho - Delta: who sees more learns no less (for monotonic queries of
+which all fall from D to D', as rho itself). The opening is then the release of one rho, which is e-DP and so
+(e**2/2)-zCDP; and after it each question, of whichever gate, is one toss of a coin that depends on nothing unseen. So
+all gates and releases are one adaptive sequence of steps, and by the theorem of ``ledger.account`` it is enough that a
+question, whose charge R is w where the answer is ABOVE and 0 where it is BELOW, has
+
+    E_Q[(P/Q)**alpha exp(-alpha (alpha - 1) R) | all before] <= 1.
+
+Let x = T + rho - q on D, a whole number, G(y) = Pr[nu >= y] and m = s Delta. On D the coin is ABOVE with probability
+g = G(x); on D' with some h between G(x + m) and g. So the claim is that, for these h,
+
+    g**alpha h**(1-alpha) / kappa + (1-g)**alpha (1-h)**(1-alpha) <= 1,     kappa = exp(alpha (alpha - 1) w).
+
+The left side is convex in h, and at h = g it is g/kappa + 1 - g <= 1. So it is enough to look at h = G(x + m), where it
+says that f(alpha) <= alpha (alpha - 1) w for
+
+    f(a) = ln { g**a h**(1-a) / (1 - theta(a)) },     theta(a) = (1-g)**a (1-h)**(1-a).
+
+1. *f(alpha) <= alpha (alpha - 1) f'(1).* f(0) = f(1) = 0, and f''(a) = theta ln((1-h)/(1-g))**2 / (1 - theta)**2, which
+   never rises for a >= 0, because theta falls. Let d(a) = f'(1) a (a - 1) - f(a): d(0) = d(1) = d'(1) = 0, and d'' =
+   2 f'(1) - f'' never falls. d' is zero somewhere within (0, 1), and at 1, so d'' is zero between; hence d'' >= 0 from
+   there on, and d >= 0 for a >= 1.
+2. *f'(1) = K(g, h)/g <= r*, with K the Kullback-Leibler divergence of the two coins: it is ln(g/h) - ((1-g)/g)
+   ln((1-h)/(1-g)), and g <= e**r h.
+3. *f'(1) <= 2 (r + e**-r - 1)*. Draw G through the whole numbers: with q = e**(-1/b), G(y) = q**y / (1+q) for y >= 1,
+   1 - G(y) = q**(1-y) / (1+q) for y <= 0, and between 0 and 1, where the odds fall from 1/q to q, let ln(G/(1-G)) fall
+   evenly, by 2/b. Then -G' <= (2/b) G (1-G) everywhere: it is min(G, 1-G)/b outside [0, 1]. And G(x + u) >= e**(-u/b)
+   G(x) for u >= 0: outside [0, 1] ln G falls by at most 1/b a step, within it by 1/b in all, and steeper at its end.
+   The derivative of K(g, h) in h is -(g - h) / (h (1-h)), so that with u from 0 to m
+
+       f'(1) = integral of -G'(x+u) (1 - G(x+u)/g) / (G(x+u) (1 - G(x+u))) <= (2/b) integral of 1 - e**(-u/b),
+
+   which is 2 (r + e**-r - 1), and at most r**2 - r**3/3 + r**4/12, as e**-r <= 1 - r + r**2/2 - r**3/6 + r**4/24. []
+
+Ties are ABOVE here, and nothing above hides them: for Delta = 1 and monotonic queries f'(1) is r (1 - e**-r), where
+continuous noise has r - ln(2 - e**-r). w gives away r/6 of it, of other gates up to r/2. The opening is at most that of
+a count with discrete Laplace noise; r_1 = e + exp(-e) - 1, which continuous noise has, is too little on the lattice.
+
+What the proof needs:
+
+- *Which way monotonic queries move follows from the two datasets*, as for counts: whether the person came or left. A
+  gate asked, as it goes, for answers that rise or for answers that fall is not monotonic.
+- *Only ABOVE and BELOW leave.* A gap or a number is more than a coin; exponential noise has coins of which one side is
+  impossible; a two-sided gate, or one of a plan, closes by other counts. Nothing here is for them.
+- *What is reserved is not given back while a question is under way*, and a question cut short counts as an ABOVE: what
+  is seen of it is a function of its answer.
+
+Not in Coq.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Final
+
+from sparsegate.budget import Budget, Meter, Metering
+from sparsegate.errors import ParameterError
+from sparsegate.gates.calibration import Calibration
+from sparsegate.gates.lattice import Lattice, exact_number
+from sparsegate.gates.margin import steps_to_confidence
+from sparsegate.gates.planning import golden_minimum
+from sparsegate.gates.preview import Preview, gate_preview, least_epsilon
+from sparsegate.gates.variants import VARIANTS, Closes, Scales
+from sparsegate.noise import exact_scale
+
+EXPECTED: Final = 10
+CONFIDENCE: Final = 0.95  # of the margin that is asked for: that of ``SparseVector.margin``
+_RATIOS: Final = (math.log(1e-2), math.log(1e4))  # ln(e/r) is searched here
+_HALVINGS: Final = 50
+_DIGITS: Final = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Price:
+    """What a gate costs: ``opening`` and ``above`` are e and r of the theorem, the pure losses of rho and of an ABOVE.
+
+    In rho it is rounded up to twelve digits.
+
+    >>> price = Price(opening=Fraction(1, 10), above=Fraction(3, 100))
+    >>> float(price.opening_rho), float(price.above_rho)
+    (0.005, 0.0008910675)
+    """
+
+    opening: Fraction
+    above: Fraction
+
+    @property
+    def opening_rho(self) -> Fraction:
+        """e**2/2."""
+        return _rounded_up(self.opening**2 / 2)
+
+    @property
+    def above_rho(self) -> Fraction:
+        """w(r)."""
+        r = self.above
+        return _rounded_up(min(r, r**2 - r**3 / 3 + r**4 / 12))
+
+    def rho(self, positives: int) -> Fraction:
+        """What a gate costs that gives this many ABOVE."""
+        return self.opening_rho + positives * self.above_rho
+
+    def open_meter(self, ledger: object, what: str) -> Meter:
+        """Charge the opening to a zCDP ledger, and reserve the first ABOVE."""
+        opening, each = (self.opening, self.opening_rho), (self.above, self.above_rho)
+        return zcdp_ledger(ledger).open_meter(opening=opening, each=each, what=what)
+
+
+def _rounded_up(rho: Fraction) -> Fraction:
+    unit = Fraction(10) ** (_DIGITS - len(str(rho.numerator)) + len(str(rho.denominator)))
+    return math.ceil(rho * unit) / unit
+
+
+def per_above_calibration(
+    *, lattice: Lattice, monotonic: bool, within: object, expect: int, confidence: float = CONFIDENCE
+) -> Calibration:
+    """The gate of about the least cost of ``expect`` ABOVEs whose margin is at most ``within``."""
+    wanted = exact_number(within)
+    if wanted is None or wanted < lattice.granularity:
+        rule = f"must be a number of at least {float(lattice.granularity):g}, the least margin of all"
+        raise ParameterError("within", rule, within, "pass for instance within=100")
+    price = _least_price(math.floor(wanted / lattice.granularity), lattice.sensitivity, monotonic, expect, confidence)
+    if price is None:
+        rule = "must be the margin of noise between 2**-20 and 2**48 steps"
+        raise ParameterError("within", rule, within, "ask for another one")
+    return Calibration(
+        row=replace(VARIANTS["standard"], closes=Closes.NEVER),
+        lattice=lattice,
+        cutoff=expect,
+        monotonic=monotonic,
+        budget=Budget(threshold_epsilon=price.opening, query_epsilon=price.above),
+        scales=_scales(price, lattice.sensitivity, monotonic),
+        price=price,
+    )
+
+
+@lru_cache(maxsize=256)
+def _least_price(within: int, sensitivity: int, monotonic: bool, expect: int, confidence: float) -> Price | None:
+    """The price of noise whose margin is ``within`` steps; e/r is that of continuous noise, which has no lattice."""
+    ratio = Fraction(math.exp(golden_minimum(lambda x: _cost(x, monotonic, expect, confidence), *_RATIOS)))
+    ratio = Fraction(f"{float(ratio):.3g}")
+
+    def enough(above: Fraction) -> bool:
+        scales = _scales(Price(opening=ratio * above, above=above), sensitivity, monotonic)
+        return steps_to_confidence(confidence, *scales[:2]) <= within
+
+    above = least_epsilon(enough)
+    return None if above is None else Price(opening=ratio * above, above=above)
+
+
+def _scales(price: Price, sensitivity: int, monotonic: bool) -> Scales:
+    """t = Delta/e and b = s Delta/r, in lattice steps."""
+    shift = sensitivity * (2 - monotonic)
+    return Scales(exact_scale(sensitivity / price.opening), exact_scale(shift / price.above), None)
+
+
+def _cost(log_ratio: float, monotonic: bool, expect: int, confidence: float) -> float:
+    """(e**2/2 + n r**2) times the square of the margin, for continuous noise with b = 1: it is the same at any b."""
+    r = float(2 - monotonic)
+    e = r * math.exp(log_ratio)
+    t = 1 / e if abs(e - 1) > 1e-6 else 1 + 1e-6
+
+    def wrong(a: float) -> float:  # Pr[rho - nu > a]
+        return (t * t * math.exp(-a / t) - math.exp(-a)) / (2 * (t * t - 1))
+
+    low, high = 0.0, 50 * (1 + t)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if wrong(middle) > 1 - confidence else (low, middle)
+    return (e * e / 2 + expect * r * r) * high * high
+
+
+def per_above_preview(
+    calibration: Calibration, *, threshold: object, confidence: float, ledger: object = None
+) -> Preview:
+    """What such a gate is good for, what it costs, and how many ABOVE a ledger would pay for; nothing is charged."""
+    price = calibration.price
+    assert price is not None
+    margins = gate_preview(calibration, threshold=threshold, confidence=confidence)
+    above = None if ledger is None else _paid_for(price, zcdp_ledger(ledger))
+    paid = (
+        f"rho {float(price.opening_rho):.3g} to open it and {float(price.above_rho):.3g} for each ABOVE, nothing for a "
+        f"BELOW: {margins.statement.partition(': ')[2]}"
+    )
+    if above is not None:
+        paid += f" What the ledger has left pays for {f'that and {above:,} ABOVE' if above else 'none of that'}."
+    costs = {"expect": calibration.cutoff, "opening_rho": price.opening_rho, "above_rho": price.above_rho}
+    settings = {name: value for name, value in margins.settings.items() if name != "cutoff"}
+    return replace(
+        margins,
+        epsilon=price.opening + calibration.cutoff * price.above,
+        settings={**settings, **costs, "above_paid": above},
+        statement=paid,
+        make_curves=tuple,
+    )
+
+
+def zcdp_ledger(ledger: object) -> Metering:
+    """The ledger, if each ABOVE can be paid from it."""
+    if getattr(ledger, "rule", None) != "zcdp" or not hasattr(ledger, "open_meter"):
+        rule = "must be an open zCDP ledger where each ABOVE is paid for when it is given"
+        raise ParameterError("ledger", rule, ledger, "make one with budget=(1, 1e-6), or pass cutoff= and epsilon=")
+    return ledger  # type: ignore[return-value]
+
+
+def _paid_for(price: Price, ledger: Metering) -> int:
+    """How many ABOVE a ledger pays for now, after the opening; 0 where it cannot open a gate."""
+    left: Fraction = ledger.statement().remaining.rho - price.opening_rho
+    return max(math.floor(left / price.above_rho), 0)

@@ -1,0 +1,632 @@
+"""A gate that pays for each ABOVE: its charges cover every transcript, and whatever is seen was paid for before."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mpmath import mp, mpf
+from tests.support.interrupts import interrupt_everywhere
+from tests.support.metered_laws import MOVES, Play, adaptive, excess, searching, steady
+from tests.support.processes import in_forked_child
+
+import sparsegate as sg
+from sparsegate.gates.approximate import renyi_bound
+from sparsegate.gates.lattice import Lattice
+from sparsegate.gates.margin import steps_to_confidence
+from sparsegate.gates.per_above import Price, per_above_calibration
+from sparsegate.gates.variants import Scales
+from sparsegate.ledger.account import EntryKind
+from sparsegate.ledger.backup import back_up, restore
+from sparsegate.ledger.ledger import Ledger
+
+ALPHAS = (1.01, 1.1, 1.5, 2.0, 4.0, 16.0)
+FAR = 10**6
+GATE: dict[str, Any] = {"threshold": 0, "sensitivity": 1, "monotonic": True, "within": 90}
+
+
+class Scaled(Price):
+    """A trap: an ABOVE is charged a share of what it costs."""
+
+    share = Fraction(0)
+
+    @property
+    def above_rho(self) -> Fraction:
+        return self.share * Price(opening=self.opening, above=self.above).above_rho
+
+
+class TenthLess(Scaled):
+    share = Fraction(9, 10)
+
+
+# ----- the theorem
+
+
+@pytest.mark.parametrize("monotonic", [True, False])
+@pytest.mark.parametrize("sensitivity", [1, 3, 64])
+@pytest.mark.parametrize("above", [Fraction(1, 100), Fraction(1, 3), Fraction(1), Fraction(5)])
+def test_an_above_is_charged_for_its_waiting_time_at_every_order(above: Fraction, sensitivity: int, monotonic: bool):
+    """Against the interval arithmetic of the (epsilon, delta) gate, whose supremum is over every place of the coin."""
+    price = Price(opening=Fraction(1, 10**6), above=above)
+    scales = Scales(sensitivity / price.opening, sensitivity * (2 - monotonic) / above, None)
+    least = Fraction(0)
+    for alpha in (Fraction(10001, 10000), Fraction(11, 10), Fraction(2), Fraction(7), Fraction(100)):
+        exact = renyi_bound(alpha, scales=scales, sensitivity=sensitivity, cutoff=1, monotonic=monotonic)
+        assert exact <= alpha * price.rho(1)
+        least = max(least, Fraction(exact) / alpha)
+    assert price.rho(1) <= least * (1 + above * Fraction(6, 10) + Fraction(1, 1000))
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7])
+@pytest.mark.parametrize("above", [Fraction(1, 10), Fraction(1), Fraction(3)])
+def test_no_coin_between_those_of_two_neighbours_passes_what_is_charged(above: Fraction, steps: int):
+    """The inequality of the proof in 40 digits; a charge of a tenth less is passed where w gives little away."""
+
+    def passes(price: Price) -> bool:
+        charge = mpf(price.above_rho.numerator) / price.above_rho.denominator
+        return any(
+            coin(alpha, x, share) * mp.exp(-alpha * (alpha - 1) * charge) + rest(alpha, x, share) > 1
+            for alpha in ALPHAS
+            for x in range(-2 * steps, 3)
+            for share in (0, mpf(1) / 3, 1)
+        )
+
+    def tail(x: int) -> Any:
+        q = mp.exp(-mpf(above.numerator) / above.denominator / steps)
+        return q**x / (1 + q) if x >= 0 else 1 - q ** (1 - x) / (1 + q)
+
+    def sides(x: int, share: Any) -> tuple[Any, Any]:
+        return tail(x), tail(x + steps) + share * (tail(x) - tail(x + steps))
+
+    def coin(alpha: float, x: int, share: Any) -> Any:
+        g, h = sides(x, share)
+        return g**alpha * h ** (1 - alpha)
+
+    def rest(alpha: float, x: int, share: Any) -> Any:
+        g, h = sides(x, share)
+        return (1 - g) ** alpha * (1 - h) ** (1 - alpha)
+
+    with mp.workdps(40):
+        assert not passes(Price(opening=above, above=above))
+        assert above != Fraction(1, 10) or passes(TenthLess(opening=above, above=above))
+
+
+PRICE = Price(opening=Fraction(1, 2), above=Fraction(1, 2))
+
+
+@pytest.mark.parametrize("moves", MOVES)
+def test_the_charges_cover_all_transcripts_of_gates_and_releases_interleaved(moves: str):
+    """Two gates, and releases between their questions, each chosen by all that was said; rho stays secret."""
+    monotonic = moves != "general"
+    for alpha in ALPHAS:
+        for seed in range(6):
+            play = Play(price=PRICE, monotonic=monotonic, gates=2, depth=6, asks=adaptive(seed, moves, 2))
+            assert excess(play, alpha) <= 1e-9
+        for answer in (-1, 0, 1):
+            play = Play(price=PRICE, monotonic=monotonic, gates=1, depth=8, asks=steady(answer, max(MOVES[moves]), 1))
+            assert excess(play, alpha) <= 1e-9
+
+
+def test_a_gate_that_charges_its_opening_alone_is_flagged():
+    """Whoever has found rho, and paid nothing for it, learns more from the ABOVEs after that."""
+    public: dict[str, Any] = {"opening": Fraction(1, 20), "above": Fraction(2)}
+    play = Play(price=Price(**public), monotonic=True, gates=1, depth=9, asks=searching(1, 64, 7))
+    free = replace(play, price=Scaled(**public))
+    assert excess(play, 4.0, reach=500) <= 1e-9
+    assert excess(free, 4.0, reach=500) > 0.05
+
+
+@pytest.mark.parametrize(("moves", "moved", "seen"), [("up", 0, 1), ("down", -1, 0), ("general", -1, 1)])
+def test_they_cover_what_is_seen_beside_rho_and_nothing_less_would(moves: str, moved: int, seen: int):
+    """As in the proof; each question is then a coin, and asking until it is ABOVE reaches what is charged."""
+    above = Fraction(1, 10)
+    play = Play(
+        price=Price(opening=above, above=above),
+        monotonic=moves != "general",
+        gates=1,
+        depth=8,
+        seen=seen,
+        asks=steady(0, moved, 1),
+    )
+    less = replace(play, price=TenthLess(opening=above, above=above))
+    assert all(excess(play, alpha) <= 1e-12 for alpha in ALPHAS)
+    assert max(excess(less, alpha) for alpha in ALPHAS) > 1e-4
+
+
+def test_a_gate_that_reserves_nothing_passes_the_budget():
+    """It looks whether it can pay when the ABOVE is seen. One that holds the next closes before."""
+    above = Fraction(1, 2)
+    price = Price(opening=above, above=above)
+    play = Play(price=price, monotonic=True, gates=1, depth=8, seen=1, asks=steady(0, 0, 1), room=price.above_rho)
+    assert all(excess(play, alpha, charged=False) <= 1e-12 for alpha in ALPHAS)
+    assert max(excess(replace(play, holds=False), alpha, charged=False) for alpha in ALPHAS) > 0.01
+
+
+def test_gates_that_share_a_budget_stay_within_it():
+    price = Price(opening=Fraction(1, 4), above=Fraction(1, 2))
+    for room in (2, 4):
+        play = Play(
+            price=price, monotonic=False, gates=2, depth=7, asks=adaptive(3, "general", 2), room=price.rho(room) * 2
+        )
+        assert all(excess(play, alpha, charged=False, reach=100) <= 1e-9 for alpha in ALPHAS)
+
+
+def test_continuous_noise_has_a_cheaper_opening_than_the_lattice():
+    """D_alpha of discrete Laplace noise, one step away: e + exp(-e) - 1 is too little for it, e**2/2 is not."""
+    e, alpha = 1.0, 1.001
+    q = mp.exp(-e)
+    weight = [(1 - q) / (1 + q) * q ** abs(k) for k in range(-60, 62)]
+    exact = mp.log(sum(p**alpha * o ** (1 - alpha) for p, o in pairwise(weight))) / (alpha - 1)
+    assert e + mp.exp(-e) - 1 < exact / alpha < float(Price(opening=Fraction(1), above=Fraction(1)).opening_rho)
+
+
+@pytest.mark.parametrize("monotonic", [True, False])
+def test_the_exact_analyser_agrees(monotonic: bool):
+    """Where a gate with a cutoff has given its ABOVEs it has said what one without has: at most so much."""
+    price = Price(opening=Fraction(1, 2), above=Fraction(1, 4))
+    scales = Scales(1 / price.opening, (2 - monotonic) / price.above, None)
+    public: dict[str, Any] = {"scales": scales, "sensitivity": 1, "monotonic": monotonic, "noise": "lattice"}
+    for cutoff, other in ((1, [1] * 6), (2, [1] * 6), (3, [1, 1, 1, 1, 0, 1] if monotonic else [1, 1, 1, -1, -1, 1])):
+        for alpha in (Fraction(3, 2), Fraction(2), Fraction(8)):
+            exact = sg.privacy.renyi("standard", alpha, [0] * 6, other, cutoff=cutoff, **public)
+            assert 0 < exact <= alpha * price.rho(cutoff)
+
+
+# ----- the noise that is chosen
+
+
+@pytest.mark.parametrize("expect", [1, 10, 300])
+@pytest.mark.parametrize(("within", "monotonic"), [(5, True), (90, True), (90, False), (4000, True)])
+def test_the_noise_has_the_margin_and_about_the_least_cost(within: int, monotonic: bool, expect: int):
+    gate = per_above_calibration(lattice=Lattice.fit(sensitivity=1), monotonic=monotonic, within=within, expect=expect)
+    assert gate.price is not None
+    assert gate.margin(0.95) <= within
+    shift = 2 - monotonic
+
+    def cost(ratio: Fraction) -> Fraction:
+        low, high = Fraction(1, within), Fraction(12, within)
+        for _ in range(9):
+            middle = (low + high) / 2
+            fits = steps_to_confidence(0.95, 1 / (ratio * middle), shift / middle) <= within
+            low, high = (low, middle) if fits else (middle, high)
+        return Price(opening=ratio * low, above=low).rho(expect)
+
+    best = min(cost(Fraction(ratio) / 10) for ratio in (3, 6, 12, 21, 36, 60))
+    assert gate.price.rho(expect) <= best * Fraction(106, 100)
+
+
+@pytest.mark.parametrize("monotonic", [True, False])
+def test_the_noise_is_that_of_the_theorem(monotonic: bool):
+    gate = per_above_calibration(lattice=Lattice.fit(sensitivity=3), monotonic=monotonic, within=200, expect=10)
+    assert gate.price is not None
+    assert gate.scales == Scales(3 / gate.price.opening, 3 * (2 - monotonic) / gate.price.above, None)
+
+
+def test_a_lattice_of_floats_has_its_margin_too():
+    gate = per_above_calibration(lattice=Lattice.fit(sensitivity=0.5), monotonic=True, within=30.5, expect=10)
+    assert gate.price is not None
+    assert 30 < gate.lattice.value(gate.margin(0.95)) <= 30.5
+    assert gate.scales == Scales(1024 / gate.price.opening, 1024 / gate.price.above, None)
+
+
+# ----- on a ledger
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return str(tmp_path / "z.ledger") if request.param == "sqlite" else request.getfixturevalue("cluster").database()
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger.create(tmp_path / "z.ledger", dataset="visits", budget=(1, 1e-6))
+
+
+def price_of(gate: sg.SparseVector) -> tuple[Fraction, Fraction]:
+    price = gate._calibration.price
+    assert price is not None
+    return price.opening_rho, price.above_rho
+
+
+def spent(ledger: Ledger) -> Fraction:
+    rho = ledger.statement().spent.rho
+    assert rho is not None
+    return rho
+
+
+def test_the_opening_is_charged_and_the_next_above_is_held_until_the_gate_is_closed(place: str):
+    ledger = Ledger.create(place, dataset="visits", budget=(1, 1e-6))
+    with sg.SparseVector(**GATE, ledger=ledger) as gate:
+        opening, each = price_of(gate)
+        assert spent(ledger) == opening + each
+        for positives in (1, 2, 3):
+            assert gate.ask(FAR) == sg.ABOVE
+            assert gate.ask(-FAR) == sg.BELOW
+            assert spent(ledger) == opening + (positives + 1) * each
+        assert gate.ask_many([-FAR, FAR, FAR, -FAR, FAR, -FAR]).tolist() == [False, True, True, False, True, False]
+        assert spent(ledger) == opening + 7 * each
+        assert (gate.positives, gate.remaining, gate.closed) == (6, None, False)
+    assert spent(ledger) == opening + 6 * each
+    gate.close()
+    after = ledger.statement()
+    assert after.spent.rho == opening + 6 * each
+    assert after.given_back.rho == each
+    assert [entry.kind for entry in after.entries].count(EntryKind.REFUND) == 1
+    with Ledger(place) as again:
+        assert again.statement() == after
+    assert gate.spent <= gate.budget.threshold_epsilon + 6 * gate.budget.query_epsilon
+
+
+def test_a_below_touches_no_disk(ledger: Ledger, monkeypatch: pytest.MonkeyPatch):
+    gate = sg.SparseVector(**GATE, ledger=ledger)
+    ledger.close()
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("the ledger was used")
+
+    for name in ("writing", "reading", "together", "looking"):
+        monkeypatch.setattr(type(ledger.database), name, refuse)
+    assert not any(gate.ask(-FAR) for _ in range(1000))
+    assert not gate.ask_many([-FAR] * 100_000).any()
+
+
+def test_a_gate_closes_where_its_ledger_cannot_hold_another_above(ledger: Ledger):
+    gate = sg.SparseVector(**GATE, ledger=ledger)
+    opening, each = price_of(gate)
+    budget = ledger.statement().budget.rho
+    assert budget is not None
+    most = int((budget - opening) / each)
+    assert sg.SparseVector.preview(**GATE, ledger=ledger).above_paid < most
+    assert all(gate.ask(FAR) and not gate.closed for _ in range(most - 1))
+    assert gate.ask(FAR)
+    assert gate.closed
+    with pytest.raises(sg.GateClosed, match="its ledger cannot pay for another ABOVE"):
+        gate.ask(-FAR)
+    assert budget - each < spent(ledger) <= budget
+    before = ledger.statement()
+    gate.close()
+    assert ledger.statement() == before
+    with pytest.raises(sg.BudgetExceeded):
+        sg.SparseVector(**GATE, ledger=ledger)
+    assert ledger.statement() == before
+    ledger.raise_budget(budget=2, why="another year")
+    assert sg.SparseVector(**GATE, ledger=ledger).ask(FAR)
+
+
+def test_a_gate_that_could_not_hold_its_first_above_is_not_opened(ledger: Ledger):
+    opening, each = price_of(sg.SparseVector(**GATE, ledger=ledger))
+    left = ledger.statement().remaining.rho
+    assert left is not None
+    ledger.spend(epsilon=1, rho=left - opening - each / 2, what="nearly all")
+    before = ledger.statement()
+    with pytest.raises(sg.BudgetExceeded, match="nothing was spent"):
+        sg.SparseVector(**GATE, ledger=ledger)
+    assert ledger.statement() == before
+
+
+def test_many_at_once_are_the_same_as_one_by_one(tmp_path: Path):
+    """Also where the budget ends among them, and where several blocks are asked."""
+    questions = [-FAR, FAR] * 40
+    ends = []
+    for name in ("one", "many"):
+        ledger = Ledger.create(tmp_path / name, dataset="visits", budget=(1, 1e-6))
+        gate = sg.SparseVector(**GATE, ledger=ledger)
+        if name == "one":
+            said = []
+            with suppress(sg.GateClosed):
+                for question in questions:
+                    said.append(bool(gate.ask(question)))
+        else:
+            said = gate.ask_many(questions).tolist()
+        ends.append((said, gate.positives, gate.closed, ledger.statement().spent))
+    assert ends[0] == ends[1]
+    assert len(ends[0][0]) == 2 * ends[0][1] == 56
+
+
+def test_gates_and_releases_share_one_budget(ledger: Ledger):
+    """What a gate holds nobody else can spend: neither another gate nor a release."""
+    gates = [sg.SparseVector(**GATE, ledger=ledger) for _ in range(2)]
+    _, each = price_of(gates[0])
+    left = ledger.statement().remaining.rho
+    assert left is not None
+    ledger.spend(epsilon=1, rho=left - each / 2, what="nearly all")
+    for gate in gates:
+        assert gate.ask(FAR)
+        assert gate.closed
+    total = ledger.statement()
+    assert total.remaining.rho == each / 2
+
+
+def test_threads_share_a_gate_and_a_ledger(ledger: Ledger):
+    gates = [sg.SparseVector(**GATE, ledger=ledger) for _ in range(2)]
+    opening, each = price_of(gates[0])
+
+    def ask(part: int) -> int:
+        return sum(bool(gates[part % 2].ask(FAR if place % 5 == 0 else -FAR)) for place in range(10))
+
+    with ThreadPoolExecutor(4) as pool:
+        above = sum(pool.map(ask, range(4)))
+    assert above == 8
+    assert spent(ledger) == 2 * opening + (above + 2) * each
+    for gate in gates:
+        gate.close()
+    assert spent(ledger) == 2 * opening + above * each
+
+
+def test_two_processes_share_a_ledger_and_a_forked_gate_is_dead(ledger: Ledger, tmp_path: Path):
+    gate = sg.SparseVector(**GATE, ledger=ledger)
+    opening, each = price_of(gate)
+
+    def elsewhere() -> tuple[int, str]:
+        died = ""
+        try:
+            gate.ask(FAR)
+        except sg.GateClosed as error:
+            died = str(error)
+        gate.close()  # gives nothing back: it is the other process's
+        with Ledger(tmp_path / "z.ledger") as own, sg.SparseVector(**GATE, ledger=own) as other:
+            return sum(bool(other.ask(FAR)) for _ in range(3)), died
+
+    above, died = in_forked_child(elsewhere)
+    assert above == 3
+    assert "belongs to another process" in died
+    assert gate.ask(FAR)
+    assert spent(ledger) == 2 * opening + (3 + 1 + 1) * each
+    gate.close()
+    assert spent(ledger) == 2 * opening + 4 * each
+
+
+@pytest.mark.parametrize("moment", ["before the ABOVE is written", "after it"])
+def test_what_a_killed_process_held_stays_spent(ledger: Ledger, tmp_path: Path, moment: str):
+    def die(*_: object, **__: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    child = os.fork()
+    if child == 0:
+        with Ledger(tmp_path / "z.ledger") as own:
+            gate = sg.SparseVector(**GATE, ledger=own)
+            gate.ask(FAR)
+            if moment == "after it":
+                gate.__class__._count = die  # type: ignore[assignment, method-assign]
+            else:
+                own.use_held = die  # type: ignore[assignment, method-assign]
+            gate.ask(FAR)
+        os._exit(1)
+    assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
+    with sg.SparseVector(**GATE, ledger=ledger) as gate:
+        opening, each = price_of(gate)
+    assert spent(ledger) == 2 * opening + (2 if moment != "after it" else 3) * each
+
+
+def test_what_is_held_serves_one_above_and_nothing_else(ledger: Ledger):
+    gate = sg.SparseVector(**GATE, ledger=ledger)
+    opening, each = price_of(gate)
+    held = ledger.statement().entries[-1]
+    with pytest.raises(sg.LedgerError, match="has used entry 3 already"):
+        ledger.reserved(3).spend(epsilon=Fraction(1, 1000), rho=each, what="another release")
+    assert gate.ask(FAR)
+    for act in (ledger.cancel_held, lambda entry: ledger.use_held(entry, each=entry.amount, count=1, of=entry)):
+        with pytest.raises(sg.LedgerError, match="has entry 3 no more"):
+            act(held)
+    gate.close()
+    again = ledger.statement().entries[-2]
+    with pytest.raises(sg.LedgerError, match="no more"):
+        ledger.cancel_held(again)
+    assert ledger.give_back(2, epsilon=0.001) is None
+    assert spent(ledger) == opening + each
+
+
+def test_a_gate_whose_reservation_is_gone_says_nothing(ledger: Ledger):
+    """Somebody gave it back by hand, or used it: the ABOVE is refused, and the gate closed."""
+    gate = sg.SparseVector(**GATE, ledger=ledger)
+    ledger.cancel_held(ledger.statement().entries[-1])
+    before = ledger.statement()
+    assert not gate.ask(-FAR)
+    with pytest.raises(sg.LedgerError, match="no more"):
+        gate.ask(FAR)
+    assert gate.closed
+    gate.close()
+    assert ledger.statement() == before
+
+
+def test_a_restored_ledger_gives_nothing_back_and_serves_no_above(ledger: Ledger, tmp_path: Path):
+    gate = sg.SparseVector(**GATE, ledger=ledger)
+    ledger.close()
+    back_up(str(tmp_path / "z.ledger"), tmp_path / "copy")
+    restore(str(tmp_path / "again"), backup=tmp_path / "copy", rho_since=0)
+    with Ledger(tmp_path / "again") as restored:
+        held = restored.statement().entries[2]
+        with pytest.raises(sg.LedgerError, match="no more"):
+            restored.cancel_held(held)
+        with pytest.raises(sg.LedgerError, match="no more"):
+            restored.use_held(held, each=held.amount, count=1, of=held)
+    gate.close()
+
+
+def test_a_ledger_that_cannot_be_written_keeps_the_answer_and_closes_the_gate(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    gate = sg.SparseVector(**GATE, ledger=ledger)
+    opening, each = price_of(gate)
+
+    def fail(*_: object, **__: object) -> None:
+        raise sg.LedgerError("the disk is full; nothing was spent")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, "use_held", fail)
+        with pytest.raises(sg.LedgerError, match="disk is full"):
+            gate.ask(FAR)
+    with pytest.raises(sg.GateClosed, match="cut short"):
+        gate.ask(-FAR)
+    gate.close()
+    assert spent(ledger) == opening + each
+    other = sg.SparseVector(**GATE, ledger=ledger)
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, "cancel_held", fail)
+        with pytest.warns(RuntimeWarning, match="what was reserved for the next ABOVE stays spent"):
+            other.close()
+    other.close()
+    assert spent(ledger) == 2 * opening + each
+
+
+@pytest.mark.parametrize("option", [{"refund": False}, {"source": sg.Seeded(1), "not_private": True}])
+def test_a_gate_that_may_not_give_back_leaves_it_spent(ledger: Ledger, option: dict[str, Any]):
+    with sg.SparseVector(**GATE, ledger=ledger, **option) as gate:
+        opening, each = price_of(gate)
+    assert spent(ledger) == opening + each
+
+
+def test_a_refund_on_a_zcdp_ledger_is_of_all_that_was_reserved(ledger: Ledger):
+    """Anything else in its place is damage."""
+    from sqlalchemy import text
+
+    with sg.SparseVector(**GATE, ledger=ledger):
+        pass
+    with ledger.database.writing() as connection:
+        for trigger in ("entries_stay", "entries_last"):
+            connection.execute(text(f"DROP TRIGGER {trigger}"))
+        connection.execute(text("UPDATE entries SET rho = '0.001' WHERE kind = 'refund'"))
+    with pytest.raises(sg.LedgerError, match="entry 4 gives back what was not spent"):
+        ledger.statement()
+
+
+@pytest.mark.parametrize(
+    ("change", "parameter"),
+    [
+        ({"epsilon": 1}, "epsilon"),
+        ({"epsilon": 0}, "epsilon"),
+        ({"budget": sg.Budget(threshold_epsilon=1, query_epsilon=1)}, "budget"),
+        ({"allocation": "1:1"}, "allocation"),
+        ({"delta": 1e-6}, "delta"),
+        ({"queries": 10}, "queries"),
+        ({"noise": "exponential"}, "noise"),
+        ({"closes": "rarer"}, "closes"),
+        ({"within": None}, "cutoff"),
+        ({"within": float("nan")}, "within"),
+        ({"within": 0}, "within"),
+        ({"within": "90"}, "within"),
+        ({"expect": 0}, "expect"),
+        ({"monotonic": 1}, "monotonic"),
+        ({"sensitivity": 0}, "sensitivity"),
+        ({"cutoff": 3, "epsilon": 1}, "within"),
+        ({"cutoff": 3, "epsilon": 1, "within": None, "expect": 3}, "expect"),
+        ({"ledger": None}, "ledger"),
+        ({"ledger": "z.ledger"}, "ledger"),
+    ],
+)
+def test_what_the_theorem_is_not_about_is_refused_and_spends_nothing(
+    ledger: Ledger, change: dict[str, Any], parameter: str
+):
+    before = ledger.statement()
+    with pytest.raises(sg.ParameterError) as refused:
+        sg.SparseVector(**{**GATE, "ledger": ledger, **change})
+    assert refused.value.parameter == parameter
+    assert ledger.statement() == before
+
+
+def test_only_a_zcdp_ledger_pays_for_each_above(tmp_path: Path):
+    adding = Ledger.create(tmp_path / "adding", dataset="visits", budget=1)
+    with adding.together() as group:
+        reserved = group.reserve(epsilon=Fraction(1, 2), what="a gate")
+    for ledger in (adding, reserved):
+        with pytest.raises(sg.ParameterError, match="must be an open zCDP ledger"):
+            sg.SparseVector(**GATE, ledger=ledger)
+    with pytest.raises(sg.ParameterError, match="must be an open zCDP ledger"):
+        sg.SparseVector.preview(**GATE, ledger=adding)
+
+
+def test_a_preview_says_what_it_costs_and_what_the_ledger_would_pay_for(ledger: Ledger):
+    before = ledger.statement()
+    preview = sg.SparseVector.preview(**GATE, ledger=ledger)
+    assert ledger.statement() == before
+    gate = sg.SparseVector(**GATE, ledger=ledger)
+    assert (preview.opening_rho, preview.above_rho) == price_of(gate)
+    assert preview.margin == gate.margin() == 90
+    assert len(gate.ask_many([FAR] * 100)) == preview.above_paid == 28
+    assert "pays for that and 28 ABOVE" in preview.statement
+    assert "pays for none of that" in sg.SparseVector.preview(**GATE, ledger=ledger).statement
+    assert sg.SparseVector.preview(**GATE).above_paid is None
+    more = sg.SparseVector.preview(**GATE, expect=100)
+    assert more.above_rho < preview.above_rho
+    assert more.opening_rho > preview.opening_rho
+
+
+def test_a_gate_without_a_cutoff_has_no_event_of_an_accountant(ledger: Ledger):
+    with pytest.raises(sg.ParameterError, match="must have a cutoff"):
+        sg.SparseVector(**GATE, ledger=ledger).dp_event()
+
+
+# ----- interrupts
+
+
+class Purse:
+    """An account with room for some ABOVEs, in memory: what was committed, and what is held."""
+
+    rule = "zcdp"
+
+    def __init__(self, room: int) -> None:
+        self.room, self.committed, self.held, self.back = room, 0, 0, 0
+
+    def open_meter(self, **_: Any) -> Purse:
+        self.room, self.held = self.room - 1, 1
+        return self
+
+    def statement(self) -> Any:
+        raise AssertionError
+
+    def pay(self, count: int) -> tuple[int, bool]:
+        paid = min(count, self.room + 1)
+        another = self.room >= count
+        self.committed, self.held, self.room = self.committed + paid, int(another), self.room - paid + (not another)
+        return paid, another
+
+    def give_back(self, epsilon: Fraction) -> bool:
+        self.back += self.held * bool(epsilon)
+        self.held = 0 if epsilon else self.held
+        return True
+
+
+class Asked:
+    """A gate on a purse, and what it said."""
+
+    def __init__(self) -> None:
+        self.purse, self.said = Purse(3), 0
+        self.gate = sg.SparseVector(**GATE, ledger=self.purse)  # type: ignore[arg-type]
+        self.said += bool(self.gate.ask(FAR))
+
+    def check(self) -> None:
+        purse, gate = self.purse, self.gate
+        cut_short = gate._drawing
+        assert self.said <= purse.committed
+        if not gate.closed:
+            assert purse.held == 1
+            self.said += len(gate.ask_many([FAR] * 9))
+        gate.close()
+        assert self.said <= purse.committed
+        assert purse.committed + purse.held + purse.room + purse.back == 3
+        if cut_short:
+            assert purse.back == 0
+            with pytest.raises(sg.GateClosed, match="cut short"):
+                gate.ask(-FAR)
+
+
+ACTS: dict[str, Callable[[Asked], Any]] = {
+    "an ABOVE": lambda asked: setattr(asked, "said", asked.said + bool(asked.gate.ask(FAR))),
+    "many": lambda asked: setattr(asked, "said", asked.said + int(asked.gate.ask_many([-FAR, FAR, FAR, -FAR]).sum())),
+    "closing": lambda asked: asked.gate.close(),
+}
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+@pytest.mark.parametrize("act", ACTS)
+def test_an_interrupt_at_any_line_leaves_every_above_paid_for(act: str, error: type[BaseException]):
+    assert interrupt_everywhere(Asked, ACTS[act], Asked.check, error=error) > 3
