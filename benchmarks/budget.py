@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import partial
 from itertools import accumulate
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 import sparsegate as sg
-from benchmarks.measure import Result
+from benchmarks.measure import Contender, Result, side_by_side, versus
+from sparsegate.budget import Budget
+from sparsegate.gates.per_above import Price
+from sparsegate.gates.planning import NoiseName
 from sparsegate.noise import Seeded
 from sparsegate.tables.choosing import CLIPS, SHARE, choose_clip, largest_worths
 from sparsegate.tables.columns import read_columns
@@ -114,7 +119,69 @@ def _gate_errors(
     return errors
 
 
-SECTIONS = (cells, clip)
+GATE_EPSILON, CUTOFF, WITHIN = Fraction(1, 2), 25, 90
+QUESTIONS, POSITIVES = 100_000, 20
+
+
+def gates() -> Iterator[Result]:
+    """Gates that pay for each ABOVE: the rho of the same noise, of the same margin, and what a question takes."""
+    public: dict[str, Any] = {"threshold": 1000, "sensitivity": 1, "monotonic": True}
+    shares = Budget.allocate(GATE_EPSILON, cutoff=CUTOFF, monotonic=True)
+    price = Price(opening=shares.threshold_epsilon, above=shares.query_epsilon / CUTOFF)
+    yield _rho(
+        f"rho of {CUTOFF} ABOVEs, Laplace noise of epsilon {float(GATE_EPSILON)}", price.rho(CUTOFF), GATE_EPSILON
+    )
+    ours = sg.SparseVector.preview(**public, within=WITHIN)
+    peer = sg.SparseVector.preview(**public, within=WITHIN, cutoff=ours.expect)
+    rho = ours.opening_rho + ours.expect * ours.above_rho
+    yield _rho(f"rho of {ours.expect} ABOVEs, each right with 95 % from {WITHIN} people on", rho, peer.epsilon)
+    with TemporaryDirectory() as folder:
+        ledger = sg.Ledger.create(f"{folder}/year.ledger", dataset="people", budget=(20, 1e-6))
+
+        def paying() -> sg.SparseVector:
+            return sg.SparseVector(**public, within=WITHIN, ledger=ledger)
+
+        def plain(noise: NoiseName = "laplace") -> sg.SparseVector:
+            return sg.SparseVector(**public, cutoff=CUTOFF, epsilon=GATE_EPSILON, noise=noise)
+
+        def below(gate: sg.SparseVector) -> None:
+            for _ in range(QUESTIONS):
+                gate.ask(0)
+
+        def above(gate: sg.SparseVector) -> None:
+            for _ in range(POSITIVES):
+                gate.ask(10**6)
+
+        ours_below, peer_below, other = side_by_side(
+            Contender(below, paying, QUESTIONS),
+            Contender(below, plain, QUESTIONS),
+            Contender(below, partial(plain, "exponential"), QUESTIONS),
+            rounds=7,
+        )
+        unit, what = "microseconds/query", "gates: a BELOW of a gate that pays for each ABOVE"
+        name = "a gate with a cutoff and Laplace noise"
+        yield versus(what, ours_below, peer_below, name, unit=unit, speed=False, target="<= 1.1")
+        yield versus(what, ours_below, other, "a gate with a cutoff, exponential noise", unit=unit, speed=False)
+        ours_above, peer_above = side_by_side(
+            Contender(above, paying, POSITIVES), Contender(above, plain, POSITIVES), rounds=5
+        )
+        yield versus("gates: an ABOVE, with its write to disk", ours_above, peer_above, name, unit=unit, speed=False)
+        ledger.close()
+
+
+def _rho(benchmark: str, ours: Fraction, epsilon: Fraction) -> Result:
+    peer = epsilon**2 / 2
+    return Result(
+        benchmark=f"gates: {benchmark}",
+        ours=float(f"{float(ours):.3g}"),
+        peer=float(f"{float(peer):.3g}"),
+        unit="rho",
+        ratio=float(f"{float(ours / peer):.3g}"),
+        details={"peer_name": f"epsilon squared over 2, epsilon {float(epsilon):g}"},
+    )
+
+
+SECTIONS = (cells, clip, gates)
 
 
 def results() -> Iterator[Result]:
