@@ -7,12 +7,13 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparsegate.budget import Budget, advanced, allocation_ratio, exact_epsilon, sequential
+from sparsegate.budget import Budget, Cost, advanced, allocation_ratio, exact_epsilon, pure_rho, sequential
 from sparsegate.errors import ParameterError
 
 
@@ -99,3 +100,30 @@ def test_what_is_no_share_and_no_rule_is_refused(parameter, call):
     with pytest.raises(ParameterError) as caught:
         call()
     assert caught.value.parameter == parameter
+
+
+@pytest.mark.parametrize("epsilon", ["1e-9", "0.1", "1", "3", "12", "60"])
+def test_the_rho_of_what_is_pure_is_that_of_randomised_response(epsilon: str) -> None:
+    """It bounds D_alpha / alpha for every order, from above, and is reached next to order one."""
+    exact = Fraction(epsilon)
+    rho = pure_rho(exact)
+    with mpmath.workdps(60):
+        e = mpmath.mpf(exact.numerator) / exact.denominator
+        charged, least = mpmath.mpf(rho.numerator) / rho.denominator, e * mpmath.tanh(e / 2)
+        assert least <= charged <= least * (1 + mpmath.mpf("1e-8"))
+        assert rho <= min(exact**2 / 2, exact)
+        for alpha in map(mpmath.mpf, ("1.000000001", "1.5", "2", "16", "1000")):
+            moment = mpmath.cosh((2 * alpha - 1) * e / 2) / mpmath.cosh(e / 2)
+            rate = mpmath.log(moment) / (alpha - 1) / alpha
+            assert rate <= charged
+            if alpha < 1.1:
+                assert rate > charged * mpmath.mpf("0.999999")
+    assert pure_rho(exact, 7) == 7 * pure_rho(exact / 7)
+
+
+def test_costs_add_by_both_rules() -> None:
+    one, other = Cost.of(Fraction(1, 2), Fraction(1, 10**6)), Cost(epsilon=Fraction(1), rho=Fraction(1, 8))
+    both = one + 2 * other
+    assert (both.epsilon, both.delta, both.rho_delta) == (Fraction(5, 2), Fraction(1, 10**6), Fraction(1, 10**6))
+    assert both.rho == pure_rho(Fraction(1, 2)) + Fraction(1, 4)
+    assert (other.in_epsilon, other.in_rho, one.in_epsilon) == ("epsilon 1", "rho 0.125", "epsilon 0.5, delta 1e-06")

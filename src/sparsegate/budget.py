@@ -5,6 +5,9 @@ what was given. (A noise *scale* is taken at its exact value.)
 
 Epsilons of what is released one after the other add, whatever the later ones were chosen by, and what is computed from
 a release costs nothing more. Deltas add likewise. Machine-checked: proofs/README.md.
+
+What a release costs is known by two rules (``Cost``): as an epsilon, and as a rho of zCDP, for ledgers that add up that
+(``ledger.account``).
 """
 
 from __future__ import annotations
@@ -216,12 +219,98 @@ def advanced(epsilon: Number, *, runs: int, delta: float) -> float:
     return float(composed) * (1 + 1e-14)
 
 
+def pure_rho(epsilon: Fraction, parts: int = 1) -> Fraction:
+    """The rho of whatever is epsilon-DP, m e tanh(e/2) for m = ``parts`` and e = epsilon/m, rounded up.
+
+    ``parts`` are m independent things of which each is e-DP, such as the counts that one person moves: rhos add.
+
+    **Theorem** (Harrison, Manurangsi 2025). What is e-DP is (e tanh(e/2))-zCDP, which is less than e**2/2; and
+    randomised response no less. *Proof.* Let T be the likelihood ratio of the outcome, under the neighbour's law: it
+    lies between exp(-e) and exp(e), and has mean 1. x**a is convex for a > 1, so E[T**a] is at most that of the law on
+    the two ends with mean 1, which is randomised response: cosh((2a-1) e/2) / cosh(e/2). With u = 2a - 1, y = e/2 and
+    a (a-1) = (u**2 - 1)/4 it remains to see that ln cosh(u y) - ln cosh(y) <= (u**2 - 1) y tanh(y) / 2. As a function
+    of s = u**2, ln cosh(sqrt(s) y) has the derivative (y**2/2) tanh(v)/v at v = sqrt(s) y. That falls, since tanh(v)/v
+    does: the function is concave, and lies below its tangent at s = 1, whose slope is y tanh(y)/2. [] Discrete Laplace
+    noise, one step away, is randomised response (``gates.accounting``): there nothing less will do.
+
+    *Rounding.* tanh(y) = y/(1 + y**2/(3 + y**2/(5 + ...))), all of it positive: cut after an odd number of levels it is
+    not below tanh(y). It is never above 1, and grows with y: both may be rounded up.
+
+    >>> [round(float(pure_rho(Fraction(e))), 6) for e in ("0.1", "1", "10")], float(pure_rho(Fraction(1), 10))
+    ([0.004996, 0.462117, 9.999092], 0.0499583749578...)
+    """
+    half = epsilon / parts / 2
+    if half < _SMALL:  # tanh(y) <= y
+        return epsilon * half
+    if half > _LARGE:
+        return epsilon
+    unit = _SMALL**3  # numbers of few digits, that can be raised to high powers, and recorded
+    short = math.ceil(half / unit) * unit
+    level = Fraction(2 * _LEVELS - 1)
+    for odd in range(2 * _LEVELS - 3, 0, -2):
+        level = odd + short**2 / level
+    return epsilon * min(math.ceil(short / level / unit) * unit, half, Fraction(1))
+
+
+_SMALL, _LARGE = Fraction(1, 2**32), 64
+_LEVELS = 15  # of the continued fraction; odd
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """What a release costs: it is (epsilon, delta)-DP, and ``rho_delta``-approximately ``rho``-zCDP; both are proved.
+
+    A ledger that adds counts epsilon and delta, a zCDP ledger rho and rho_delta. Costs of releases one after the
+    other, whatever the later ones were chosen by, add.
+
+    >>> daily = Cost.of(Fraction(1, 10))
+    >>> (365 * daily).epsilon, float((365 * daily).rho)
+    (Fraction(73, 2), 1.82348...)
+    """
+
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+    rho: Fraction
+    rho_delta: Fraction = Fraction(0)
+
+    @classmethod
+    def of(cls, epsilon: Fraction, delta: Fraction = Fraction(0), *, parts: int = 1) -> Cost:
+        """Of whatever is (epsilon, delta)-DP; or of ``parts`` things, each an equal share of that.
+
+        That what is (epsilon, delta)-DP is delta-approximately as much zCDP as what is epsilon-DP is shown in
+        ``ledger.account``.
+        """
+        return cls(epsilon=epsilon, delta=delta, rho=pure_rho(epsilon, parts), rho_delta=delta)
+
+    @classmethod
+    def most(cls, costs: Iterable[Cost]) -> Cost:
+        """What is enough for each of these, and for whichever of them is chosen."""
+        several = [vars(cost) for cost in costs]
+        return cls(**{name: max(cost[name] for cost in several) for name in several[0]})
+
+    @property
+    def in_rho(self) -> str:
+        """What a zCDP ledger is charged, in words."""
+        return f"rho {_readable(self.rho)}" + (f", delta {_readable(self.rho_delta)}" if self.rho_delta else "")
+
+    @property
+    def in_epsilon(self) -> str:
+        """What a ledger that adds epsilons is charged, in words."""
+        return f"epsilon {_readable(self.epsilon)}" + (f", delta {_readable(self.delta)}" if self.delta else "")
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(**{name: share + getattr(other, name) for name, share in vars(self).items()})
+
+    def __rmul__(self, times: int) -> Cost:
+        return Cost(**{name: times * share for name, share in vars(self).items()})
+
+
 @runtime_checkable
 class Spender(Protocol):
     """What ``ledger=`` takes: a ``sparsegate.Ledger``, a charge reserved on one, or an account of your own.
 
     An account may also have ``give_back(entry, *, epsilon)``; without it the whole charge of a gate stays spent. One
-    whose ``spend`` takes no ``rho`` is not told of it.
+    whose ``spend`` takes no ``rho`` is not told of it. One with a ``conversion_delta`` that is not None adds up rho.
     """
 
     def spend(self, *, epsilon: Number, delta: Number = 0, what: str, rho: Number | None = None) -> Any:
@@ -314,11 +403,18 @@ def or_warn(otherwise: str, write: Callable[[], object]) -> bool:
 
 
 def charge(
-    ledger: Spender | None, *, epsilon: Number, delta: Number = 0, what: str, rho: Number | None = None
+    ledger: Spender | None,
+    *,
+    epsilon: Number,
+    delta: Number = 0,
+    what: str,
+    rho: Number | None = None,
+    rho_delta: Number | None = None,
 ) -> Charge:
     """Charge a release to its ledger, if it has one: when all parameters are checked and nothing is drawn.
 
-    ``rho`` is the least that is proved for the release, where that is less than epsilon**2 / 2 (``ledger.account``).
+    ``rho`` is the least that is proved for the release, where that is less than ``pure_rho(epsilon)``; ``rho_delta``
+    is the delta that it has beside that, which is ``delta`` unless given: what a zCDP ledger counts (``Cost``).
     """
     if ledger is None:
         return Charge()
@@ -330,8 +426,15 @@ def charge(
     shown = "".join(mark if mark.isprintable() else " " for mark in what)
     takes = {} if rho is None else signature(ledger.spend).parameters
     known = {"rho": rho} if "rho" in takes or any(one.kind is Parameter.VAR_KEYWORD for one in takes.values()) else {}
-    entry = ledger.spend(epsilon=epsilon, delta=delta, what=shown[:LONGEST_LINE], **known)
+    counted = delta if rho_delta is None or conversion_delta(ledger) is None else rho_delta
+    entry = ledger.spend(epsilon=epsilon, delta=counted, what=shown[:LONGEST_LINE], **known)
     return Charge(ledger, entry, pure=not delta)
+
+
+def conversion_delta(ledger: object) -> Fraction | None:
+    """The delta at which a zCDP ledger makes an epsilon of its rho; None where epsilons are added up."""
+    at: Fraction | None = getattr(ledger, "conversion_delta", None)
+    return at
 
 
 def _readable(share: Fraction) -> str:

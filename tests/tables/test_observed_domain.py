@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.goodness import FALSE_ALARM, excess, law_p
 
+from sparsegate.budget import Cost
 from sparsegate.errors import ParameterError
 from sparsegate.gates.approximate import round_epsilon
 from sparsegate.noise import Seeded
@@ -144,7 +145,8 @@ TABLE = {"a": 4, "b": 3, "c": 1, "d": 1, "e": 1}
 def test_the_draw_follows_its_law_and_no_other() -> None:
     histogram = {1: 3, 3: 1, 4: 1}
     names = {(4, 0): "a", (3, 0): "b", (1, 0): "c"}  # of three items with the score 1, the first label takes part
-    source, accounting = Seeded(3), Accounting(name="pure", count=2, rate=Fraction(2), margin=1)
+    source, cost = Seeded(3), Cost.of(Fraction(4))
+    accounting = Accounting(name="pure", count=2, rate=Fraction(2), margin=1, cost=cost)
     seen = Counter(
         tuple(names[pick] for pick in pick_observed(source, histogram, dbar=3, accounting=accounting))
         for _ in range(1200)

@@ -22,6 +22,7 @@ from tests.support.goodness import FALSE_ALARM, Law, law_p
 from tests.support.threads import at_once
 
 import sparsegate as sg
+from sparsegate.budget import pure_rho
 from sparsegate.errors import BudgetExceeded, GateClosed, ParameterError
 from sparsegate.gates.approximate import renyi_bound
 from sparsegate.selection.exponential import selection_rate
@@ -438,7 +439,7 @@ def test_dp_accounting_agrees_on_pure_terms() -> None:
     assert found["pld"] < found["rdp"] < 6
     assert found["pld"] > float(terms.calibration.budget.total) - 0.01
     gate, tokens = terms.calibration.budget.total, 30 * terms.token_epsilon**2 / 8
-    assert terms.zcdp == pytest.approx(float(gate**2 / 2 + tokens))
+    assert terms.zcdp == pytest.approx(float(pure_rho(gate) + tokens))
     zcdp = terms.zcdp + 2 * math.sqrt(terms.zcdp * math.log(1 / DELTA))
     assert max(found.values()) <= zcdp
 

@@ -72,6 +72,7 @@ def alert(
     ledger: opt.LedgerFile = None,
     budget: opt.LedgerBudget = None,
     budget_delta: opt.LedgerDelta = None,
+    conversion_delta: opt.ConversionDelta = None,
     dataset: opt.Dataset = None,
     no_refund: opt.NoRefund = False,
     separator: opt.Separator = None,
@@ -84,7 +85,8 @@ def alert(
     fires, pipe its output: see docs/how-to/alerts.md.
     """
     again = "the answers above are paid for"
-    spending = opt.Spending(ledger=ledger, budget=budget, budget_delta=budget_delta, dataset=dataset, again=again)
+    terms: dict[str, Any] = {"budget": budget, "budget_delta": budget_delta, "at_delta": conversion_delta}
+    spending = opt.Spending(ledger=ledger, **terms, dataset=dataset, again=again)
     now = _now()
     windows = _windows(width, start, until, lateness, state=state, now=now)
     over = windows.count is not None and windows.closed_by(now) == windows.count
@@ -220,6 +222,9 @@ def _answer_all(
 def _spent(alert: Alert, *, paused: bool, went_back: bool) -> str:
     fired = sum(map(bool, alert.answers.values()))
     text = f"{counted(len(alert.answers), 'window')} answered, {fired} fired; epsilon {float(alert.spent):.6g} spent"
+    if alert.whole:
+        text = f"{text}, of which nothing goes back to a zCDP ledger"
+        return f"{text}; the same command with its state file goes on" if paused else text
     if paused:
         return f"{text}, {exact_text(alert.epsilon)} stays reserved; the same command with its state file goes on"
     return f"{text} of {exact_text(alert.epsilon)}" + ", the rest went back" * went_back

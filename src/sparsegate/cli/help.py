@@ -53,7 +53,7 @@ PANELS: Final = {
     "Groups and sums": "per groups groups_per_user cells_per_user value clip granularity",
     "Windows": "time width start until lateness windows_per_user",
     "Before you pay": "preview within like people",
-    "Ledger": "ledger new_ledger budget budget_delta dataset key new_key close_gates no_refund state",
+    "Ledger": "ledger new_ledger budget budget_delta conversion_delta dataset key new_key close_gates no_refund state",
     "Sizes": "size_epsilon size_delta person_rows capacity",
     "Network": (
         "host port allowed_host trusted_proxy tls_cert tls_key max_connections max_connections_of_one metrics_port"

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sparsegate.cli.options import Dataset, JsonLines, LedgerBudget, LedgerFile, Spending, option
+from sparsegate.cli.options import ConversionDelta, Dataset, JsonLines, LedgerBudget, LedgerFile, Spending, option
 from sparsegate.cli.printing import counted, print_json, ready_to_print, to_standard_output
 from sparsegate.display.plain import exact_text
 from sparsegate.errors import ParameterError
@@ -29,6 +29,7 @@ def holdout(
     name: Annotated[str, option("NAME", "Which holdout of the ledger it is.")] = "holdout",
     ledger: LedgerFile = None,
     budget: LedgerBudget = None,
+    conversion_delta: ConversionDelta = None,
     dataset: Dataset = None,
     as_json: JsonLines = False,
 ) -> None:
@@ -48,7 +49,7 @@ def holdout(
         for names in (training.names, private.names):
             check_columns(names, [*chosen, *([] if label is None else [label])])
         values = [(model, training.values(model, label), private.values(model, label)) for model in chosen]
-    account = Spending(ledger=ledger, budget=budget, dataset=dataset).opened()
+    account = Spending(ledger=ledger, budget=budget, at_delta=conversion_delta, dataset=dataset).opened()
     ready_to_print()
     public: dict[str, Any] = {"size": size, "threshold": threshold, "cutoff": cutoff, "epsilon": epsilon}
     with Holdout(**public, low=low, high=high, ledger=account, name=name) as opened:
@@ -63,6 +64,9 @@ def holdout(
     if not as_json:
         cost = f"these scores cost epsilon {exact_text(opened.spent)} of {exact_text(opened.epsilon)}"
         left = f"another call can pay for {counted(opened.remaining_after_restart, 'answer')}"
+        if account is not None and account.rule == "zcdp":
+            cost = f"this holdout counts with {opened.terms.charged(cutoff).in_rho}, whatever it said"
+            left = "nothing goes back to a zCDP ledger, so another call needs another --name, and pays again"
         typer.echo(
             f"{cost}, not recorded" if account is None else f"{cost}, in the ledger of {account.dataset!r}; {left}"
         )

@@ -40,6 +40,7 @@ def itemsets(
     ledger: opt.LedgerFile = None,
     budget: opt.LedgerBudget = None,
     budget_delta: opt.LedgerDelta = None,
+    conversion_delta: opt.ConversionDelta = None,
     dataset: opt.Dataset = None,
     output: opt.Output = None,
     as_json: opt.AsJson = False,
@@ -77,8 +78,10 @@ def itemsets(
     make = partial(frequent_itemsets, data, **sets, **public)
     publish(
         lambda spending: make(ledger=spending),
-        opt.Spending(ledger=ledger, budget=budget, budget_delta=budget_delta, dataset=dataset),
-        cost=(question.spent + question.answers, delta),
+        opt.Spending(
+            ledger=ledger, budget=budget, budget_delta=budget_delta, at_delta=conversion_delta, dataset=dataset
+        ),
+        cost=question.least_cost,
         form=form,
         plot=plot,
         estimated=bool(answers_epsilon),

@@ -8,15 +8,16 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Final, Self
 
 import typer
 
 import sparsegate as sg
-from sparsegate.budget import Number
+from sparsegate.budget import Cost, Number, exact_delta
 from sparsegate.errors import LedgerError, ParameterError
-from sparsegate.ledger.account import Amount, Entry, exact_amount
+from sparsegate.ledger.account import Amount, BudgetLike, Entry, exact_amount, exact_budget
 
 
 def option(value: str, text: str, *names: str, **more: Any) -> Any:
@@ -60,6 +61,10 @@ LedgerBudget = Annotated[
     float | None, option("", "The ledger's epsilon in all; makes the ledger where there is none.", "--budget")
 ]
 LedgerDelta = Annotated[float | None, option("", "The ledger's delta in all; 0 unless given.", "--budget-delta")]
+ConversionDelta = Annotated[
+    float | None,
+    option("", "Of a zCDP ledger: all is (--budget, this + --budget-delta)-DP together.", "--conversion-delta"),
+]
 NoRefund = Annotated[bool, option("", "Gates that close keep what they did not use: it stays spent.", "--no-refund")]
 Dataset = Annotated[str | None, option("NAME", "The dataset that the ledger is for; checked.", "--dataset")]
 NOT_RECORDED = "not recorded"
@@ -76,6 +81,8 @@ class Spending:
     ledger: str | None
     budget: float | None = None
     budget_delta: float | None = None
+    at_delta: float | None = None
+    """What --conversion-delta says: that the ledger adds up rho, to (budget, this)-DP."""
     dataset: str | None = None
     recorded: str = NOT_RECORDED
     again: str = "the result is lost: with --ledger it would be kept"
@@ -86,11 +93,15 @@ class Spending:
     _opened: sg.Ledger | None = None
 
     def __post_init__(self) -> None:
-        for name in ("budget", "budget_delta", "dataset"):
-            if self.ledger is None and getattr(self, name) is not None:
+        given = {"budget": self.budget, "budget_delta": self.budget_delta, "conversion_delta": self.at_delta}
+        for name, value in {**given, "dataset": self.dataset}.items():
+            if self.ledger is None and value is not None:
                 raise ParameterError(name, "needs a ledger to belong to", next_step="give --ledger FILE too")
-        if self.budget_delta is not None and self.budget is None:
-            raise ParameterError("budget_delta", "needs a budget beside it", next_step="give --budget too")
+        for name in ("budget_delta", "conversion_delta"):
+            if given[name] is not None and self.budget is None:
+                raise ParameterError(name, "needs a budget beside it", next_step="give --budget too")
+        if self.at_delta is not None:
+            exact_delta(self.at_delta, "conversion_delta")
 
     def __enter__(self) -> Self:
         return self
@@ -108,20 +119,30 @@ class Spending:
         where = "count it as spent" if self.ledger is None else f"charged as {self.recorded}"
         return f"interrupted after {self.charged} was paid: {where}; {self.again}"
 
-    def check(self, epsilon: Number, delta: Number = 0, rho: Number | None = None) -> None:
+    def check(self, cost: Cost) -> None:
         """Refuse early, before the data is read, what ``spend`` would refuse; write nothing."""
-        amount = exact_amount(epsilon, delta, rho)
         if self._is_new():
-            if not amount.within(exact_amount(self.budget or 0, self.budget_delta or 0, epsilon_name="budget")):
-                raise ParameterError("budget", f"must cover this release, {amount}", self.budget, "ask for less")
+            allowed, at = exact_budget(budget_like(self.budget, self.at_delta) or 0, self.budget_delta or 0)
+            amount = exact_amount(cost.epsilon, cost.delta if at is None else cost.rho_delta, cost.rho)
+            if not (amount.within(allowed) if at is None else amount.within_rho(allowed)):
+                rule = f"must cover this release, {amount if at is None else amount.in_rho}"
+                raise ParameterError("budget", rule, self.budget, "ask for less")
         elif (ledger := self.opened()) is not None:
-            ledger.statement().admit(amount)
+            counted = cost.delta if ledger.conversion_delta is None else cost.rho_delta
+            ledger.statement().admit(exact_amount(cost.epsilon, counted, cost.rho))
+
+    @property
+    def conversion_delta(self) -> Fraction | None:
+        """That of the ledger, which is made where there is none; None where epsilons are added up."""
+        ledger = self.opened()
+        return None if ledger is None else ledger.conversion_delta
 
     def opened(self) -> sg.Ledger | None:
         """The ledger itself; made where there is none."""
         if self.ledger is None or self._opened is not None:
             return self._opened
-        terms: dict[str, Any] = {"dataset": self.dataset, "budget": self.budget, "budget_delta": self.budget_delta}
+        terms: dict[str, Any] = {"dataset": self.dataset, "budget": budget_like(self.budget, self.at_delta)}
+        terms["budget_delta"] = self.budget_delta
         if self._is_new():
             try:
                 self._opened = sg.Ledger.create(self.ledger, **{**terms, "budget_delta": self.budget_delta or 0})
@@ -162,6 +183,15 @@ class Spending:
         """Record what a gate did not cost."""
         if entry is not None and self._opened is not None:
             self._opened.give_back(entry, epsilon=epsilon)
+
+
+def budget_like(budget: float | None, at_delta: float | None) -> BudgetLike | None:
+    """What --budget and --conversion-delta say of a ledger; None: nothing.
+
+    >>> budget_like(1.0, None), budget_like(1.0, 1e-6), budget_like(None, None)
+    (1.0, (1.0, 1e-06), None)
+    """
+    return budget if budget is None or at_delta is None else (budget, at_delta)
 
 
 def recorded(number: int, dataset: str) -> str:

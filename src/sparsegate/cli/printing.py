@@ -18,7 +18,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sparsegate.budget import Number
+from sparsegate.budget import Cost
 from sparsegate.cli.console import Interrupted, give_up_output
 from sparsegate.cli.options import Spending
 from sparsegate.display.plain import plain, printable, rounded
@@ -137,7 +137,7 @@ def publish(
     make: Callable[[Spending], object],
     spending: Spending,
     *,
-    cost: tuple[Number, Number] | tuple[Number, Number, Number | None],
+    cost: Cost,
     form: str,
     plot: str | None,
     estimated: bool,
@@ -151,7 +151,7 @@ def publish(
             if not estimated:
                 raise ParameterError("plot", "needs noisy counts to draw", next_step="give --answers-epsilon too")
             drawable(plot)
-        spending.check(*cost)
+        spending.check(cost)
         ready_to_print()
     try:
         with spending, busy("reading and counting") as spending.stage:

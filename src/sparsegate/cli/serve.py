@@ -134,6 +134,7 @@ def serve(
     budget_delta: Annotated[
         float | None, option("", f"The ledger's delta in all; {NEW_DELTA:g} for a new ledger unless given.")
     ] = None,
+    conversion_delta: opt.ConversionDelta = None,
     dataset: opt.Dataset = None,
     key: Annotated[str | None, option("FILE", "What gates are sealed with; LEDGER.key unless given.")] = None,
     new_key: Annotated[bool, option("", "The key is lost: make one, and close all gates.", "--new-key")] = False,
@@ -211,6 +212,9 @@ def serve(
     if key is None and "://" in place:
         raise ParameterError("key", "must be given for a ledger in PostgreSQL", next_step="give --key FILE")
     sealing = Path(f"{place}.key" if key is None else key)
+    if conversion_delta is not None and budget is None:
+        raise ParameterError("conversion_delta", "needs a budget beside it", next_step="give --budget too")
+    allowed = opt.budget_like(budget, conversion_delta)
     if new_ledger and budget is None:
         raise ParameterError("budget", "must be given for a new ledger", next_step="for instance --budget 2.0")
     if token_file is not None and not new_ledger:
@@ -247,10 +251,10 @@ def serve(
         name = data.name if dataset is None else dataset
         public = {} if capacity is None else sizes.public_sizes(capacity, list(data.sizes))
         if new_ledger:
-            amount = {"epsilon": budget or 0, "delta": NEW_DELTA if budget_delta is None else budget_delta}
-            sizes.check_new_budget(data, terms, public, **amount)
-            server.new_ledger(place, sealing, dataset=name, **amount)
-        account = server.open_ledger(place, dataset=name, epsilon=budget, delta=budget_delta)
+            spare = NEW_DELTA if budget_delta is None else budget_delta
+            sizes.check_new_budget(data, terms, public, budget=allowed or 0, delta=spare)
+            server.new_ledger(place, sealing, dataset=name, budget=allowed or 0, delta=spare)
+        account = server.open_ledger(place, dataset=name, budget=allowed, delta=budget_delta)
         stack.callback(account.close)
         open_now = GateStore(account).open_gates(unlike="" if new_key else data.fingerprint)
         agreed = close_gates or (open_now > 0 and _agreed(open_now))

@@ -76,6 +76,7 @@ def top(
     ledger: opt.LedgerFile = None,
     budget: opt.LedgerBudget = None,
     budget_delta: opt.LedgerDelta = None,
+    conversion_delta: opt.ConversionDelta = None,
     dataset: opt.Dataset = None,
     table: opt.Table = None,
     sql: opt.Sql = None,
@@ -133,8 +134,10 @@ def top(
         return
     publish(
         lambda spending: release(data, question, named=item is not None, ledger=spending),
-        opt.Spending(ledger=ledger, budget=budget, budget_delta=budget_delta, dataset=dataset),
-        cost=(question.total, question.total_delta, question.rho),
+        opt.Spending(
+            ledger=ledger, budget=budget, budget_delta=budget_delta, at_delta=conversion_delta, dataset=dataset
+        ),
+        cost=question.cost,
         form=shape,
         plot=plot,
         estimated=bool(answers_epsilon) or question.estimated,

@@ -16,6 +16,7 @@ from sparsegate.cli import options as opt
 from sparsegate.cli.options import option
 from sparsegate.cli.printing import print_json, ready_to_print, to_standard_output
 from sparsegate.errors import ParameterError, SparsegateError, TableError
+from sparsegate.gates.accounting import gate_cost
 from sparsegate.gates.gate import Answer
 from sparsegate.gates.sparse_vector import SparseVector, gate_calibration
 from sparsegate.ledger.account import exact_text
@@ -50,6 +51,7 @@ def watch(
     ledger: opt.LedgerFile = None,
     budget: opt.LedgerBudget = None,
     budget_delta: opt.LedgerDelta = None,
+    conversion_delta: opt.ConversionDelta = None,
     dataset: opt.Dataset = None,
     no_refund: opt.NoRefund = False,
     as_json: opt.JsonLines = False,
@@ -72,11 +74,13 @@ def watch(
     if conditions == "-" and "-" in files:
         raise ParameterError("conditions", "must not be standard input where the data is", "-", "list them in a file")
     form = TextForm(format=input_format, separator=separator, encoding=encoding)
-    spending = opt.Spending(ledger=ledger, budget=budget, budget_delta=budget_delta, dataset=dataset, again=KEPT)
+    account: dict[str, Any] = {"budget": budget, "budget_delta": budget_delta, "at_delta": conversion_delta}
+    spending = opt.Spending(ledger=ledger, **account, dataset=dataset, again=KEPT)
     public: dict[str, Any] = {"threshold": threshold, "cutoff": cutoff, "epsilon": epsilon}
     public |= {"sensitivity": 1, "monotonic": True}
-    gate_calibration(**public).lattice.steps(threshold, "threshold")
-    spending.check(epsilon)
+    calibration = gate_calibration(**public)
+    calibration.lattice.steps(threshold, "threshold")
+    spending.check(cost := gate_cost(calibration))
     listed = None if conditions == "-" else _lines(conditions) if conditions else [*enumerate(where or (), start=1)]
     ready_to_print()
     with spending, CopyEngine() as engine, quiet("the files cannot be read"):
@@ -86,9 +90,8 @@ def watch(
         matching = MatchingUsers(rows, user=engine.people)
         _check(matching, listed or (), file=conditions)
         unit_text = "row" if user is None else "user"
-        paid = charge(
-            spending, epsilon=epsilon, what=f"watch: threshold {threshold}, cutoff {cutoff}, unit {unit_text}"
-        )
+        what = f"watch: threshold {threshold}, cutoff {cutoff}, unit {unit_text}"
+        paid = charge(spending, **vars(cost), what=what)
         with SparseVector(**public, ledger=Prepaid(paid), refund=not no_refund) as gate:
             report = WatchReport(as_json=as_json, keep=paid.keep, again=spending.again)
             report.goes_on = listed is not None and spending.ledger is not None

@@ -23,19 +23,24 @@ is taken as e-DP.
 *The (epsilon, delta) gate* has the divergence of rho, which is (Delta/t)-DP, and that of c waiting times for an ABOVE
 (``gates.approximate``). The second, W(alpha), never falls in its order, as any divergence, and is at most w = c s
 Delta/b, its largest loss. So it is at most rho alpha for the largest rho of W(a_(i+1)) / a_i, over orders
-1 = a_0 < a_1 < ... < a_n, and w / a_n: as if it were rho-zCDP.
+1 = a_0 < a_1 < ... < a_n, and w / a_n: as if it were rho-zCDP. The noise rho is released in the proof, and has the
+rho of whatever is (Delta/t)-DP (``budget.pure_rho``); the two add. It holds for each gate with Laplace noise that says
+nothing but ABOVE and BELOW and closes after c ABOVE, with or without a delta, and for passes that share one rho.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal
 
+from sparsegate.budget import Cost, pure_rho
 from sparsegate.errors import ParameterError, load_extra
-from sparsegate.gates.approximate import round_epsilon, waiting_bound
+from sparsegate.gates.approximate import covered, round_epsilon, waiting_bound
 from sparsegate.gates.calibration import Calibration
+from sparsegate.gates.variants import Compared
 
 Accountant = Literal["rdp", "pld"]
 
@@ -90,9 +95,29 @@ def _zcdp(rate: float) -> Any:
     return _events("rdp").ZCDpEvent(rho=rate)
 
 
+def gate_cost(gate: Calibration) -> Cost:
+    """What a gate costs: where ``gate_rho`` knows its rho that, and no delta beside it."""
+    cost, rho = Cost.of(gate.budget.total, gate.budget.delta), gate_rho(gate)
+    return cost if rho is None or rho > cost.rho else replace(cost, rho=rho, rho_delta=Fraction(0))
+
+
+def gate_rho(gate: Calibration) -> Fraction | None:
+    """The rho of a gate of which more is known than its epsilon, rounded up; None of any other.
+
+    >>> from sparsegate.gates.sparse_vector import gate_calibration
+    >>> gate = gate_calibration(threshold=0, cutoff=300, epsilon=1, delta=1e-6, sensitivity=1, monotonic=True)
+    >>> round(float(gate_rho(gate)), 4)
+    0.0303
+    """
+    threshold = gate.scales.threshold
+    if threshold is None or gate.row.compared is not Compared.ANSWER or not covered(gate.row, gate.scales):
+        return None
+    return pure_rho(gate.lattice.sensitivity / threshold) + Fraction(waiting_rate(gate))
+
+
 @lru_cache(maxsize=64)
 def waiting_rate(gate: Calibration) -> float:
-    """The rho of the comparisons of an (epsilon, delta) gate."""
+    """The rho of the comparisons of such a gate, rounded up."""
     assert gate.scales.query is not None
     shift = gate.lattice.sensitivity * (2 - gate.monotonic)
     order, rate = Fraction(1), 0.0

@@ -44,7 +44,8 @@ alpha e**2/8: the round is (e**2/8)-zCDP (Dong, Durfee, Rogers 2020; Cesar, Roge
 rounds add, and the rest is the conversion of Canonne, Kamath, Steinke (2020, Prop. 12).
 
 Permute-and-flip, which is q + exponential noise, is *not* bounded-range: nothing here is for it. What is eps-DP is
-(2 eps)-bounded-range, its L being in [-eps, eps], and so (eps**2/2)-zCDP.
+(2 eps)-bounded-range, its L being in [-eps, eps], and so (eps**2/2)-zCDP; a little less is proved in
+``budget.pure_rho``, and charged.
 
 Machine-checked (for every rational alpha, by differences in place of derivatives): proofs/README.md.
 """
@@ -226,7 +227,16 @@ def row_renyi_bound(
     per_unit = Scales(*(None if scale is None else scale / sensitivity for scale in scales))
     pure = tight_loss(row, per_unit, cutoff=cutoff, monotonic=monotonic, queries=queries)
     least = pure_renyi_bound(alpha, Fraction(pure)) if math.isfinite(pure) else math.inf
-    covered = (
+    if covered(row, scales):
+        one_way = monotonic and row.compared is Compared.ANSWER  # an error |e - q| moves either way
+        options = {"scales": scales, "sensitivity": sensitivity, "cutoff": cutoff, "lattice": lattice}
+        least = min(least, renyi_bound(alpha, monotonic=one_way, **options))  # type: ignore[arg-type]
+    return least
+
+
+def covered(row: Variant, scales: Scales) -> bool:
+    """Whether the theorem is about such a row: Laplace noise, one rho, c ABOVE, and no numbers with them."""
+    return (
         row.noise is Noise.LAPLACE
         and row.closes is Closes.ABOVE
         and not row.redraws_threshold
@@ -236,11 +246,6 @@ def row_renyi_bound(
         and scales.answer is None
         and None not in scales[:2]
     )
-    if covered:
-        one_way = monotonic and row.compared is Compared.ANSWER  # an error |e - q| moves either way
-        options = {"scales": scales, "sensitivity": sensitivity, "cutoff": cutoff, "lattice": lattice}
-        least = min(least, renyi_bound(alpha, monotonic=one_way, **options))  # type: ignore[arg-type]
-    return least
 
 
 def approximate_epsilon(*, scales: Scales, sensitivity: int, cutoff: int, monotonic: bool, delta: Fraction) -> float:

@@ -46,7 +46,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Literal, Self
 
-from sparsegate.budget import Allocation, Charge, Number, Spender, charge, check_truth, exact_count, exact_epsilon
+from sparsegate.budget import Allocation, Charge, Cost, Number, Spender, charge, check_truth, exact_count, exact_epsilon
 from sparsegate.display.plain import amount_text
 from sparsegate.errors import GateClosed, ParameterError
 from sparsegate.gates.calibration import trusted_source
@@ -79,7 +79,8 @@ class Gates(Uncopied):
     threshold, cutoff, sensitivity, monotonic : of each cell's gate, as of a ``SparseVector``.
     epsilon : the privacy loss of all cells together; each gate has epsilon/m.
     allocation, queries, noise, closes, granularity : as of a ``SparseVector``, for each gate.
-    ledger : where the whole epsilon is charged, once, before anything is drawn; a zCDP ledger, epsilon**2 / (2 m).
+    ledger : where the whole epsilon is charged, once, before anything is drawn; a zCDP ledger, that of m parts
+        (``budget.pure_rho``), less than epsilon**2 / (2 m).
     refund : ``close`` gives back what the answers did not cost.
     source : ``Secure()`` by default; a ``Seeded`` one needs ``not_private=True``.
 
@@ -142,8 +143,7 @@ class Gates(Uncopied):
         self._stopped = False
         charged = charge(
             ledger,
-            epsilon=self.epsilon,
-            rho=cells_rho(self.epsilon, self.cells_per_user),
+            **vars(Cost.of(self.epsilon, parts=self.cells_per_user)),
             what=f"gates on {len(self._cells)} cells, {self.cells_per_user} of a person at most: "
             f"threshold {threshold}, cutoff {calibration.cutoff} of each, {calibration.row.key}",
         )
@@ -378,11 +378,6 @@ def resume_cells(secret: bytes, *, asked: int, answered: Mapping[Any, tuple[int,
 def most_cells(cells_per_user: object, cells: int) -> int:
     """In how many cells a person is at most: nobody is in more than there are."""
     return min(exact_count(cells_per_user, "cells_per_user"), cells)
-
-
-def cells_rho(epsilon: Fraction, cells_per_user: int) -> Fraction:
-    """The rho of zCDP of gates side by side."""
-    return epsilon**2 / (2 * cells_per_user)
 
 
 def public_cells(cells: object) -> dict[Hashable, None] | range:

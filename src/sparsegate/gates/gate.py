@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from sparsegate.budget import Spender, charge
 from sparsegate.display.plain import noisy_text
 from sparsegate.errors import GateClosed, ParameterError, SparsegateError
+from sparsegate.gates.accounting import gate_cost
 from sparsegate.gates.calibration import Calibration, aligned, compared_value, trusted_source
 from sparsegate.gates.lattice import LIMIT
 from sparsegate.gates.variants import Closes, Compared, Noise, Released, Scales, Variant
@@ -209,8 +210,7 @@ class Gate(Uncopied):
         ends = f"cutoff {calibration.cutoff}" if calibration.price is None else "each ABOVE paid for"
         what = f"gate: threshold {threshold}, {ends}, {calibration.row.key}"
         self._meter = None if calibration.price is None else calibration.price.open_meter(ledger, what)
-        budget = calibration.budget
-        charged = self._meter or charge(ledger, epsilon=budget.total, delta=budget.delta, what=what)
+        charged = self._meter or charge(ledger, **vars(gate_cost(calibration)), what=what)
         # What gets back the rest at the end. No bound on the loss holds for a run that waived privacy.
         self._charges = [charged] if refund and not not_private else []
         self._redraws: list[int] = []  # how many were asked at each redraw of rho

@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from sparsegate.budget import Number, Spender, charge, exact_count, exact_delta, exact_epsilon
+from sparsegate.budget import Number, Spender, charge, conversion_delta, exact_count, exact_delta, exact_epsilon
 from sparsegate.errors import ParameterError
 from sparsegate.gates.approximate import zcdp_epsilon
 from sparsegate.gates.laplace import array_shape, entries, release
@@ -52,9 +52,10 @@ def gaussian(
 
     ``count`` is the number, or an array, as in ``laplace``. With a float ``sensitivity``, or a ``granularity``, it is
     rounded down to a lattice as there, of d > 1 entries to steps of at most ``sensitivity``/(1024 sqrt(d)). There is
-    no epsilon without a delta: a ``ledger`` needs ``delta`` and is charged the (epsilon, delta) that rho-zCDP implies
-    (``gates.approximate``), rounded up, and that rho, before the noise is drawn; it keeps the result. A ``source``
-    other than ``Secure`` needs ``not_private=True``.
+    no epsilon without a delta: a ``ledger`` that adds needs ``delta`` and is charged the (epsilon, delta) that rho-zCDP
+    implies (``gates.approximate``), rounded up, before the noise is drawn. A zCDP ledger is charged that rho and no
+    delta at all; ``delta`` is then only for the epsilon that its entry shows, and may be left out. Either keeps the
+    result. A ``source`` other than ``Secure`` needs ``not_private=True``.
 
     >>> import sparsegate as sg
     >>> sg.gaussian(1234, sigma=10, sensitivity=1, source=sg.Seeded(7), not_private=True)
@@ -81,13 +82,13 @@ def gaussian(
     if spent > _MOST:
         rule, hint = "must be at least about a millionth of the sensitivity", "pass a larger one, or a smaller rho"
         raise ParameterError("sigma", rule, sigma, hint)
-    failure = Fraction(0) if delta is None else exact_delta(delta)
-    if not failure and ledger is not None:
-        rule = "must be given with a ledger: Gaussian noise has no epsilon without it"
-        raise ParameterError("delta", rule, delta, "pass for instance delta=1e-6")
-    epsilon = max(Fraction(zcdp_epsilon(rho=spent, delta=failure)), spent) if failure else Fraction(0)
+    at = conversion_delta(ledger) if delta is None else exact_delta(delta)
+    if at is None and ledger is not None:
+        rule = "must be given with a ledger that adds epsilons: Gaussian noise has none without it"
+        raise ParameterError("delta", rule, delta, "pass for instance delta=1e-6, or use a zCDP ledger")
+    epsilon = max(Fraction(zcdp_epsilon(rho=spent, delta=at)), spent) if at else Fraction(0)
     times = f" in {items} entries" if items > 1 else ""
     noise = f"Gaussian noise, sensitivity {sensitivity}{times}, {float(spent):.6g}-zCDP"
-    pay = partial(charge, ledger, epsilon=epsilon, delta=failure, rho=spent)
+    pay = partial(charge, ledger, epsilon=epsilon, delta=at or 0, rho=spent, rho_delta=0)
     draw = partial(discrete_gaussian, square=square)
     return release("gaussian", count, shape, lattice, draw, noise, pay, source=source, not_private=not_private)

@@ -75,18 +75,21 @@ every event S, p(S) - e**epsilon Q(S) <= E_Q[(p/Q - e**epsilon)+] <= exp(alpha (
 (1 - 1/alpha)**(alpha-1) / alpha, which is at most delta by the choice of rho. And P exceeds p by a mass of at most the
 expected sum of the delta_i, at most ``budget_delta``. [] One line rho alpha for all alpha, so no alpha is lost by it.
 
-**What is charged where only (eps_i, delta_i)-DP is known**: rho_i = eps_i**2 / 2, and delta_i. *Proof.* Let p = min(P,
-e**eps Q) and q = min(Q, e**eps P), which lack masses a and b of at most delta. Where p < P it is e**eps Q and q = Q;
-where q < Q it is e**eps P and p = P: so e**-eps q <= p <= e**eps q everywhere. If p has more mass than q, take
+**What is charged where only (eps_i, delta_i)-DP is known**: rho_i = eps_i tanh(eps_i / 2), and delta_i. *Proof.* Let p
+= min(P, e**eps Q) and q = min(Q, e**eps P), which lack masses a and b of at most delta. Where p < P it is e**eps Q and
+q = Q; where q < Q it is e**eps P and p = P: so e**-eps q <= p <= e**eps q everywhere. If p has more mass than q, take
 max(t p, e**-eps q) for p: it lies within the same bounds, is at most p, and its mass falls without jumps from that of p
-to e**-eps that of q, so for some t it is that of q; and likewise the other way round. Now both have one mass u in
-[1 - delta, 1], and p/u and q/u are the laws of something eps-DP, of which the divergence is at most alpha eps**2 / 2
-(``gates.approximate``). So the sum of p**alpha Q**(1-alpha) <= that of p**alpha q**(1-alpha), as q <= Q and alpha > 1,
-<= u exp(alpha (alpha - 1) eps**2 / 2). [] Where more is proved of a release, it says so when it is charged: rounds of
-the exponential mechanism (``gates.approximate``), a set (``selection.subset``), noisy scores.
+to e**-eps that of q, so for some t it is that of q; and likewise the other way round. Now both have one mass u in [1 -
+delta, 1], and p/u and q/u are the laws of something eps-DP, of which the divergence is at most alpha rho for that rho
+(``budget.pure_rho``). So the sum of p**alpha Q**(1-alpha) <= that of p**alpha q**(1-alpha), as q <= Q and alpha > 1, <=
+u exp(alpha (alpha - 1) rho). [] Where more is proved of a release, it says so when it is charged (``Cost``): rounds of
+the exponential mechanism (``gates.approximate``), a set (``selection.subset``), counts of which one person moves
+several (``selection.noisy_scores``), groups (``tables.groups``), labels (``tables.observed``), Gaussian noise.
 
+- *The epsilon of an entry* is that of its release alone, at its own delta or that of the ledger. It is not counted.
 - *A gate* is, against everybody who asks it, a function of one (eps_i, delta_i) release made when it was opened (Lyu
-  2022), and counts as that, with eps_i**2 / 2. So it may be interleaved with anything.
+  2022), and counts as that. So it may be interleaved with anything. One with Laplace noise that says nothing but ABOVE
+  and BELOW has less: ``gates.accounting.gate_rho``.
 - *A charge may depend on its outcome*, as that of a question does which costs where it is ABOVE (``gates.per_above``).
   The proof is the same where rho_i is a number for each outcome, and sum of p_i**alpha Q_i**(1-alpha) exp(-alpha
   (alpha - 1) rho_i) <= 1; the step is made only where its largest charge fits. So that much is reserved before it.
@@ -110,7 +113,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from sparsegate.budget import Number, exact_delta, exact_epsilon
+from sparsegate.budget import Number, exact_delta, exact_epsilon, pure_rho
 from sparsegate.display.plain import exact_text as exact_text
 from sparsegate.display.plain import plain
 from sparsegate.display.published import SCHEMA, PrintedTop
@@ -311,11 +314,11 @@ class Statement(Printed):
 
     @property
     def remaining(self) -> Amount:
-        """What may still be spent: of a zCDP ledger rho, and as epsilon that of one more release of that much rho."""
+        """What may still be spent: of a zCDP ledger rho, and as epsilon what one more release may have at least."""
         left = self.budget - self.spent
         if self.conversion_delta is None or left.rho is None:
             return left
-        root = math.isqrt(math.floor(2 * max(left.rho, _NONE) * 10 ** (2 * _PLACES)))  # epsilon**2 / 2 <= rho
+        root = math.isqrt(math.floor(2 * max(left.rho, _NONE) * 10 ** (2 * _PLACES)))  # pure_rho < epsilon**2 / 2
         return replace(left, epsilon=_rounded(Fraction(root, 10**_PLACES), digits=_EPSILON_DIGITS, up=False))
 
     def room(self, amount: Amount, *, most: int) -> int:
@@ -375,17 +378,18 @@ def exact_amount(
 ) -> Amount:
     """Read an epsilon > 0 and a delta in [0, 1) as exact rationals; floats stand for the decimals they print as.
 
-    ``rho`` is epsilon**2 / 2 where it is not given, and is rounded up to fifteen digits, so that sums stay short.
+    ``rho`` is ``pure_rho`` of epsilon where it is not given; it is rounded up to fifteen digits, so
+    that sums stay short.
 
     >>> str(exact_amount(0.1, 1e-6)), float(exact_amount(0.1, 1e-6).rho)
-    ('epsilon 0.1, delta 0.000001', 0.005)
+    ('epsilon 0.1, delta 0.000001', 0.004995837495788)
     """
     exact = Amount(epsilon=exact_epsilon(epsilon, epsilon_name), delta=exact_epsilon(delta, delta_name, zero=True))
     if exact.delta >= 1:
         raise ParameterError(delta_name, "must be at least 0 and less than 1", delta, "pass for instance 1e-6")
     recordable(exact.epsilon, epsilon_name)
     recordable(exact.delta, delta_name)
-    proved = exact.epsilon**2 / 2 if rho is None else recordable(exact_epsilon(rho, "rho"), "rho")
+    proved = pure_rho(exact.epsilon) if rho is None else recordable(exact_epsilon(rho, "rho"), "rho")
     rounded = _rounded(proved, digits=_RHO_DIGITS, up=True)
     return replace(exact, rho=recordable(rounded, epsilon_name if rho is None else "rho"))
 

@@ -33,7 +33,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
-from sparsegate.budget import Charge, Spender, charge, or_warn
+from sparsegate.budget import Charge, Cost, Spender, charge, conversion_delta, or_warn
 from sparsegate.errors import GateClosed
 
 if TYPE_CHECKING:
@@ -84,6 +84,8 @@ class PaidGate:
     def __init__(self, paid: Charge, epsilon: Fraction, *, refund: bool, counts: AnswerCounts | None = None) -> None:
         self.epsilon, self.refund, self.counts = epsilon, refund, counts or AnswerCounts()
         self._paid, self._endings = paid, [True]
+        self.whole = conversion_delta(paid.ledger) is not None
+        """Whether all that was charged counts, whatever was said: nothing goes back to a zCDP ledger."""
 
     def keep(self, answer: Mapping[str, Any], *, above: bool) -> None:
         """Count and store an answer, before anybody sees it: where this raises, nobody may."""
@@ -181,11 +183,12 @@ def is_ledger(account: object) -> TypeGuard[Ledger]:
 
 
 def pay_for_gate(
-    account: Spender | None, *, epsilon: Fraction, title: str, what: str, terms: Mapping[str, Any], refund: bool
+    account: Spender | None, *, cost: Cost, title: str, what: str, terms: Mapping[str, Any], refund: bool
 ) -> PaidGate:
     """Charge a gate: a durable one on a ledger, found again by its title."""
-    what = f"{title}: {what}"
+    what, epsilon = f"{title}: {what}", cost.epsilon
     if not is_ledger(account):
-        return PaidGate(charge(account, epsilon=epsilon, what=what), epsilon, refund=refund)
+        return PaidGate(charge(account, **vars(cost), what=what), epsilon, refund=refund)
+    durable: dict[str, Any] = {"title": title, "terms": terms, "refund": refund, "rho": cost.rho}
     with account.database.writing() as connection:
-        return account.open_gate(connection, epsilon=epsilon, what=what, title=title, terms=terms, refund=refund)
+        return account.open_gate(connection, epsilon=epsilon, what=what, **durable)

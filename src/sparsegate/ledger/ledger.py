@@ -55,6 +55,11 @@ class Reserved:
         """The number of its entry."""
         return self._committed()[1].number
 
+    @property
+    def conversion_delta(self) -> Fraction | None:
+        """That of its ledger; None where epsilons are added up."""
+        return self._committed()[0].conversion_delta
+
     def spend(self, *, epsilon: Number, delta: Number = 0, what: str, rho: Number | None = None) -> Entry:
         """Use the charge for a release of at most its amount. Draw nothing before this returns."""
         ledger, entry = self._committed()
@@ -277,7 +282,11 @@ class Ledger:
         try:
             statement = self._opened()
             statement.check_budget(budget, budget_delta)
-            self._dataset, self.rule = statement.dataset, statement.rule
+            self._dataset, self.rule, self.conversion_delta = (
+                statement.dataset,
+                statement.rule,
+                statement.conversion_delta,
+            )
         except BaseException:  # a pool would keep its connections
             self.database.close()
             raise
@@ -312,7 +321,7 @@ class Ledger:
         >>> ledger = sg.Ledger.create(f"{folder.name}/year.ledger", dataset="visits", budget=(1, 1e-6))
         >>> entry = ledger.spend(epsilon=0.1, what="a mean, by another library")
         >>> print(ledger.statement().sheet().title)
-        visits: rho 0.005 spent of rho 0.0243559703595383, for epsilon 1 at delta 0.000001
+        visits: rho 0.004995837495788 spent of rho 0.0243559703595383, for epsilon 1 at delta 0.000001
         >>> ledger.close(); folder.cleanup()
         """
         amount, at = exact_budget(budget, budget_delta)
@@ -344,7 +353,8 @@ class Ledger:
     def spend(self, *, epsilon: Number, delta: Number = 0, what: str, rho: Number | None = None) -> Entry:
         """Commit the spending, or raise ``BudgetExceeded``. Draw nothing before this returns.
 
-        ``rho`` is what a zCDP ledger counts: the release is delta-approximately rho-zCDP; epsilon**2 / 2 unless given.
+        ``rho`` is what a zCDP ledger counts: the release is delta-approximately rho-zCDP. Unless given it is
+        the rho of whatever is epsilon-DP, epsilon tanh(epsilon / 2).
         """
         amount = exact_amount(epsilon, delta, rho)
         public_line(what, "what")
@@ -533,9 +543,10 @@ class Ledger:
         refund: bool,
         reserved: int = 0,
         sealed: bytes | None = None,
+        rho: Fraction | None = None,
     ) -> DurableGate:
         """Charge a durable gate and write its row, in a transaction that may write more; see ``ledger.gate``."""
-        entry = self.charge(connection, exact_amount(epsilon, 0), what)
+        entry = self.charge(connection, exact_amount(epsilon, 0, rho), what)
         refund = refund and self.rule == "epsilon"
         row = {"entry": entry.number, "title": title, "terms": json.dumps(terms), "sealed": sealed, "refund": refund}
         connection.execute(insert(GATES).values(row | {"asked": reserved, "above": 0, "below": 0}))

@@ -24,8 +24,10 @@ by (q + x, u), as pairs. Let q become q' = q + d for a neighbour, abs(d_i) <= D,
 
 Machine-checked: proofs/README.md.
 
-*In zCDP*, where m <= s c: each of the at most m scores that move has noise of its own and a loss of at most D / b =
-epsilon / m, so it is (epsilon/m)**2/2-zCDP (``gates.approximate``), and all of them are epsilon**2 / (2 m)-zCDP.
+*In zCDP*: each of the at most m scores that move has noise of its own and a loss of at most e = D / b, so it is
+(e tanh(e/2))-zCDP (``budget.pure_rho``); all scores together have m times that, and what is selected follows from them.
+For m <= s c, e = epsilon / m, and that is less than epsilon**2 / (2 m). For more, e = epsilon / (s c), and it counts
+where it is less than what all that is epsilon-DP has, for m < (s c)**2.
 
 **Ties** cost nothing to break: (q + x, u) has the order of the real number q + x + u, u uniform on (0, 1). So the noise
 is taken as Z = X + u, whose density is a staircase (``noise.clocks``). Of N equal scores only the largest noises are

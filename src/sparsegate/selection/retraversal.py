@@ -13,7 +13,8 @@ deviations of nu, so that fewer items pass by luck alone; further passes (retrav
 in their order, are (eps1 + eps2)-DP, however many passes are made and however high the threshold was raised. The bound
 for Alg. 7 counts the selections and not the comparisons: one shift of rho by D pays for every BELOW at once. It holds
 for queries chosen adaptively, as those of a further pass are. Two hypotheses matter: T is public (one computed from the
-scores leaks), and rho is drawn once, for all passes. The random order is independent of the data.
+scores leaks), and rho is drawn once, for all passes. The random order is independent of the data. So the rho of zCDP of
+all passes is that of one gate with c ABOVE (``gates.accounting.gate_rho``).
 
 Only how many items of each group are positive in a pass is drawn: the first of them in random order are a uniform
 choice among all of them.

@@ -24,7 +24,7 @@ from __future__ import annotations
 import contextlib
 import random
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import date, datetime, time
 from decimal import Decimal
 from fractions import Fraction
@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 from sparsegate.budget import (
     Allocation,
     Budget,
+    Cost,
     Keep,
     Number,
     Spender,
@@ -48,13 +49,14 @@ from sparsegate.budget import (
     exact_count,
     exact_delta,
     exact_epsilon,
+    pure_rho,
 )
 from sparsegate.display.charts import bar_chart
 from sparsegate.display.plain import amount_text, plain_label
 from sparsegate.display.published import ChosenTable, published_items
 from sparsegate.display.sheet import Sheet
 from sparsegate.errors import ParameterError
-from sparsegate.gates.accounting import Accountant, selection_event
+from sparsegate.gates.accounting import Accountant, gate_rho, selection_event
 from sparsegate.gates.approximate import round_epsilon
 from sparsegate.gates.bounds import Setting
 from sparsegate.gates.calibration import calibrate, trusted_source
@@ -97,9 +99,17 @@ class Ready:
     draw: Callable[[Source], Drawn]
     delta: Fraction = Fraction(0)
     rho: Fraction | None = None
-    """Of zCDP, where less is proved than epsilon**2 / 2."""
+    """Of zCDP, without a delta, where that is proved: ``cost`` takes it where it is the least."""
     split: Budget | None = None
     estimated: Estimated | None = None
+
+    @property
+    def cost(self) -> Cost:
+        """What a draw costs, by either rule."""
+        whole = Cost.of(self.epsilon, self.delta)
+        if self.rho is None or (self.rho >= whole.rho and not self.delta):
+            return whole
+        return replace(whole, rho=self.rho, rho_delta=Fraction(0))
 
     @property
     def budget(self) -> Budget:
@@ -209,7 +219,7 @@ def _noisy_scores(request: Request, scores: Scores) -> Ready:
     return Ready(
         epsilon=Fraction(request.epsilon),
         draw=draw,
-        rho=Fraction(request.epsilon) ** 2 / (2 * max_items_per_user) if free and max_items_per_user else None,
+        rho=None if max_items_per_user is None else max_items_per_user * pure_rho(lattice.sensitivity / scale),
         estimated=Estimated(lattice=lattice, scale=scale, count=count, total=scores.total) if free else None,
     )
 
@@ -242,6 +252,7 @@ def _traversal(request: Request, scores: Scores, default_raise: int, passes: int
     return Ready(
         epsilon=calibration.budget.total,
         split=calibration.budget,
+        rho=gate_rho(calibration),
         draw=lambda source: Drawn(traversal_groups(source, scores, steps, plan)),
     )
 
@@ -555,7 +566,7 @@ class Request:
             raise ParameterError("count", "must not exceed the number of scores", self.count, "ask for fewer")
         ready = self.prepare(scores)
         what = f"top {self.count}, method {self.method}"
-        keep = charge(ledger, epsilon=ready.epsilon, delta=ready.delta, what=what, rho=ready.rho).keep
+        keep = charge(ledger, **vars(ready.cost), what=what).keep
         groups, noisy = ready.draw(source)
         return Picks(ready=ready, keep=keep, groups=groups, members=scores.draw_members(source, groups), noisy=noisy)
 

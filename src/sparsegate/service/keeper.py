@@ -48,6 +48,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 from typing import Any, Final
 
@@ -101,6 +102,11 @@ class _OneRequest:
 
     store: GateStore
     request: KeyedRequest
+
+    @property
+    def conversion_delta(self) -> Fraction | None:
+        """That of the ledger; None where epsilons are added up."""
+        return self.store.ledger.conversion_delta
 
     def spend(self, *, epsilon: Number, delta: Number = 0, what: str, rho: Number | None = None) -> None:
         if (stored := self.store.begin(self.request, TOP, exact_amount(epsilon, delta, rho), what)) is not None:

@@ -20,6 +20,11 @@ neighbours that differ by one person, then all of them together, each of its own
    basic composition they are together (epsilon, delta)-DP. An independent part of equal law adds nothing. With D and D'
    exchanged the same holds. QED
 
+*In zCDP.* If M_g is d-approximately r-zCDP, all of them together are (k d)-approximately (k r)-zCDP (for these words
+see ``ledger.account``): of the at most k parts of step 3, which are independent, rhos and deltas add, and all other
+parts have the same law on both sides. An epsilon-DP M_g at epsilon / k has less than (epsilon/k)**2/2, so the whole has
+a k-th of what one release at epsilon would have.
+
 Where each row is a person, a row is in one group by itself: k = 1, and nothing is cut. The theorem asks of M_g only
 what its own theorem says, so it holds for a public and for an observed domain, for everything ``above`` a number, for
 noisy counts and sums alike. The bound on a person, ``max_items_per_user``, is for each group: M_g has the table of the

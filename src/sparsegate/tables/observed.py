@@ -46,6 +46,19 @@ The better one is chosen, from public numbers alone.
 
     and likewise with D and D' exchanged.
 
+*In zCDP*, the second accounting is (delta/2)-approximately (c e**2/8)-zCDP (``ledger.account`` has the words). *Proof.*
+Let P and Q be the laws of M on neighbours, in either order, and in a round, given the common candidates selected so
+far, let p and q be the probabilities of the common candidates left, and of bottom: u and v in all, at most 1. As in
+step 4 the log of p/q lies in one interval of length e, so for p/u and q/v, which are laws, the sum of (p/u)**alpha
+(q/v)**(1-alpha) is at most exp(alpha (alpha-1) e**2/8). Where u > v, make p smaller by the factor v/u. Then the sum of
+p**alpha q**(1-alpha) <= v exp(alpha (alpha-1) e**2/8), for each of c rounds; and their products are a measure below P,
+and one below Q. The first lacks what leaves the common candidates, at most m exp(-e t) by step 2, and at most the
+expected sum over rounds of (u - v)+ <= 1 - v. In a round of the neighbour each of the at most m others has exp(-e t)
+times the weight of bottom or less, so 1 - v <= m exp(-e t) q(bottom) <= m exp(-e t) exp(e) p(bottom) for the p of P
+itself; and bottom is selected once at most, so the expected sum is at most m exp(e - e t). Together m exp(-e t) (1 +
+exp(e)) <= delta0 (1 + exp(epsilon)) = delta/2, as e <= epsilon. [] Of the first accounting that delta would be more
+than the one that was given: it counts as what is (epsilon, delta)-DP.
+
 Ties broken by whatever order an engine returns would void step 1. Rounding t up keeps B a whole number, so that it
 moves by exactly 0 or 1, costs less than one count, and can only make delta smaller. The order of the items is part of
 what is released, under both.
@@ -76,7 +89,8 @@ any n. *Proof* of privacy.
    kept in both directions, two are those of step 1 and two follow from p(n-1) <= p(n). A label that nobody has on one
    side is a coin with p(0) = 0 there: it is not known to exist, and it is not kept.
 3. A person moves the counts of at most m labels, each by one; the coins of all other labels have the same law on both
-   sides. Coins are independent, so their losses and deltas add up to m a and m d.
+   sides. Coins are independent, so their losses and deltas add up to m a and m d. [] In zCDP each of the m coins is
+   d-approximately (a tanh(a/2))-zCDP (``ledger.account``), and all together m times that: less than epsilon**2 / (2 m).
 
 *Rounding.* The coins are tossed with numbers k(n) / 2**b, from the same recursion with e^a rounded down, e^-a rounded
 up, and each k(n) rounded down. Rounding p(n) down keeps the second and third inequality of step 1, for p(n-1) as it was
@@ -92,11 +106,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
 
+from sparsegate.budget import Cost
 from sparsegate.errors import ParameterError
 from sparsegate.gates.approximate import round_epsilon
 from sparsegate.noise import Source
@@ -117,6 +132,7 @@ class Accounting:
     count: int
     rate: Fraction
     margin: int
+    cost: Cost = field(repr=False)
 
 
 def best_accounting(*, epsilon: Fraction, delta: Fraction, count: int, max_items_per_user: int) -> Accounting:
@@ -139,7 +155,7 @@ def pure(*, epsilon: Fraction, delta: Fraction, count: int, max_items_per_user: 
     """The first accounting of the theorem: an equal share of epsilon for each round."""
     rate = epsilon / count
     margin = bottom_margin(rate=rate, delta=delta, max_items_per_user=max_items_per_user)
-    return Accounting(name="pure", count=count, rate=rate, margin=margin)
+    return Accounting(name="pure", count=count, rate=rate, margin=margin, cost=Cost.of(epsilon, delta))
 
 
 def bounded_range(*, epsilon: Fraction, delta: Fraction, count: int, max_items_per_user: int) -> Accounting:
@@ -149,7 +165,10 @@ def bounded_range(*, epsilon: Fraction, delta: Fraction, count: int, max_items_p
     """
     rate = round_epsilon(epsilon=epsilon, delta=delta / 2, count=count)
     margin = bottom_margin(rate=rate, delta=delta, max_items_per_user=max_items_per_user, both_sides=epsilon)
-    return Accounting(name="bounded-range", count=count, rate=rate, margin=margin)
+    cost = Cost.of(epsilon, delta)
+    if rate <= epsilon:  # as the proof of its rho has it
+        cost = replace(cost, rho=count * rate**2 / 8, rho_delta=delta / 2)
+    return Accounting(name="bounded-range", count=count, rate=rate, margin=margin, cost=cost)
 
 
 def bottom_margin(

@@ -67,7 +67,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsegate.budget import Budget, Number, Prepaid, Spender, charge, check_truth, exact_count, exact_epsilon
+from sparsegate.budget import Budget, Cost, Number, Prepaid, Spender, charge, check_truth, exact_count, exact_epsilon
 from sparsegate.display.charts import bar_chart
 from sparsegate.display.plain import plain
 from sparsegate.display.sheet import Sheet
@@ -678,7 +678,8 @@ class OnlineAnswers(Uncopied):
         self._lessons: deque[Lesson] = deque(maxlen=_REMEMBERED)
         self._lock = threading.Lock()
         what = f"online answers: tolerance {float(terms.tolerance):g}, cutoff {self.cutoff}, {cells.size} cells"
-        paid = Prepaid(charge(ledger, epsilon=terms.total, what=what))
+        cost = Cost.of(terms.total - terms.count) + Cost.of(terms.count)  # the gate, and a count of the people
+        paid = Prepaid(charge(ledger, **vars(cost), what=what))
         self._population = terms.population or _noisy_population(counts, terms.count, noise, not_private)
         self._gate = Gate(
             terms.calibration,

@@ -22,7 +22,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Final, NoReturn
 
-from sparsegate.budget import Number, exact_count, exact_decimal, exact_delta, exact_epsilon
+from sparsegate.budget import Cost, Number, exact_count, exact_decimal, exact_delta, exact_epsilon
 from sparsegate.conditions import names_in
 from sparsegate.errors import ParameterError
 from sparsegate.gates.laplace import error_bar, error_bar_all
@@ -244,25 +244,27 @@ class Question:
     @property
     def total_delta(self) -> Fraction:
         """What is spent of delta: all of it for an observed domain, else what the method of each group needs."""
-        if self.choose:
-            return max(question.total_delta for question in self.possible)
-        parts = self.groups_per_user or 1
-        return Fraction(self.delta) if self.observed else parts * self.share.request.checked.delta
+        return self.cost.delta
 
-    @property
-    def rho(self) -> Fraction | None:
-        """Of zCDP, where less is proved than for all of epsilon: of a selection from public candidates, and its counts.
+    @cached_property
+    def cost(self) -> Cost:
+        """What is spent, by either rule: on the selection, and then on counts, each of which has its part of eps3.
 
-        The two are one after the other, and add; the counts are pure, at extra_answers. So do choices, and the most
-        that may follow them.
+        For groups see ``tables.groups``, for an observed domain and labels above a bar ``tables.observed``; counts that
+        one person moves are apart, so that their rhos add (``budget.pure_rho``). Choices come before, and add, too; what
+        follows them costs at most the most of what may be chosen.
         """
+        if self.per is not None:
+            return (self.groups_per_user or 1) * self.share.cost
         if self.choose:
-            after = [question.rho for question in self.possible]
-            known = [rho for rho in after if rho is not None]
-            return None if len(known) < len(after) else choice_rho(self.choices_epsilon, len(self.choose)) + max(known)
-        plain = self.above is None and self.per is None and not self.observed
-        rho = self.request.checked.rho if plain else None
-        return None if rho is None else rho + self.extra_answers**2 / 2
+            rho = choice_rho(self.choices_epsilon, len(self.choose))
+            return Cost(epsilon=self.choices_epsilon, rho=rho) + Cost.most(each.cost for each in self.possible)
+        if self.above is not None:
+            cost = Cost.of(Fraction(self.epsilon), Fraction(self.delta), parts=self.max_items_per_user or 1)
+        else:
+            cost = self.accounting.cost if self.observed else self.request.checked.cost
+        extra = self.extra_answers
+        return cost + Cost.of(extra, parts=self._moved) if extra else cost
 
     @property
     def estimated(self) -> bool:
@@ -286,6 +288,11 @@ class Question:
             epsilon=self.extra_answers,
             sensitivity=self.sensitivity,
         )
+
+    @property
+    def _moved(self) -> int:
+        """How many of the counts one person moves, as ``answer_scale`` has it."""
+        return min(bound for bound in (self.count, self.max_items_per_user) if bound is not None)
 
     @property
     def cut(self) -> int | None:

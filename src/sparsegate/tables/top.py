@@ -271,7 +271,7 @@ def _released(opened: OpenedTable, question: Question, noise: Source, ledger: Sp
             prepared = guarded(engine.name, lambda: prepare(engine, question, domain, opened.user, groups))
         record = prepared.record(private=noise.private)
         opened.pay()
-        keep = charge(ledger, epsilon=record.epsilon, delta=record.delta, what=record.what, rho=question.rho).keep
+        keep = charge(ledger, **vars(question.cost), what=record.what).keep
         with opened.explained():
             top = guarded(engine.name, lambda: prepared.draw(noise, record), charged=True)
         keep({"release": "top_items", **top.to_dict()})

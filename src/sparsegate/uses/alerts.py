@@ -12,7 +12,8 @@ move: rho is shifted once for all windows. A gate on -q_t against -T is the same
 **Theorem (counts).** q_t + Lap(w/eps), drawn afresh for every window, is eps-DP, never closes, and gives every count;
 of it "is that at least T?" is post-processing. n windows cost min(n, w) eps/w. *Proof.* The probability of the whole
 sequence is the product over windows; a move of q_t by 1 changes its factor by at most exp(eps/w), no move leaves it as
-it is, and at most min(n, w) of them move. [] (In Coq: proofs/README.md.)
+it is, and at most min(n, w) of them move. [] (In Coq: proofs/README.md.) In zCDP the same w factors add up to the rho
+of w parts (``budget.pure_rho``), a w-th of that of a gate.
 
 **Nothing lies between.** The second coupling, which moves no threshold noise, holds on a gate with Laplace noise, too:
 its loss is at most w r, where r = 1/b and b is the scale of nu. (With exponential noise it bounds nothing: a BELOW that
@@ -63,7 +64,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, NoReturn, Self
 
-from sparsegate.budget import Number, Spender, check_choice, check_truth, exact_count, exact_epsilon, public_line
+from sparsegate.budget import Cost, Number, Spender, check_choice, check_truth, exact_count, exact_epsilon, public_line
 from sparsegate.display.plain import exact_text, noisy_text
 from sparsegate.errors import GateClosed, LedgerError, ParameterError
 from sparsegate.gates.calibration import trusted_source
@@ -154,6 +155,14 @@ class AlertPlan:
             better = closes == "above" and plans["counts"].margin(windows=most_windows) <= gate
             return plans["counts" if better else "gate"]
         return plans[method]
+
+    @property
+    def cost(self) -> Cost:
+        """Of noisy counts, of which a person moves w, or of the gates of as many cells as a person is in.
+
+        Each has its part of epsilon, and noise of its own.
+        """
+        return Cost.of(self.epsilon, parts=(self.moved or 1) if self.method == "counts" else self.cells_per_user)
 
     def margin(self, confidence: float = CONFIDENCE, *, windows: int | None = None) -> int:
         """How far from the threshold a count must be for a right answer with this probability; or all of several."""
@@ -465,7 +474,7 @@ class Alert(Uncopied):
     ledger : an open ``sparsegate.Ledger``, charged before anything is drawn; it keeps every answer.
     state : a file for the threshold noise, as secret as the data. With it an alert that is stopped, or dies, goes on
         when it is made again with the same settings, and nothing more is charged. It needs a ledger.
-    refund : ``close`` gives back what the answers did not cost.
+    refund : ``close`` gives back what the answers did not cost, to a ledger that adds epsilons.
     source, not_private : ``Secure()``; a ``Seeded`` source is for tests, and needs not_private=True.
 
     >>> import sparsegate as sg
@@ -555,7 +564,7 @@ class Alert(Uncopied):
                 self._file.make_ready()
             of_cells = f" of each of {len(plan.cells)} cells, {plan.cells_per_user} a person" if plan.cells else ""
             what = f"{plan.method}{of_cells}, fires {fires} {threshold}, cutoff {plan.cutoff}"
-            charged: dict[str, Any] = {"epsilon": plan.epsilon, "refund": refund and not not_private}
+            charged: dict[str, Any] = {"cost": plan.cost, "refund": refund and not not_private}
             self._paid = pay_for_gate(ledger, title=title, what=what, terms=settings, **charged)
             self._draws = draws(plan, sign=self._sign, noise=self._noise, held={})
             if self._file is not None and isinstance(self._paid, DurableGate):
@@ -750,11 +759,18 @@ class Alert(Uncopied):
         return self._plan.epsilon
 
     @property
+    def whole(self) -> bool:
+        """Whether all of ``epsilon`` counts, whatever was said: on a zCDP ledger."""
+        return self._paid.whole
+
+    @property
     def spent(self) -> Fraction:
-        """What the answers so far have cost: a function of what was released."""
-        if isinstance(self._draws, _CellGates):
-            return self._draws.spent
-        return self._paid.counts.cost(self._draws.loss)
+        """What the answers so far have cost: a function of what was released. On a zCDP ledger, to which nothing goes
+        back, all of ``epsilon`` from the start.
+        """
+        if self._paid.whole:
+            return self.epsilon
+        return self._draws.spent if isinstance(self._draws, _CellGates) else self._paid.counts.cost(self._draws.loss)
 
     def margin(self, confidence: float = CONFIDENCE, *, windows: int | None = None) -> int:
         """How far from the threshold a count must be to be answered rightly with this probability.
@@ -782,7 +798,10 @@ class Alert(Uncopied):
             self._stopped = self._stopped or "it is paused, and goes on when it is made again with its state file"
 
     def close(self) -> None:
-        """Stop for good, and give back to the ledger what the answers did not cost: epsilon - ``spent``, once."""
+        """Stop for good, and give back to the ledger what the answers did not cost: epsilon - ``spent``, once.
+
+        To a zCDP ledger nothing goes back.
+        """
         if self._born != MARK[0]:
             return
         with self._lock:

@@ -20,7 +20,7 @@ from warnings import warn
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsegate.budget import Budget, Number, Spender, charge, exact_count, exact_epsilon, public_line
+from sparsegate.budget import Budget, Cost, Number, Spender, charge, exact_count, exact_epsilon, public_line
 from sparsegate.display.charts import bar_chart
 from sparsegate.display.plain import exact_text, plain
 from sparsegate.display.sheet import Sheet
@@ -190,6 +190,14 @@ class HoldoutTerms:
         """What one gate costs that said BELOW and was paid for this many answers."""
         return self.opening + paid * self.price
 
+    def charged(self, paid: int) -> Cost:
+        """What a gate for this many answers is charged, by either rule: its comparisons, and each of the answers.
+
+        In zCDP the comparisons are, against everybody who asks, a function of one release at e1 + k times a question's
+        price (``ledger.account``); each answer is a release of its own, with noise of its own, made when it is due.
+        """
+        return Cost.of(self.opening + paid * self.question) + Cost.of(paid * self.answer, parts=paid)
+
     def affordable(self, left: Fraction) -> int:
         """How many paid answers a gate that is opened now may give for this much; none where it cannot open."""
         return min(self.cutoff, max(0, math.floor((left - self.opening) / self.price)))
@@ -329,7 +337,7 @@ def _open_gate(ledger: Spender | None, name: str, terms: HoldoutTerms, *, refund
     rules = f"each epsilon {exact_text(terms.price)}, size {terms.size}, threshold {terms.threshold:g}"
     if not is_ledger(ledger):
         what = f"{title}: {terms.cutoff} paid answers, {rules}"
-        paid = charge(ledger, epsilon=terms.epsilon, what=what)
+        paid = charge(ledger, **vars(terms.charged(terms.cutoff)), what=what)
         gate = PaidGate(paid, terms.epsilon, refund=refund, counts=AnswerCounts(asked=1))
         return _OpenGate(gate, terms.cutoff, terms.epsilon)
     left, public = terms.epsilon, terms.public()
@@ -352,6 +360,7 @@ def _open_gate(ledger: Spender | None, name: str, terms: HoldoutTerms, *, refund
                 terms={"terms": public, "answers": cutoff},
                 refund=refund,
                 reserved=1,
+                rho=terms.charged(cutoff).rho,
             )
     if not cutoff:  # out here: what was given back stays so
         raise GateClosed(
@@ -450,7 +459,8 @@ class Holdout(Uncopied):
     budget: a ``Budget`` with three shares of your own.
     low, high: the public range of a record's value; what is outside is clamped, NaN or a gap is read as low.
     ledger: an open ``sparsegate.Ledger`` of the holdout's data. What may be paid for lives there: a holdout that is
-        opened again by its ``name`` and its terms goes on with what is left, and needs e1 for a new rho.
+        opened again by its ``name`` and its terms goes on with what is left, and needs e1 for a new rho. On a zCDP
+        ledger nothing is left: a name is opened once.
     name: which holdout of that ledger this is. If another process still has it open, that one is refused its next paid
         answer.
     source, not_private: ``Secure()``; a ``Seeded`` source is for tests, needs not_private=True and gives nothing back.
@@ -573,7 +583,10 @@ class Holdout(Uncopied):
 
     @property
     def remaining_after_restart(self) -> int:
-        """How many could be paid for if it were closed now and opened again by its name: a new threshold costs, too."""
+        """How many could be paid for if it were closed now and opened again by its name: a new threshold costs, too.
+
+        On a zCDP ledger none: the first that is opened under a name is charged for all of them.
+        """
         return self._terms.affordable(self._open.left - self.spent)
 
     @property
@@ -583,8 +596,11 @@ class Holdout(Uncopied):
 
     @property
     def spent(self) -> Fraction:
-        """What its scores count for: e1 with the first one, and a price for each that was paid for."""
-        return self._cost(lost=self._lost)
+        """What its scores count for: e1 with the first one, and a price for each that was paid for.
+
+        On a zCDP ledger, to which nothing goes back, all that was charged, from the start.
+        """
+        return self._open.paid.epsilon if self._open.paid.whole else self._cost(lost=self._lost)
 
     def _cost(self, *, lost: bool) -> Fraction:
         if lost:
@@ -602,7 +618,7 @@ class Holdout(Uncopied):
         return self._terms.generalisation(questions=questions, confidence=confidence)
 
     def close(self) -> None:
-        """Say nothing more, and give back to the ledger what the scores did not cost."""
+        """Say nothing more, and give back to a ledger that adds epsilons what the scores did not cost."""
         if self._born == MARK[0]:
             self._gate.close()
             self._open.paid.close(self._cost(lost=self._lost or self._unsaid))

@@ -50,7 +50,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
@@ -59,7 +59,17 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsegate.budget import Number, Spender, charge, check_choice, exact_count, exact_delta, exact_epsilon
+from sparsegate.budget import (
+    Cost,
+    Number,
+    Spender,
+    charge,
+    check_choice,
+    exact_count,
+    exact_delta,
+    exact_epsilon,
+    pure_rho,
+)
 from sparsegate.display.plain import exact_text, plain
 from sparsegate.display.published import SCHEMA, TopTable, published_items
 from sparsegate.errors import ParameterError
@@ -604,6 +614,26 @@ class ItemsetQuestion:
             return None, None
         return error_bar(self.scale, confidence), error_bar_all(self.scale, confidence, self.sets.count)
 
+    def cost(self, plan: LevelPlan) -> Cost:
+        """What all levels cost, and the supports: one after the other, so that they add.
+
+        A later level may select fewer sets than asked for, and then each of its rounds has more of its share: it counts
+        as if it selected one. One person may have all the sets of which the support is given.
+        """
+        first, *later = (share * self.spent for share in plan.shares)
+        items = self.items.accounting.cost if self.observed else None
+        costs = [self.request(1, share).checked.cost for share in later]
+        costs += [items or self.request(plan.pool, first).checked.cost] if first else []
+        costs += [Cost.of(self.answers, parts=plan.count)] if self.answers else []
+        return sum(costs[1:], start=costs[0])
+
+    @property
+    def least_cost(self) -> Cost:
+        """No more than the cost: how many levels there are, and so the rho, follows from the size of the domain."""
+        if self.observed:
+            return self.cost(self.sets.plan(None))
+        return replace(Cost.of(self.spent + self.answers), rho=pure_rho(self.spent, 10**6))
+
     def record(self, plan: LevelPlan, items: int | None, *, private: bool) -> ItemsetRecord:
         """What may be said about the release."""
         within, items_within = self.within(plan, items)
@@ -722,7 +752,7 @@ def _released(opened: OpenedTable, asked: ItemsetQuestion, noise: Source, ledger
         what += f", selection {record.selection}, domain {record.domain}"
         what += f", where {asked.where}" if asked.where else ""
         opened.pay()
-        keep = charge(ledger, epsilon=record.epsilon, delta=record.delta, what=what).keep
+        keep = charge(ledger, **vars(asked.cost(plan)), what=what).keep
         with opened.explained():
             released = guarded(engine.name, lambda: draw_sets(baskets, plan, asked, noise), charged=True)
         itemsets = _published(released, record, asked, baskets, noise)

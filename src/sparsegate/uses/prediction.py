@@ -61,6 +61,7 @@ from numpy.typing import NDArray
 from sparsegate.budget import (
     Budget,
     Charge,
+    Cost,
     Number,
     Prepaid,
     Spender,
@@ -70,6 +71,7 @@ from sparsegate.budget import (
     exact_count,
     exact_delta,
     exact_epsilon,
+    pure_rho,
 )
 from sparsegate.display.plain import exact_text
 from sparsegate.errors import GateClosed, ParameterError, SparsegateError, load_extra
@@ -228,10 +230,15 @@ class PredictionTerms:
         """The rho of zero-concentrated privacy of everything, rounded up."""
         gate, tokens = self.calibration, self.cutoff * self.token_epsilon**2 / 8
         if not self.delta:
-            return math.nextafter(float(gate.budget.total**2 / 2 + tokens), math.inf)
+            return math.nextafter(float(pure_rho(gate.budget.total) + tokens), math.inf)
         assert gate.scales.threshold is not None
-        rho = (gate.lattice.sensitivity / gate.scales.threshold) ** 2 / 2
+        rho = pure_rho(gate.lattice.sensitivity / gate.scales.threshold)
         return (float(rho + tokens) + waiting_rate(gate)) * (1 + 1e-12)
+
+    @property
+    def cost(self) -> Cost:
+        """What everything costs: the gate, and the tokens one by one, each a round of the exponential mechanism."""
+        return replace(Cost.of(self.epsilon, self.delta), rho=Fraction(self.zcdp), rho_delta=Fraction(0))
 
     def dp_event(self, accountant: Accountant = "rdp") -> Any:
         """Everything that comes out, as an event of Google's ``dp_accounting``: see docs/how-to/dp_sgd.md."""
@@ -538,7 +545,7 @@ class PrivatePredictor(Uncopied):
         self._lock, self._within = threading.Lock(), _Within()
         what = f"threshold {float(terms.threshold):g}, cutoff {terms.cutoff}, {terms.batches} batches"
         what = f"private prediction: {what}"
-        paid = charge(ledger, epsilon=terms.epsilon, delta=terms.delta, what=what)
+        paid = charge(ledger, **vars(terms.cost), what=what)
         self._gate = Gate(
             terms.calibration,
             threshold=terms.batches * terms.threshold,

@@ -38,7 +38,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from sparsegate.budget import Number, Spender, charge, exact_decimal, exact_epsilon
+from sparsegate.budget import Cost, Number, Spender, charge, exact_decimal, exact_epsilon
 from sparsegate.errors import ParameterError
 from sparsegate.gates.calibration import trusted_source
 from sparsegate.gates.lattice import exact_number
@@ -200,7 +200,7 @@ def dependency_tree(
     codes = attributes.codes(table, user=user, unit=unit)
     scores = dependences(codes, attributes.sizes)
     what = f"a dependency tree of {count} attributes"
-    keep = charge(ledger, epsilon=total, what=what).keep
+    keep = charge(ledger, **vars(_cost(count, total, first, gated=bars is not None)), what=what).keep
     if bars is None:
         chosen = noisy_tree(scores, count, epsilon=first, source=noise)
     else:
@@ -216,6 +216,14 @@ def dependency_tree(
     )
     keep({"release": "dependency_tree", **tree.to_dict()})
     return tree
+
+
+def _cost(attributes: int, total: Fraction, first: Fraction, *, gated: bool) -> Cost:
+    """Of the edges, and of d - 1 tables that each have an equal part of the rest: a person is in one cell of each.
+
+    What is left for the tables after a gate, and how many there are, is known only then.
+    """
+    return Cost.of(total) if gated else Cost.of(first) + Cost.of(total - first, parts=max(attributes - 1, 1))
 
 
 def exact_shares(epsilon: Number, edges_share: Number) -> tuple[Fraction, Fraction]:

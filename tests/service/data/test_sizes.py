@@ -333,6 +333,6 @@ def test_what_is_no_size_is_refused(text: str) -> None:
 def test_a_new_ledger_must_have_enough_for_the_sizes() -> None:
     for epsilon, delta in ((0.01, 1e-6), (2, 0)):
         with pytest.raises(ParameterError, match=r"budget must be enough for the sizes of the data, epsilon 0\.05"):
-            check_new_budget(Table(), TERMS, {"rows": 3}, epsilon=epsilon, delta=delta)  # type: ignore[arg-type]
-        check_new_budget(Table(), TERMS, dict.fromkeys(Table().sizes, 3), epsilon=epsilon, delta=delta)  # type: ignore[arg-type]
-    check_new_budget(Table(), TERMS, {}, epsilon=0.05, delta=1e-9)  # type: ignore[arg-type]
+            check_new_budget(Table(), TERMS, {"rows": 3}, budget=epsilon, delta=delta)  # type: ignore[arg-type]
+        check_new_budget(Table(), TERMS, dict.fromkeys(Table().sizes, 3), budget=epsilon, delta=delta)  # type: ignore[arg-type]
+    check_new_budget(Table(), TERMS, {}, budget=0.05, delta=1e-9)  # type: ignore[arg-type]

@@ -54,7 +54,7 @@ from sqlalchemy import select
 
 from sparsegate.budget import Number
 from sparsegate.errors import BudgetExceeded, LedgerError, ParameterError
-from sparsegate.ledger.account import Amount, exact_amount, exact_text
+from sparsegate.ledger.account import Amount, BudgetLike, exact_amount, exact_budget, exact_text
 from sparsegate.ledger.ledger import USED, Ledger, add_part, last_part, read_statement
 from sparsegate.ledger.schema import RELEASES
 from sparsegate.noise import Secure, Source, discrete_laplace
@@ -223,12 +223,13 @@ def public_sizes(text: str, names: Sequence[str]) -> dict[str, int]:
 
 
 def check_new_budget(
-    data: ServedTable, terms: FillTerms, public: Mapping[str, int], *, epsilon: Number, delta: Number
+    data: ServedTable, terms: FillTerms, public: Mapping[str, int], *, budget: BudgetLike, delta: Number
 ) -> None:
     """Refuse a budget that the sizes alone would pass, before a ledger is made for it."""
-    allowed = exact_amount(epsilon, delta, epsilon_name="budget", delta_name="budget_delta")
-    if data.sizes.keys() - public.keys() and not _cost(terms).within(allowed):
-        rule = f"must be enough for the sizes of the data, {_cost(terms)}"
+    (allowed, at), cost = exact_budget(budget, delta), _cost(terms)
+    enough, needed = (cost.within, str(cost)) if at is None else (cost.within_rho, cost.in_rho)
+    if data.sizes.keys() - public.keys() and not enough(allowed):
+        rule = f"must be enough for the sizes of the data, {needed}"
         raise ParameterError("budget", rule, str(allowed), "give more, or public sizes with --capacity")
 
 

@@ -76,12 +76,16 @@ def _look(keeper: Keeper) -> str:
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
+ALLOWED: Final = "allowed"
+
+
 def metrics_text(service: ThreadedKeeper, counts: RequestCounts) -> str:
     """All numbers. Reads the ledger."""
     keeper = service.keeper
     waiting = {"gates": service.queues.waiting, "places": keeper.waiting, "reading": len(service.reading.turn.waiting)}
     statement = keeper.ledger.statement()
-    parts = {"allowed": statement.budget, "spent": statement.spent, "remaining": statement.remaining}
+    adds = statement.rule == "epsilon"
+    parts = {ALLOWED: statement.budget, "spent": statement.spent, "remaining": statement.remaining}
     left = keeper.pressure.headroom()
     families: list[tuple[str, str, str, Mapping[str, float]]] = [
         ("info", "gauge", "The version that runs.", {f'version="{installed_version()}"': 1}),
@@ -104,8 +108,16 @@ def metrics_text(service: ThreadedKeeper, counts: RequestCounts) -> str:
         (
             "budget_epsilon",
             "gauge",
-            "The ledger's epsilon.",
-            _labelled("part", {part: float(amount.epsilon) for part, amount in parts.items()}),
+            "The ledger's epsilon; of a zCDP ledger, which counts none, what is allowed alone.",
+            _labelled(
+                "part", {part: float(amount.epsilon) for part, amount in parts.items() if adds or part == ALLOWED}
+            ),
+        ),
+        (
+            "budget_rho",
+            "gauge",
+            "The rho of a zCDP ledger.",
+            {} if adds else _labelled("part", {part: float(amount.rho or 0) for part, amount in parts.items()}),
         ),
         ("gates_open", "gauge", "Gates that can be asked.", {"": keeper.open_gates()}),
     ]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sparsegate.budget import Number
 from sparsegate.errors import LedgerError, ParameterError, SparsegateError
+from sparsegate.ledger.account import BudgetLike
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.gate_store import GateStore
 from sparsegate.service.keys import SealingKey, key_of, rename_key
@@ -33,21 +34,21 @@ GRACE_SECONDS: Final = 30
 """How long questions under way have beyond D to be answered, once a signal has come."""
 
 
-def new_ledger(place: str, key: Path, *, dataset: str, epsilon: Number, delta: Number) -> None:
+def new_ledger(place: str, key: Path, *, dataset: str, budget: BudgetLike, delta: Number) -> None:
     """Make a ledger, and a key for it unless there is one; a ledger that is already there is refused."""
-    Ledger.create(place, dataset=dataset, budget=epsilon, budget_delta=delta).close()
+    Ledger.create(place, dataset=dataset, budget=budget, budget_delta=delta).close()
     if not key.exists():
         SealingKey.create(key)
 
 
-def open_ledger(place: str, *, dataset: str | None, epsilon: Number | None, delta: Number | None) -> Ledger:
+def open_ledger(place: str, *, dataset: str | None, budget: BudgetLike | None, delta: Number | None) -> Ledger:
     """Open the ledger of a served dataset; a budget that is given must be the one that it has."""
     if not Ledger.exists(place):
         raise LedgerError(
             f"there is no ledger {without_password(place)}; if this data was never asked about, start with "
             "--new-ledger and --budget; if it was, restore the ledger: what it recorded stays spent"
         )
-    return Ledger(place, dataset=dataset, budget=epsilon, budget_delta=delta, pooled=True)
+    return Ledger(place, dataset=dataset, budget=budget, budget_delta=delta, pooled=True)
 
 
 def open_key(path: Path, ledger: Ledger, *, renew: bool, close_gates: bool = False) -> SealingKey:
