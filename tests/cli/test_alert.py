@@ -352,3 +352,10 @@ def test_standard_input_says_when_more_waits_than_one_look_takes(monkeypatch) ->
 def test_numbers_that_cannot_be_written_stop_nothing(tmp_path: Path, capsys) -> None:
     write_metrics(tmp_path / "none" / "x.prom", "errors", {"closed": 0.0})
     assert capsys.readouterr().err == "sparsegate: the metrics cannot be written: No such file or directory\n"
+
+
+def test_on_a_zcdp_ledger_nothing_is_said_to_go_back(command) -> None:
+    paid = ("--ledger", "z.ledger", "--budget", "60", "--conversion-delta", "1e-6", "--dataset", "log")
+    code, out, _ = command("alert", "-", *ASK, *HOUR, *paid, stdin="at,who,status\n")
+    assert code == 0
+    assert out.endswith("0 fired; epsilon 20 spent, of which nothing goes back to a zCDP ledger\n")

@@ -49,6 +49,18 @@ def test_models_are_scored_from_predictions_and_the_budget_lives_in_the_ledger(c
 
 
 @pytest.mark.usefixtures("files")
+def test_on_a_zcdp_ledger_all_counts_and_a_name_is_opened_once(command: Any) -> None:
+    made = (*LEDGER, "--budget", 5000, "--conversion-delta", 1e-6, "--dataset", "labels")
+    code, out, err = command("holdout", "train.csv", "held.csv", "--label", "y", *ASKED, *made)
+    assert (code, err) == (0, "")
+    assert "this holdout counts with rho " in out
+    assert "whatever it said, in the ledger of 'labels'; nothing goes back to a zCDP ledger" in out
+    code, _, err = command("holdout", "train.csv", "held.csv", "--label", "y", *ASKED, *LEDGER)
+    assert code != 0
+    assert "is used up" in err
+
+
+@pytest.mark.usefixtures("files")
 def test_values_of_records_are_numbers_in_a_range_and_what_is_none_is_the_least(command: Any) -> None:
     Path("a.csv").write_text("loss\n" + "2\n" * 100)
     Path("b.csv").write_text("loss\n" + "-2\n" * 50 + "x\n" * 25 + "9\n" * 25)

@@ -263,3 +263,22 @@ def test_a_clip_and_a_bound_may_be_chosen_and_the_record_says_so(command: Comman
     assert "--max-items-per-user must not be 'auto' in a preview" in refused(*TOP, *auto[:2], "--preview").replace(
         '"', "'"
     )
+
+
+def test_a_zcdp_ledger_is_made_and_charged_in_rho(command: Command, refused: Refused) -> None:
+    """Where it does not fit is said before the data is read; what needs a delta for its epsilon is charged none."""
+    zcdp = ("--ledger", "z.ledger", "--budget", "99", "--conversion-delta", "1e-6", "--dataset", "visits")
+    small = ("--ledger", "z.ledger", "--budget", "1", "--conversion-delta", "1e-6", "--dataset", "visits")
+    assert "must cover this release, rho " in refused("top", "nowhere.csv", *TOP[2:], *small)
+    assert not Path("z.ledger").exists()
+    assert "needs a ledger" in refused(*TOP, "--conversion-delta", "1e-6")
+    assert "--budget too" in refused(*TOP, "--ledger", "z.ledger", "--conversion-delta", "1e-6")
+    assert "conversion-delta must lie strictly between 0 and 1" in refused(*TOP, *zcdp[:4], "--conversion-delta", "nan")
+    assert command(*TOP, "--method", "gumbel", "--delta", "0.001", *zcdp)[0] == 0
+    with Ledger("z.ledger") as ledger:
+        entry = ledger.entries()[-1]
+        assert ledger.rule == "zcdp"
+    assert (entry.amount.epsilon, entry.amount.delta) == (30, 0)
+    assert entry.amount.rho is not None
+    assert entry.amount.rho < 30**2 / 8
+    assert "must be that of the ledger" in refused(*TOP, "--ledger", "z.ledger", "--budget", "99")

@@ -312,3 +312,24 @@ def test_a_table_is_charged_the_least_that_is_proved(tmp_path: Path) -> None:
         first, second = (entry.amount for entry in ledger.entries()[1:])
     assert float(first.rho or 0) == pytest.approx(0.4**2 / 8 + float(pure_rho(Fraction(1, 10), 2)), rel=1e-12)
     assert second.rho == 2 * Fraction(1, 5) ** 2 / 8
+
+
+def test_an_alert_and_a_holdout_count_whole_where_nothing_goes_back(tmp_path: Path) -> None:
+    """On a ledger that adds they count for what they said, and the rest goes back."""
+    terms: dict[str, Any] = {"size": 1000, "threshold": 0.1, "cutoff": 10, "epsilon": 1}
+    for budget, whole in ((4, False), ((40, 1e-6), True)):
+        with sg.Ledger.create(tmp_path / f"{whole}.ledger", dataset="visits", budget=budget) as ledger:
+            holdout = sg.uses.Holdout(**terms, ledger=ledger)
+            alert = sg.uses.Alert(threshold=100, cutoff=10, epsilon=1, ledger=ledger)
+            alert.ask(0, 0)
+            assert (alert.spent == alert.epsilon, alert.facts()["epsilon_spent"] == 1) == (whole, whole)
+            assert (holdout.spent == holdout.epsilon) is whole
+            assert holdout.remaining_after_restart == (0 if whole else 10)
+            holdout.close()
+            alert.close()
+            if whole:
+                with pytest.raises(sg.GateClosed, match="is used up"):
+                    sg.uses.Holdout(**terms, ledger=ledger)
+            else:
+                assert sg.uses.Holdout(**terms, ledger=ledger).remaining == 10
+            assert bool(ledger.statement().given_back.epsilon) is not whole

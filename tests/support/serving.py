@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
+from sparsegate.ledger.account import BudgetLike
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.data.dataset import ServedTable
 from sparsegate.service.deadline import DelayPlan
@@ -110,7 +111,7 @@ def serving(
     folder: Path,
     data: ServedTable,
     *,
-    epsilon: float = 1000,
+    epsilon: BudgetLike = 1000,
     delay: float = 0.0,
     pace: DelayPlan | None = None,
     limits: Limits = UNLIMITED,

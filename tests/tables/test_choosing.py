@@ -243,7 +243,7 @@ def test_what_may_be_chosen_is_public_and_a_bound_that_would_not_help_is_none() 
     assert {each.total for each in question.possible} == {Fraction(9, 10)}
     assert question.total == 1
     # Of one item noisy scores are as good as Laplace noise of half the rho; the choice is bounded-range.
-    assert question.rho == Fraction(1, 800) + max(each.rho or 0 for each in question.possible)
+    assert question.cost.rho == Fraction(1, 800) + max(each.cost.rho for each in question.possible)
 
 
 REFUSED = [

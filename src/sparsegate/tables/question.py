@@ -251,8 +251,8 @@ class Question:
         """What is spent, by either rule: on the selection, and then on counts, each of which has its part of eps3.
 
         For groups see ``tables.groups``, for an observed domain and labels above a bar ``tables.observed``; counts that
-        one person moves are apart, so that their rhos add (``budget.pure_rho``). Choices come before, and add, too; what
-        follows them costs at most the most of what may be chosen.
+        one person moves are apart, so that their rhos add (``budget.pure_rho``). Choices come before, and add, too;
+        what follows them costs at most the most of what may be chosen.
         """
         if self.per is not None:
             return (self.groups_per_user or 1) * self.share.cost

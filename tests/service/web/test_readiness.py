@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import re
 import shutil
 import time
@@ -106,6 +107,17 @@ def test_they_are_for_owners(service):
     assert got.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     assert_problem(service.send("GET", "/metrics", token="analyst"), 403, "forbidden")
     assert_problem(service.send("GET", "/metrics", token=None), 401, "unauthenticated")
+
+
+def test_a_zcdp_ledger_shows_its_rho(tmp_path):
+    with visits(tmp_path) as data, serving(tmp_path, data, epsilon=(3, 1e-6)) as service:
+        service.open_gate(epsilon=0.5)
+        told = numbers(service.send("GET", "/metrics").text)
+    parts = {part: told[f'sparsegate_budget_rho{{part="{part}"}}'] for part in ("allowed", "spent", "remaining")}
+    assert parts["spent"] == pytest.approx(0.5 * math.tanh(0.25))
+    assert parts["spent"] + parts["remaining"] == pytest.approx(parts["allowed"])
+    epsilons = {name: value for name, value in told.items() if "budget_epsilon" in name}
+    assert epsilons == {'sparsegate_budget_epsilon{part="allowed"}': 3}
 
 
 def test_they_count_what_clients_were_told_and_above_and_below_are_one(service, monkeypatch):
