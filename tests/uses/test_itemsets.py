@@ -491,18 +491,6 @@ def test_the_result_is_a_table() -> None:
     assert again == found
 
 
-@pytest.mark.parametrize(
-    ("place", "step"),
-    [
-        ("sqlite:///{}/x.db", "pass the path of the file"),
-        ("postgresql://nobody@localhost/none", "copy the table to Parquet"),
-    ],
-)
-def test_a_database_by_its_url_is_refused_and_the_advice_can_be_followed(tmp_path: Path, place: str, step: str) -> None:
-    with pytest.raises(sg.ParameterError, match=f"not counted in a database .*; {step}"):
-        frequent_itemsets(sg.Table(place.format(tmp_path), table="t"), **ASKED)
-
-
 def law(people: Sequence[str], monkeypatch: pytest.MonkeyPatch, asked: ItemsetQuestion) -> dict[Hashable, float]:
     engine = open_engine(
         pl.DataFrame({"u": [who for who, basket in enumerate(people) for _ in basket], "i": [*"".join(people)]})

@@ -52,9 +52,27 @@ class CountsInPlace(ABC):
         """How many items have a score."""
         return sum(self.histogram.values())
 
-    @abstractmethod
     def named(self, picks: Sequence[Pick]) -> list[Any]:
         """The labels of the picked members, in the order of the picks: see ``counting.name_picks``."""
+        return [self.read(cell) for cell in self.cells(picks)]
+
+    read: Callable[[Any], Any]
+    """What makes a label of a cell."""
+
+    @abstractmethod
+    def cells(self, picks: Sequence[Pick]) -> list[Any]:
+        """The picked members as cells (``tables.labels``)."""
+
+    @abstractmethod
+    def everything(self) -> Sequence[Any]:
+        """The cells of all public candidates."""
+
+    @abstractmethod
+    def masks(self, items: Sequence[Any], width: int) -> tuple[list[Any], list[Sequence[int]]]:
+        """These cells, which are released, in an order of their own; and rows (mask, mask, ..., people).
+
+        Bit i of mask j is item ``width * j + i`` in that order, and ``people`` have just these of the items. Private.
+        """
 
 
 class TableInPlace(ABC):

@@ -7,9 +7,9 @@ decided here by functions of numbers and of sets that were released; only ``Item
 support of a set is how many bits are left when its rows are put together by AND: work for given candidates does not
 depend on who has what. Memory: a bit for each item and person, and 8 bytes for each person and 60 items at first.
 
-**Baskets** stay in their engine. Nothing leaves it before a draw but a histogram of the counts of items. Once some
-items are released, each person becomes a few whole numbers in the engine, with a bit for each of those items that the
-person has, and what comes out is how many people have the same numbers.
+**Baskets** stay in their engine, or in their database. Nothing leaves it before a draw but a histogram of the counts
+of items. Once some items are released, each person becomes a few whole numbers there, with a bit for each of those
+items that the person has, and what comes out is how many people have the same numbers.
 
 **Levels.** What a level may select from is a function of what the levels before released. The support of a set, the
 number of people who have all of its items, is a score with sensitivity 1, and monotonic: a person who comes or goes
@@ -48,6 +48,7 @@ is no candidate nothing is promised: no public number says how many people have 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -82,13 +83,13 @@ from sparsegate.selection.scores import Scores
 from sparsegate.selection.select import AUTO as AUTO_SELECTION
 from sparsegate.selection.select import Request, by_label
 from sparsegate.tables.columns import read_columns
-from sparsegate.tables.counting import Pick, answer_scale, count_items, name_picks, noisy_counts
+from sparsegate.tables.counting import Counted, Pick, answer_scale, count_items, name_picks, noisy_counts
 from sparsegate.tables.domain import EXPLAINED, Domain, Listed, label_reader, public_domain
 from sparsegate.tables.engines.engine import Engine, guarded, open_engine
 from sparsegate.tables.matching import matching_engine
 from sparsegate.tables.observed import Accounting, pick_observed
 from sparsegate.tables.opening import OpenedTable, open_table
-from sparsegate.tables.prepared import TableInPlace
+from sparsegate.tables.prepared import CountsInPlace, TableInPlace
 from sparsegate.tables.question import CONFIDENCE, Question
 from sparsegate.tables.release import installed_version
 from sparsegate.tables.top import names_of
@@ -174,11 +175,72 @@ class ItemBits:
         return counts
 
 
-class CountedBaskets:
-    """The items of a table, counted; ``domain`` is None where it is what the table holds.
+class Baskets(ABC):
+    """The items of a table, counted; ``size`` is how many public items there are, None where the table says which.
 
-    Items are cells of the engine here (``tables.labels``), in the order of their labels; ``label`` reads them.
+    Items are cells here (``tables.labels``), in the order of their labels; ``label`` reads them.
     """
+
+    size: int | None
+    label: Callable[[Any], Any]
+    counted: Counted | CountsInPlace
+
+    @abstractmethod
+    def everything(self) -> list[Any]:
+        """All public items, which tells nothing."""
+
+    @abstractmethod
+    def bits(self, items: Sequence[Any]) -> ItemBits:
+        """Who has which of these items, which are released."""
+
+    @abstractmethod
+    def cells(self, picks: Sequence[Pick]) -> list[Any]:
+        """The items that were picked."""
+
+    def pick(self, request: Request, noise: Source) -> list[Any]:
+        """Select from the public items, by how many people have each."""
+        assert self.size is not None
+        absent = self.size - self.counted.total
+        histogram: Mapping[int, int] = ({0: absent} if absent else {}) | dict(self.counted.histogram)
+        picks, scores = request.pick(Scores.histogram(histogram), noise.stream()), list(histogram)
+        members = zip(picks.groups.tolist(), picks.members.tolist(), strict=True)
+        return self._sorted([(scores[group], member) for group, member in members])
+
+    def pick_observed(self, accounting: Accounting, dbar: int, noise: Source) -> list[Any]:
+        """Select from whatever the table holds; see ``tables.observed``. There may be fewer."""
+        return self._sorted(pick_observed(noise, self.counted.histogram, dbar=dbar, accounting=accounting))
+
+    def _sorted(self, picks: Sequence[Pick]) -> list[Any]:
+        # Sorted: the order of a set is nobody's business, and candidates are numbered by it.
+        return _by_label(self.cells(picks))
+
+
+class BasketsInPlace(Baskets):
+    """Those of a table that is counted where it lives."""
+
+    counted: CountsInPlace
+
+    def __init__(self, table: TableInPlace, question: Question, domain: Any) -> None:
+        sized, self.counted = table.counts(question, domain)
+        self.size, self.label = None if sized is None else sized.size, self.counted.read
+        _ = self.counted.histogram  # before anything is charged
+
+    def everything(self) -> list[Any]:
+        return _by_label(list(self.counted.everything()))
+
+    def cells(self, picks: Sequence[Pick]) -> list[Any]:
+        return self.counted.cells(picks)
+
+    def bits(self, items: Sequence[Any]) -> ItemBits:
+        if not items:
+            return ItemBits.of_masks(0, [])
+        order, masks = self.counted.masks(items, MASK_ITEMS)
+        places = {cell: place for place, cell in enumerate(order)}
+        return ItemBits(bits=ItemBits.of_masks(len(items), masks).bits[[places[cell] for cell in items]])
+
+
+class CountedBaskets(Baskets):
+    """Those of the table of an engine; ``domain`` is None where it is what the table holds."""
 
     def __init__(self, engine: Engine, *, item: str, user: str | None, domain: Any) -> None:
         self._engine = engine
@@ -187,38 +249,18 @@ class CountedBaskets:
         if domain is not None:
             self._domain = public_domain(engine, domain, item=item, kind=kind)
         self.label = label_reader(self._domain, kind)
-        self._counted = count_items(engine, self._rows, self._domain, None)
-
-    @property
-    def size(self) -> int | None:
-        """How many public items there are."""
-        return None if self._domain is None else self._domain.size
+        self.size = None if self._domain is None else self._domain.size
+        self.counted: Counted = count_items(engine, self._rows, self._domain, None)
 
     def everything(self) -> list[Any]:
-        """All public items, which tells nothing."""
         if isinstance(self._domain, Listed):
             return _by_label([cell for (cell,) in self._engine.rows(self._domain.frame.select("item"))])
         return list(range(self.size or 0))
 
-    def pick(self, request: Request, noise: Source) -> list[Any]:
-        """Select from the public items, by how many people have each."""
-        assert self._domain is not None
-        absent = self._domain.size - self._counted.total
-        histogram: Mapping[int, int] = ({0: absent} if absent else {}) | dict(self._counted.histogram)
-        picks, scores = request.pick(Scores.histogram(histogram), noise.stream()), list(histogram)
-        members = zip(picks.groups.tolist(), picks.members.tolist(), strict=True)
-        return self._named([(scores[group], member) for group, member in members])
-
-    def pick_observed(self, accounting: Accounting, dbar: int, noise: Source) -> list[Any]:
-        """Select from whatever the table holds; see ``tables.observed``. There may be fewer."""
-        return self._named(pick_observed(noise, self._counted.histogram, dbar=dbar, accounting=accounting))
-
-    def _named(self, picks: Sequence[Pick]) -> list[Any]:
-        # Sorted: the order of a set is nobody's business, and candidates are numbered by it.
-        return _by_label(name_picks(self._engine, self._counted, self._domain, picks))
+    def cells(self, picks: Sequence[Pick]) -> list[Any]:
+        return list(name_picks(self._engine, self.counted, self._domain, picks))
 
     def bits(self, items: Sequence[Any]) -> ItemBits:
-        """Who has which of these items, which are released."""
         if not items:
             return ItemBits.of_masks(0, [])
         places = range(len(items))
@@ -691,7 +733,7 @@ def frequent_itemsets(
 
     Parameters
     ----------
-    data, where: as in ``top_items``, but for the tables of a database server.
+    data, where: as in ``top_items``.
     item, user: names of columns; both may be left out for files of baskets, whose lines are the people.
     count: c, how many sets to select; at most 5,000.
     size, smallest: the most and the fewest items of a set: 1 to 3 unless given. With ``smallest=2`` single items are
@@ -731,9 +773,6 @@ def frequent_itemsets(
     )
     noise, columns = trusted_source(source, not_private), asked.items
     with open_table(data, columns=columns.columns, user=columns.user) as opened:
-        if isinstance(opened.table, TableInPlace):
-            rule = "must be a table or files: sets of items are not counted in a database that is named by its URL"
-            raise ParameterError("data", rule, next_step=opened.table.elsewhere)
         opened.check_item(item)
         return opened.run(lambda: _released(opened, asked, noise, ledger))
 
@@ -742,9 +781,18 @@ def _released(opened: OpenedTable, asked: ItemsetQuestion, noise: Source, ledger
     """Count the items, charge, draw level by level, and keep."""
     name, item = "the engine of the table", asked.items.item
     domain, table = guarded(name, lambda: opened.candidates(None if asked.observed else asked.domain, item))
-    with guarded(name, lambda: matching_engine(open_engine(table), asked.where)) as engine:
+
+    def engine_of(table: Any) -> Engine | TableInPlace:
+        return table if isinstance(table, TableInPlace) else matching_engine(open_engine(table), asked.where)
+
+    def counted(engine: Engine | TableInPlace) -> Baskets:
+        if isinstance(engine, TableInPlace):
+            return BasketsInPlace(engine, asked.items, domain)
+        return CountedBaskets(engine, item=item, user=opened.user, domain=domain)
+
+    with guarded(name, lambda: engine_of(table)) as engine:
         with opened.explained():
-            baskets = guarded(engine.name, lambda: CountedBaskets(engine, item=item, user=opened.user, domain=domain))
+            baskets = guarded(engine.name, lambda: counted(engine))
         plan = asked.sets.plan(baskets.size)
         asked.check(plan)
         record = asked.record(plan, baskets.size, private=noise.private)
@@ -760,7 +808,7 @@ def _released(opened: OpenedTable, asked: ItemsetQuestion, noise: Source, ledger
     return itemsets
 
 
-def draw_sets(baskets: CountedBaskets, plan: LevelPlan, asked: ItemsetQuestion, noise: Source) -> ReleasedSets:
+def draw_sets(baskets: Baskets, plan: LevelPlan, asked: ItemsetQuestion, noise: Source) -> ReleasedSets:
     """Draw all levels."""
 
     def first(count: int, epsilon: Fraction) -> list[Any]:
@@ -780,7 +828,7 @@ def draw_sets(baskets: CountedBaskets, plan: LevelPlan, asked: ItemsetQuestion, 
 
 
 def _published(
-    released: ReleasedSets, record: ItemsetRecord, asked: ItemsetQuestion, baskets: CountedBaskets, noise: Source
+    released: ReleasedSets, record: ItemsetRecord, asked: ItemsetQuestion, baskets: Baskets, noise: Source
 ) -> FrequentItemsets:
     """The sets by size and label; with noisy supports, where they are paid for, the largest first."""
     labels = list(map(baskets.label, released.items))

@@ -14,7 +14,10 @@ from hypothesis import strategies as st
 from tests.support.in_database import ODD, Meanwhile, Store, in_memory, top
 
 from sparsegate.errors import ParameterError, SparsegateError, TableError
+from sparsegate.noise import Seeded
 from sparsegate.tables.databases.snapshot import one_moment
+from sparsegate.tables.opening import Table
+from sparsegate.uses.itemsets import FrequentItemsets, frequent_itemsets
 
 # Some labels have spaces, and are meant.
 pytestmark = pytest.mark.filterwarnings("ignore::sparsegate.errors.SparsegateWarning")
@@ -36,6 +39,65 @@ def test_equal_rows_and_seeds_give_equal_items(store: Store, question: dict[str,
     expected = top(in_memory(CELLS), **question)
     assert expected.items
     assert store.top(**question) == expected
+
+
+SETS: list[dict[str, Any]] = [
+    {"domain": [*ODD, "nobody"], "size": 2},
+    {"domain": [*ODD, "nobody"], "pool": 6, "answers_epsilon": 1},
+    {"domain": list(ODD), "method": "levels", "pool": 8},
+    {"domain": "observed", "delta": 0.01, "epsilon": 200, "size": 2},
+]
+
+
+def itemsets(data: Any, **options: Any) -> FrequentItemsets:
+    asked = {"item": "page", "user": "visitor", "count": 8, "epsilon": 3} | options
+    return frequent_itemsets(data, **asked, source=Seeded(5), not_private=True)
+
+
+@pytest.mark.parametrize("question", SETS)
+def test_equal_rows_and_seeds_give_equal_sets(store: Store, question: dict[str, Any]) -> None:
+    store.fill(CELLS * 2)
+    expected = itemsets(in_memory(CELLS), **question)
+    assert expected.items
+    assert itemsets(Table(store.url, table="visits"), **question) == expected
+    assert itemsets(Table(store.url, sql="SELECT page, visitor FROM visits"), **question) == expected
+
+
+def test_sets_of_more_items_than_one_number_holds_and_of_none(store: Store) -> None:
+    cells = [(page, who) for page in range(130) for who in range(page, 140)]
+    store.fill(cells, columns="page bigint, visitor int")
+    asked = {"domain": 1000, "count": 40, "size": 2, "pool": 125, "epsilon": 2000, "answers_epsilon": 10**5}
+    found = itemsets(Table(store.url, table="visits"), **asked)
+    assert found == itemsets(in_memory(cells), **asked)
+    assert all(estimate == 140 - max(pages) for pages, estimate in found)
+    store.fill([], columns="page bigint, visitor int")
+    none = itemsets(Table(store.url, table="visits"), domain=5, size=2, count=3, answers_epsilon=1000)
+    assert sum(none.estimates or ()) <= 3
+    assert itemsets(Table(store.url, table="visits"), domain="observed", delta=0.01, size=2).items == ()
+
+
+def test_a_set_of_a_person_is_that_of_all_their_spellings(postgres: Store) -> None:
+    postgres.run("CREATE EXTENSION IF NOT EXISTS citext")
+    postgres.fill(
+        [(page, who) for n in range(50) for page, who in (("a", f"u{n}"), ("b", f"U{n}"))],
+        columns="page text, visitor citext",
+    )
+    found = itemsets(
+        Table(postgres.url, table="visits"),
+        domain=["a", "b"],
+        size=2,
+        count=3,
+        answers_epsilon=1000,
+        where="page <> 'c'",
+    )
+    assert dict(found) == {("a",): 50, ("b",): 50, ("a", "b"): 50}
+
+
+def test_sets_are_charged_before_they_are_drawn_and_of_one_moment(store: Store) -> None:
+    store.fill(CELLS)
+    asked = {**SETS[1], "ledger": Meanwhile(lambda: store.run("DELETE FROM visits"))}
+    expected = itemsets(in_memory(CELLS), **SETS[1])
+    assert itemsets(Table(store.url, table="visits"), **asked) == expected
 
 
 def test_a_database_is_named_in_any_way(store: Store) -> None:
@@ -235,3 +297,18 @@ def test_sqlite_in_another_encoding_is_read_as_a_file(tmp_path: Path) -> None:
     with pytest.raises(SparsegateError, match="pass its path"):
         top(f"sqlite:///{tmp_path}/wide.db", table="visits", **ASKED)
     assert top(tmp_path / "wide.db", table="visits", epsilon=1e3, **ASKED).items == ("a",)
+
+
+@pytest.mark.parametrize(
+    ("place", "step"),
+    [
+        ("sqlite:///{}/x.db", "pass the path of the file"),
+        ("postgresql://nobody@localhost/none", "copy the table to Parquet"),
+    ],
+)
+def test_what_is_not_counted_in_place_is_refused_and_the_advice_can_be_followed(
+    tmp_path: Path, place: str, step: str
+) -> None:
+    groups = {"per": "country", "groups": ["DE"], "count": 1, "domain": ["a"]}
+    with pytest.raises(ParameterError, match=f"per must not be given for a table that stays in its database.*; {step}"):
+        top(place.format(tmp_path), table="t", **groups)

@@ -53,20 +53,25 @@ MOST_PLACES: Final = 10_000
 CURSOR: Final = "sparsegate_counts"
 
 
+def readable(table: DialectRows) -> Select[Any]:
+    """The rows that have all that is asked for."""
+    read = table.rows.subquery("cells")
+    return select(*read.c).where(*(column.is_not(None) for column in read.c))
+
+
 def scored(table: DialectRows, domain: Candidates, most: int | None, clip: Clip | None = None) -> CTE:
     """The query for (item, score); with a list of labels all of them have a score, and it may be 0.
 
     With ``clip`` a score is a sum of values, else a number of people.
     """
-    read = table.rows.subquery("cells")
-    rows = select(*read.c).where(*(column.is_not(None) for column in read.c))
-    listed = None
+    rows, listed = readable(table), None
+    item = rows.selected_columns.item
     if isinstance(domain, Sized):
-        rows = rows.where(read.c.item.between(0, domain.size - 1))
+        rows = rows.where(item.between(0, domain.size - 1))
     elif domain is not None:
         listed = table.candidates(domain).cte("listed")
         if most is not None:
-            rows = rows.where(read.c.item.in_(select(listed.c.item)))
+            rows = rows.where(item.in_(select(listed.c.item)))
     if clip is not None:
         counts = _sums(table, rows.cte("rows"), most, clip)
     else:
@@ -127,7 +132,8 @@ class DatabaseCounts(CountsInPlace):
         most: int | None,
         clip: Clip | None = None,
     ) -> None:
-        self._connection, self._domain, self._read = connection, domain, table.kind.read
+        self._connection, self._domain, self.read = connection, domain, table.kind.read
+        self._table = table
         self._scored = scored(table, domain, most, clip)
 
     @cached_property
@@ -136,7 +142,7 @@ class DatabaseCounts(CountsInPlace):
             return {score: items for score, items in self._sizes.items() if score}
 
     @quiet_database(UNREAD)
-    def named(self, picks: Sequence[Pick]) -> list[Any]:
+    def cells(self, picks: Sequence[Pick]) -> list[Any]:
         names: dict[Pick, Any] = {}
         if isinstance(self._domain, Sized):
             absent = [pick for pick in picks if pick[0] == 0]
@@ -147,8 +153,39 @@ class DatabaseCounts(CountsInPlace):
         rows = self._rows_at([starts[score] + rank for score, rank in present])
         if [score for score, _ in rows] != [score for score, _ in present]:
             raise TableError(CHANGED)
-        names |= zip(present, (self._read(cell) for _, cell in rows), strict=True)
+        names |= zip(present, (cell for _, cell in rows), strict=True)
         return [names[pick] for pick in picks]
+
+    def everything(self) -> Sequence[Any]:
+        assert self._domain is not None
+        return range(self._domain.size) if isinstance(self._domain, Sized) else self._domain
+
+    @quiet_database(UNREAD)
+    def masks(self, items: Sequence[Any], width: int) -> tuple[list[Any], list[Sequence[int]]]:
+        # The database numbers the items itself, so that nothing rests on who puts them in which order.
+        listed = self._table.candidates(items).cte("released")
+        place = (func.row_number().over(order_by=listed.c.item) - 1).label("place")
+        known = select(listed.c.item, place).cte("known")
+        order = [
+            cell for _, cell in sorted(tuple(row) for row in self._connection.execute(select(place, listed.c.item)))
+        ]
+        if len(order) != len(items) or set(order) != set(items):
+            raise TableError(CHANGED)
+        rows = readable(self._table).subquery("held")
+        pairs = select(rows.c.person, known.c.place).join_from(rows, known, rows.c.item == known.c.item).distinct()
+        each = pairs.subquery("pairs")
+        bits = [
+            case(
+                {start + bit: literal(1 << bit, BigInteger()) for bit in range(min(width, len(items) - start))},
+                value=each.c.place,
+                else_=literal(0, BigInteger()),
+            )
+            for start in range(0, len(items), width)
+        ]
+        sums = [func.sum(bit).label(f"word{word}") for word, bit in enumerate(bits)]
+        people = select(*sums).select_from(each).group_by(each.c.person).subquery("people")
+        masks = select(*people.c, func.count()).group_by(*people.c)
+        return order, [[int(number) for number in row] for row in self._connection.execute(masks)]
 
     def close(self) -> None:
         """Let go of what the database holds for this."""
