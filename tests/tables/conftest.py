@@ -17,7 +17,7 @@ ENGINES = ("duckdb", "spark")
 FORMS = ("pandas", "polars", "polars-lazy", "pyarrow", "pyarrow-large", "pyarrow-view", "pyarrow-codes")
 """What DuckDB reads: see ``test_python_tables.py``."""
 
-# Small, and without the compilation that pays only on large tables.
+# Small, and without the compilations that pay only on large tables.
 SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
@@ -25,6 +25,7 @@ SETTINGS = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.driver.host": "127.0.0.1",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData",
     "spark.log.level": "OFF",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
