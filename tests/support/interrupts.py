@@ -59,16 +59,21 @@ def _interrupted(act: Callable[[], object], place: int, error: type[BaseExceptio
     fired = False
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
-        nonlocal left, fired
         if not frame.f_code.co_filename.startswith(_SOURCE):
             return None
         frame.f_trace_opcodes = opcodes
-        if event == event_of_interest and not fired and frame.f_lasti not in _leaving(frame.f_code):
-            left -= 1
-            if not left:
-                fired = True
-                raise error("interrupted by the test")
-        return trace
+        leaving = _leaving(frame.f_code)  # once for a call: to find it takes longer than a line
+
+        def inside(frame: FrameType, event: str, _: Any) -> Any:
+            nonlocal left, fired
+            if event == event_of_interest and not fired and frame.f_lasti not in leaving:
+                left -= 1
+                if not left:
+                    fired = True
+                    raise error("interrupted by the test")
+            return inside
+
+        return inside
 
     before = sys.gettrace()
     sys.settrace(trace)

@@ -21,7 +21,7 @@ import sparsegate.service.data.constant_work as constant_work
 from sparsegate.conditions import Condition, read_condition
 from sparsegate.errors import ConditionError
 from sparsegate.service.data.constant_work import WORD, Speed, count_owners, count_people, last_rows
-from sparsegate.service.data.copying import SERVED, width_counts
+from sparsegate.service.data.copying import SERVED
 from sparsegate.service.data.dataset import ServedTable
 from sparsegate.service.deadline import DelayPlan
 from sparsegate.service.keeper import Keeper
@@ -99,8 +99,10 @@ def in_tables(dataset: ServedTable) -> list[Any]:
     """What the engine works through: cells, and characters of each width, of the notes."""
     engine, found = dataset._engine.cursor(), []
     for table in (dataset._copy.coded["note"].table, SERVED):
-        sums = ", ".join(f"sum({each})" for each in width_counts("note"))
-        found += engine.execute(f"SELECT count(*), {sums} FROM {table}").fetchall()
+        notes = [note for (note,) in engine.execute(f"SELECT note FROM {table}").fetchall()]
+        characters = np.frombuffer("".join(note or "" for note in notes).encode("utf-32-le"), "<u4")
+        widths, _ = np.histogram(characters, [0, 0x80, 0x800, 0x10000, 0x110000])
+        found.append((len(notes), *widths.tolist()))
     return found
 
 
