@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial
 from itertools import accumulate
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -15,6 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 import sparsegate as sg
+from benchmarks.choice import SAMPLES
 from benchmarks.measure import Contender, Result, side_by_side, versus
 from sparsegate.budget import Budget
 from sparsegate.gates.per_above import Price
@@ -23,7 +25,9 @@ from sparsegate.noise import Seeded
 from sparsegate.tables.choosing import CLIPS, SHARE, choose_clip, largest_worths
 from sparsegate.tables.columns import read_columns
 from sparsegate.tables.engines.engine import open_engine
+from sparsegate.tables.observed import reach
 from sparsegate.tables.sums import as_values
+from sparsegate.tables.weighted import lowest_bar
 
 CELLS, ALARMS, CELLS_PER_USER = 10_000, 500, 3
 PEOPLE, EPSILON, CHOICES = 1_000_000, Fraction(1, 10), 2_000
@@ -181,7 +185,47 @@ def _rho(benchmark: str, ours: Fraction, epsilon: Fraction) -> Result:
     )
 
 
-SECTIONS = (cells, clip, gates)
+MOST_LABELS = (10, 30, 100)
+LABELS: dict[str, Any] = {"epsilon": 1, "delta": 1e-6}
+
+
+def labels() -> Iterator[Result]:
+    """Labels of a private domain that are kept, each at its lowest bar: by weights, against shares of epsilon."""
+    for name, sample in SAMPLES.items():
+        data: Any = sample if sample.exists() else made_up_baskets()
+        for most in MOST_LABELS:
+            epsilon, delta = Fraction(1), Fraction(1, 10**6)
+            weighted = lowest_bar(epsilon=epsilon, delta=delta, max_items_per_user=most)
+            shares = reach(epsilon / most, delta / most)
+            assert weighted is not None
+            assert shares is not None
+            kept, above = [], (weighted.above, shares[0])
+            for bar in above:
+                of: dict[str, Any] = {} if isinstance(data, Path) else {"item": "item", "user": "user"}
+                asked: dict[str, Any] = {"above": bar, "max_items_per_user": most, **LABELS, **of}
+                kept.append(len(sg.items_above(data, **asked, source=sg.Seeded(1), not_private=True).items))
+            yield Result(
+                benchmark=f"labels: kept of {name if sample.exists() else 'made-up baskets'}, m = {most}, epsilon 1",
+                ours=kept[0],
+                peer=kept[1],
+                unit="labels",
+                ratio=float(f"{kept[0] / max(kept[1], 1):.3g}"),
+                target=">= 1",
+                judged="ratio",
+                details={"peer_name": f"shares of epsilon, from {above[1]:,} people; weights from {above[0]:,}"},
+            )
+
+
+def made_up_baskets() -> dict[str, Any]:
+    """Of 100,000 people, with about eight items each of 40,000, which are as popular as 1/rank."""
+    random = np.random.default_rng(1)
+    sizes = 1 + random.geometric(1 / 7, 100_000)
+    shares = 1 / np.arange(1.0, 40_001)
+    drawn = random.choice(40_000, sizes.sum(), p=shares / shares.sum())
+    return {"item": drawn, "user": np.repeat(np.arange(sizes.size), sizes)}
+
+
+SECTIONS = (cells, clip, gates, labels)
 
 
 def results() -> Iterator[Result]:

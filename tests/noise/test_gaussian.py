@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from fractions import Fraction
+from itertools import pairwise
 
 import mpmath
 import numpy as np
@@ -15,7 +16,18 @@ from tests.support.scripted import Scripted, words64
 from sparsegate.errors import ParameterError
 from sparsegate.noise import Seeded, discrete_gaussian, fill_discrete_gaussian
 from sparsegate.noise import gaussian as module
-from sparsegate.noise.gaussian import DIRECT, Law, _exact_coin, _masses, _rest, _split, _words, table
+from sparsegate.noise.gaussian import (
+    DIRECT,
+    Law,
+    _exact_coin,
+    _masses,
+    _real_coin,
+    _rest,
+    _split,
+    _words,
+    normal_floor,
+    table,
+)
 
 SQUARES = [Fraction(1, 2**40), Fraction(1, 9), Fraction(1), Fraction(25, 3), Fraction(42**2)]
 LAWS = [Law(square, one_sided) for square in SQUARES for one_sided in (False, True)]
@@ -168,13 +180,14 @@ def test_floats_decide_a_coin_only_where_the_digits_would(sigma, monkeypatch):
     fast = discrete_gaussian(Seeded(3), sigma**2, 300)
     tossed = []
 
-    def exact(source, exponent, word):
+    def exact(source, start, fine, square, word):
+        exponent = Fraction(fine * (2 * start + fine)) / (2 * square)
         with mpmath.workdps(60):
             true = mpmath.exp(-mpmath.mpf(exponent.numerator) / exponent.denominator)
             rounded = float(np.exp(-float(exponent) * (1 + 2.0**-51)))
             assert abs(rounded - true) + 2.0**-53 + 2.0**-64 < module._DOUBT / 2
         tossed.append(word)
-        return _exact_coin(source, exponent, word)
+        return _exact_coin(source, start, fine, square, word)
 
     monkeypatch.setattr(module, "_exact_coin", exact)
     assert not tossed
@@ -194,9 +207,9 @@ def test_a_coin_is_decided_at_the_first_digit_that_differs():
         (first, [second + 1], False),
     ):
         source = Scripted(more)
-        assert _exact_coin(source, Fraction(1, 3), word) is heads
+        assert _exact_coin(source, 0, 1, Fraction(3, 2), word) is heads
         assert source.left == 0
-    assert _exact_coin(Scripted([]), Fraction(0), WORD - 1)
+    assert _exact_coin(Scripted([]), 7, 0, Fraction(1), WORD - 1)
 
 
 def test_minus_zero_is_drawn_again_and_zero_is_not():
@@ -224,3 +237,72 @@ def test_a_sigma_that_int64_cannot_carry_is_refused_before_anything_is_drawn(squ
     with pytest.raises(ParameterError, match="^sigma"):
         discrete_gaussian(source, square, 10)
     assert source.word() == Seeded(1).word()
+
+
+def normal_mass(sigma: float, edges: list[int]) -> dict[int, float]:
+    """P[sigma N in [low, high)] of neighbouring edges, by number."""
+    below = [math.erfc(-edge / (sigma * 2**0.5)) / 2 for edge in edges]
+    return {place: high - low for place, (low, high) in enumerate(pairwise(below))}
+
+
+@pytest.mark.parametrize("sigma", [257, 10**5, 73_234_543])
+def test_a_normal_number_is_rounded_down_and_has_its_law(sigma):
+    """Chi-square over 40 cells, fixed seed, false-alarm rate 1e-6; its twin rejects a sigma 20 % off."""
+    edges = [round(sigma * x / 8) for x in range(-20, 21)]
+    sample = np.searchsorted(edges, normal_floor(Seeded(21), sigma, 200_000), side="right") - 1
+    assert chi_square_p(sample, normal_mass(sigma, edges)) > FALSE_ALARM
+    assert chi_square_p(sample, normal_mass(0.8 * sigma, edges)) < FALSE_ALARM
+
+
+def test_a_normal_number_is_rounded_down_and_not_to_zero():
+    """The cells of one step around 0 are alike on both sides, -1 with 0: a cut toward zero would leave -1 to 0."""
+    sample = normal_floor(Seeded(22), 257, 400_000)
+    mass = normal_mass(257, list(range(-21, 21)))
+    assert chi_square_p(sample + 21, mass) > FALSE_ALARM
+    assert chi_square_p(np.where(sample < 0, sample + 1, sample) + 21, mass) < FALSE_ALARM
+
+
+def test_floats_decide_a_real_coin_only_where_the_digits_would(monkeypatch):
+    """The same whole parts where every coin is tossed by its digits, and their first 64 decide all but one in sigma."""
+    fast = normal_floor(Seeded(3), 73_234_543, 300)
+    tossed = []
+
+    def exact(source, start, fine, square, word):
+        before = len(drawn)
+        heads = _real_coin(source, start, fine, square, word)
+        tossed.append(len(drawn) - before)
+        return heads
+
+    drawn = []
+    source = Seeded(3)
+    integer = source.integer
+    monkeypatch.setattr(source, "integer", lambda bits: drawn.append(bits) or integer(bits), raising=False)
+    monkeypatch.setattr(module, "_real_coin", exact)
+    monkeypatch.setattr(module, "_DOUBT", 2.0)
+    assert normal_floor(source, 73_234_543, 300).tolist() == fast.tolist()
+    assert len(tossed) >= 300
+    assert not any(tossed)
+
+
+def test_a_real_coin_draws_digits_until_both_ends_of_z_are_on_one_side():
+    """z in [1, 2), V between the chances of both ends: more digits of z, then of V, decide."""
+    start, square = 0, Fraction(100)
+    with mpmath.workdps(100):
+
+        def chance(z):
+            return mpmath.exp(-(mpmath.mpf(z) ** 2) / 200)
+
+        word = int(chance(1.5) * mpmath.mpf(2) ** 64)
+        assert chance(2) < mpmath.mpf(word) / 2**64 < chance(1)
+    for digits, heads in ((2**62, True), (3 * 2**62, False)):  # z = 1.25, whose chance is above V, and z = 1.75
+        source = Scripted([digits, 0])
+        assert _real_coin(source, start, 1, square, word) is heads
+        assert source.left == 0
+    assert _real_coin(Scripted([]), start, 0, square, 0)
+    assert not _real_coin(Scripted([]), start, 5, square, WORD - 1)
+
+
+@pytest.mark.parametrize("sigma", [1, DIRECT])
+def test_a_sigma_too_small_to_be_rounded_down_is_refused(sigma):
+    with pytest.raises(ParameterError, match="^sigma must be above 256"):
+        normal_floor(Seeded(1), sigma, 10)

@@ -66,7 +66,7 @@ def law(release: Prepared) -> dict[Hashable, float]:
             drawn.append(outcome)
             transcripts[tuple(release.select(Seeded(1))[0])] += probability
     picked = sorted(set(itertools.chain(*transcripts)))
-    names = dict(zip(picked, release.name(picked), strict=True))
+    names = dict(zip(picked, (label for label, _ in release.name(picked)), strict=True))
     claimed: dict[Hashable, float] = defaultdict(float)
     for picks, probability in transcripts.items():
         claimed[tuple(names[pick] for pick in picks)] += probability

@@ -83,7 +83,10 @@ def test_the_first_half_has_its_closed_form() -> None:
 
 
 def bar(above: int, **changes: Any) -> CountBar:
-    return bar_at(above, **{"epsilon": Fraction(1, 10), "delta": Fraction(1, 10**6), "max_items_per_user": 1} | changes)
+    options = {"epsilon": Fraction(1, 10), "delta": Fraction(1, 10**6), "max_items_per_user": 1} | changes
+    counted = bar_at(above, **options)
+    assert isinstance(counted, CountBar)
+    return counted
 
 
 def test_the_bar_stands_where_chances_are_even() -> None:
@@ -107,8 +110,8 @@ def test_a_bar_that_is_too_low_is_refused_and_the_lowest_named(above: int, max_i
 
 
 def test_a_share_that_asks_for_a_bar_beyond_all_counts_is_refused() -> None:
-    with pytest.raises(ParameterError, match="epsilon is too small for this delta and 1000000 labels"):
-        bar(10**12, max_items_per_user=10**6)
+    with pytest.raises(ParameterError, match="epsilon is too small for this delta and 3 labels"):
+        bar(10**12, epsilon=Fraction(1, 10**6), max_items_per_user=3)
     with pytest.raises(ParameterError, match="epsilon is too small"):
         bar(10**12, epsilon=Fraction(1, 10**400), delta=Fraction(1, 10**400))
 

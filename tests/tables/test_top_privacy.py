@@ -115,7 +115,7 @@ def coins(rows: list[Row], **options: Any) -> dict[str, float]:
         patch.setattr(partition_selection, "bernoulli", toss)
         picks = release.select(Seeded(1))[0]
     of = dict(zip(sorted({people for people, _ in picks}), chances, strict=True))
-    for (people, _), label in zip(picks, release.name(picks), strict=True):
+    for (people, _), (label, _) in zip(picks, release.name(picks), strict=True):
         tossed[label] = float(of[people])
     return tossed
 
@@ -148,7 +148,7 @@ DRAWS = 1_000
 
 def named(release: Prepared, picks: set[tuple[int, int]]) -> dict[tuple[int, int], Hashable]:
     ordered = sorted(picks)
-    return dict(zip(ordered, release.name(ordered), strict=True))
+    return dict(zip(ordered, (label for label, _ in release.name(ordered)), strict=True))
 
 
 def observed_law(release: Prepared, seed: int) -> Counter[Hashable]:

@@ -29,6 +29,15 @@ library's exp errs by at most 16 units in the last place, as ``noise.clocks`` as
 than 2**-48 + 2**-50.9 + 2**-90, and V by 2**-53 and 2**-64 for the digits to come: together less than ``_DOUBT``. Where
 V is nearer to exp(-g) than that, or g > 1, the coin is tossed from the same 64 digits and as many more as it takes.
 
+**A normal number, rounded down** (``normal_floor``): floor(sigma N), N of the standard normal law itself. The split
+above with a *real* z, uniform on [0, m): of a pair (y, z) the density at x = m y + z is proportional to exp(-x**2 / (2
+s)), and the sign is fair, so an attempt that is kept has the law of sigma N. Only the whole part of z is drawn at
+first. The chance of the coin falls in z: where V lies below that of the next whole number it is heads, above that of
+this one it is tails; in between, for about one lane in sigma, more digits of z and of V are drawn until they decide
+(``_real_coin``), which happens with probability one. The whole part of abs(sigma N) is m y + floor(z), and below zero
+floor takes one more. Adding it to a whole number is rounding down the sum with sigma N: what holds of continuous
+Gaussian noise holds of it.
+
 *Time.* Every word takes the same steps, whatever it stands for: two looks into the table, and one comparison; which
 cells of the table are read is seen by nobody but a program that watches the caches of the same processor. Undecided
 words (one in 2**51) take milliseconds. Above ``DIRECT`` one attempt in 150 or fewer begins again. How many do is the
@@ -178,28 +187,53 @@ def _rest(source: Source, law: Law) -> int:
         digits, bits = digits << 64 | source.integer(64), bits + 64
 
 
-def _attempts(source: Source, square: Fraction, split: int, count: int) -> NDArray[np.int64]:
-    """The draws that come of ``count`` attempts; m = 2**split."""
+def _attempts(source: Source, square: Fraction, split: int, count: int, *, real: bool = False) -> NDArray[np.int64]:
+    """The draws that come of ``count`` attempts; m = 2**split; z whole, or the whole part of a ``real`` one."""
     coarse = np.empty(count, dtype=np.int64)
     _fill(source, Law(square / 4**split, one_sided=True), coarse)
     words, coins = source.bytes(16 * count).view("<u8").reshape(2, count)
     fine = (words >> np.uint64(64 - split)).astype(np.int64)
     signs = (words & np.uint64(1)).astype(np.int64)
     coarse <<= split
-    exponents = fine * (2.0 * coarse + fine) * float(1 / (2 * square))
-    margins = np.exp(-exponents) - coins * 2.0**-64
+    rate, uniforms = float(1 / (2 * square)), coins * 2.0**-64
+    exponents = fine * (2.0 * coarse + fine) * rate
+    margins = np.exp(-exponents) - uniforms
     heads = margins > 0
-    for lane in np.flatnonzero((np.abs(margins) < _DOUBT) | (exponents > 1)).tolist():
-        z, y = int(fine[lane]), int(coarse[lane])
-        heads[lane] = _exact_coin(source, Fraction(z * (2 * y + z)) / (2 * square), int(coins[lane]))
+    doubtful = np.abs(margins) < _DOUBT
+    if real:
+        exponents = (fine + 1) * (2.0 * coarse + fine + 1) * rate
+        least = np.exp(-exponents) - uniforms
+        doubtful = (margins > -_DOUBT) & (least < _DOUBT)
+    coin = _real_coin if real else _exact_coin
+    for lane in np.flatnonzero(doubtful | (exponents > 1)).tolist():
+        heads[lane] = coin(source, int(coarse[lane]), int(fine[lane]), square, int(coins[lane]))
     coarse += fine
+    if real:  # -(k + a fraction), rounded down, is -k - 1
+        return np.where(signs == 1, ~coarse, coarse)[heads]
     heads &= (coarse > 0) | (signs == 0)
     coarse *= 1 - 2 * signs
     return coarse[heads]
 
 
-def _exact_coin(source: Source, exponent: Fraction, word: int) -> bool:
-    """Whether V < exp(-exponent), V of these first 64 digits; not remembered, since the exponent tells the draw."""
+def _real_coin(source: Source, start: int, fine: int, square: Fraction, word: int) -> bool:
+    """Whether V < exp(-z (2 start + z) / (2 square)), z real of whole part ``fine``, V of these first 64 digits."""
+    bits = 0
+    while True:
+        ends = (Fraction(end, 1 << bits) for end in (fine, fine + 1))
+        most, least = (z * (2 * start + z) / (2 * square) for z in ends)
+        if most and word >= decay.__wrapped__(most).prefix(64 + bits) + 1:
+            return False
+        if word < decay.__wrapped__(least).prefix(64 + bits):
+            return True
+        fine, word, bits = fine << 64 | source.integer(64), word << 64 | source.integer(64), bits + 64
+
+
+def _exact_coin(source: Source, start: int, fine: int, square: Fraction, word: int) -> bool:
+    """Whether V < exp(-z (2 start + z) / (2 square)), z = ``fine``, V of these first 64 digits.
+
+    The chance is not remembered, since it tells the draw.
+    """
+    exponent = Fraction(fine * (2 * start + fine)) / (2 * square)
     if not exponent:
         return True
     chance = decay.__wrapped__(exponent)
@@ -263,3 +297,25 @@ def discrete_gaussian(source: Source, square: Rational | float, size: int | None
     out = np.empty(1 if size is None else size, dtype=np.int64)
     fill_discrete_gaussian(source, exact_square(square), out)
     return int(out[0]) if size is None else out
+
+
+@own_settings
+def normal_floor(source: Source, sigma: int, size: int) -> NDArray[np.int64]:
+    """Draw floor(sigma N), N standard normal, for a whole sigma above ``DIRECT``.
+
+    >>> from sparsegate.noise import Seeded
+    >>> normal_floor(Seeded(1), 1000, 4).tolist()
+    [-1752, -927, 1478, 841]
+    """
+    square = exact_square(sigma**2)
+    split = _split(square)
+    if not split:
+        raise ParameterError("sigma", f"must be above {DIRECT} to be rounded down", sigma, "use a finer lattice")
+    out = np.empty(size, dtype=np.int64)
+    for start in range(0, size, _LANES):
+        lanes = out[start : start + _LANES]
+        while lanes.size:
+            drawn = _attempts(source, square, split, lanes.size, real=True)
+            lanes[: drawn.size] = drawn
+            lanes = lanes[drawn.size :]
+    return out

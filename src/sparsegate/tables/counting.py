@@ -8,6 +8,9 @@ Only a histogram (score, how many items have it) leaves the engine before the dr
 so a mechanism picks a group and a uniform rank in it; the rank becomes a name by counting through the group's labels in
 their order. The order of labels is a function of the labels alone: equal seeds name equal items in every engine.
 
+Where labels are found by weights (``tables.weighted``) these are the scores, and the number of people stands beside
+them.
+
 **Noisy counts** of the items that were selected. Each gets fresh discrete Laplace noise of scale L / eps3, where L is
 the most that one person can move the counts of all c selected items together: 1 where a person is a row, which is of
 one item; otherwise c, or the most candidates a person can have where that is bounded below c; of clipped sums as many
@@ -24,6 +27,7 @@ from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
 from sparsegate.errors import TableError
+from sparsegate.gates.normal import PARTS
 from sparsegate.noise import Source, discrete_laplace, exact_scale
 from sparsegate.tables.domain import CHANGED, Domain
 from sparsegate.tables.engines.engine import Engine, Frame
@@ -34,10 +38,17 @@ SEED_SHIFT: Final = 28
 Pick: TypeAlias = tuple[int, int]
 """The score of a group and the rank of a member in it."""
 
+Named: TypeAlias = tuple[Any, int]
+"""The label of a member, and its private number of people, or sum."""
+
+_NO_HEAVIER: Final = f"weight - CASE WHEN weight * weight * size > {4**PARTS} THEN 1 ELSE 0 END"
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Counted:
     """What a table says about items: ``counts`` are rows (item, score), no score 0, kept in the engine.
+
+    Where scores are weights, they are rows (item, score, people).
 
     ``histogram`` holds how many items have each score, by rising score. Both are private.
     """
@@ -51,6 +62,11 @@ class Counted:
         kept = engine.keep(counts)
         sizes = engine.rows(kept.group("score", items="count(*)"))
         return cls(counts=kept, histogram={int(score): int(items) for score, items in sorted(sizes)})
+
+    @property
+    def number(self) -> str:
+        """The column with the number of people, or the sum, of an item."""
+        return "people" if "people" in self.counts.columns else "score"
 
     @property
     def total(self) -> int:
@@ -71,13 +87,25 @@ def count_items(engine: Engine, rows: Frame, domain: Domain | None, most: int | 
     return Counted.of(engine, counts)
 
 
+def weigh_items(engine: Engine, rows: Frame, most: int) -> Counted:
+    """Weigh rows (item, user) for all items: see ``tables.weighted``.
+
+    The weight of a person with w labels comes of a quotient in floats, rounded down; it is one less where its square
+    times w is above 4**24 in whole numbers. So it is at most 2**24 / sqrt(w), whatever the floats did.
+    """
+    nearest = f"CAST(floor({2**PARTS} / sqrt(size)) AS BIGINT)"
+    pairs = sized_pairs(engine, rows, most).with_columns(weight=nearest).with_columns(weight=_NO_HEAVIER)
+    counts = pairs.group("item", score="CAST(sum(weight) AS BIGINT)", people="count(*)")
+    return Counted.of(engine, counts)
+
+
 def number_of_people(rows: Frame) -> str:
     """How many different users rows (item, user) without nulls have, exactly; of rows (item) how many there are."""
     return 'count(DISTINCT "user")' if "user" in rows.columns else "count(*)"
 
 
 def cut_users(engine: Engine, rows: Frame, most: int, told_by: Frame | None = None) -> Frame:
-    """Keep at most ``most`` different items of each user, as rows (item, user).
+    """Keep at most ``most`` different items of each user, as rows (item, user), each of them once.
 
     A user with more has a *seed*, the sum of a hash of each of their items, and keeps the items whose hash, taken
     together with the seed, comes first. Users with different items have different seeds, so that no item is lost for
@@ -90,9 +118,14 @@ def cut_users(engine: Engine, rows: Frame, most: int, told_by: Frame | None = No
     as the lines of a file are, a person who goes changes the numbers of others. Nor are other people's rows: a rule
     such as keeping the commonest items would let one person change what is kept of another.
     """
+    return sized_pairs(engine, rows, most, told_by).select("item", "user")
+
+
+def sized_pairs(engine: Engine, rows: Frame, most: int, told_by: Frame | None = None) -> Frame:
+    """What ``cut_users`` keeps, as rows (item, user, size): beside each how many items of this user are kept."""
     pairs = engine.keep(rows.group("user", "item"))
     sized = pairs.join(pairs.group("user", size="count(*)"), "user")
-    small = sized.where(f"size <= {most}").select("item", "user")
+    small = sized.where(f"size <= {most}").select("item", "user", "size")
     large = engine.keep(sized.where(f"size > {most}").select("user", "item"))
     own = large if told_by is None else told_by.join(large.group("user"), "user", how="semi")
     known = [name for name in own.columns if name != "user"]
@@ -100,16 +133,17 @@ def cut_users(engine: Engine, rows: Frame, most: int, told_by: Frame | None = No
     seeds = own.join(hashed, *known).group("user", seed="sum(part)")
     mixed = large.join(seeds, "user").select("*", f"{engine.digest('seed', 'item')} AS digest")
     place = 'row_number() OVER (PARTITION BY "user" ORDER BY digest, item) AS place'
-    return small.union(mixed.select("*", place).where(f"place <= {most}").select("item", "user"))
+    kept = mixed.select("*", place).where(f"place <= {most}")
+    return small.union(kept.select("item", "user", f"CAST({most} AS BIGINT) AS size"))
 
 
-def name_picks(engine: Engine, counted: Counted, domain: Domain | None, picks: Sequence[Pick]) -> list[Any]:
-    """The labels of the picked members, in the order of the picks."""
-    names: dict[Pick, Any] = {}
+def name_picks(engine: Engine, counted: Counted, domain: Domain | None, picks: Sequence[Pick]) -> list[Named]:
+    """The labels of the picked members and their numbers, in the order of the picks."""
+    names: dict[Pick, Named] = {}
     if absent := [rank for score, rank in picks if score == 0]:
         assert domain is not None
         labels = domain.absent(engine, counted.counts, absent)
-        names = {(0, rank): label for rank, label in zip(absent, labels, strict=True)}
+        names = {(0, rank): (label, 0) for rank, label in zip(absent, labels, strict=True)}
     present = [pick for pick in picks if pick[0] != 0]
     names |= _alone(engine, counted, [score for score, _ in present if counted.histogram[score] == 1])
     names |= _among(engine, counted, [pick for pick in present if counted.histogram[pick[0]] > 1])
@@ -118,17 +152,18 @@ def name_picks(engine: Engine, counted: Counted, domain: Domain | None, picks: S
     return [names[pick] for pick in picks]
 
 
-def _alone(engine: Engine, counted: Counted, scores: Sequence[int]) -> dict[Pick, Any]:
+def _alone(engine: Engine, counted: Counted, scores: Sequence[int]) -> dict[Pick, Named]:
     """The items that have their score to themselves, as the leaders do: nothing needs to be put in order."""
     if not scores:
         return {}
-    rows = engine.rows(engine.among(counted.counts, "score", sorted(scores)).select("score", "item"))
+    chosen = engine.among(counted.counts, "score", sorted(scores))
+    rows = engine.rows(chosen.select("score", "item", f"{counted.number} AS number"))
     if len(rows) != len(scores):
         raise TableError(CHANGED)
-    return {(int(score), 0): label for score, label in rows}
+    return {(int(score), 0): (label, int(number)) for score, label, number in rows}
 
 
-def _among(engine: Engine, counted: Counted, picks: Sequence[Pick]) -> dict[Pick, Any]:
+def _among(engine: Engine, counted: Counted, picks: Sequence[Pick]) -> dict[Pick, Named]:
     """The items that share their score with others, by counting through the labels of each group."""
     scores = sorted({score for score, _ in picks})
     if not scores:
@@ -139,8 +174,9 @@ def _among(engine: Engine, counted: Counted, picks: Sequence[Pick]) -> dict[Pick
         before += counted.histogram[score]
     places = {starts[score] + rank: (score, rank) for score, rank in picks}
     chosen = engine.numbered(engine.among(counted.counts, "score", scores), "score", "item")
-    rows = engine.rows(engine.among(chosen, "index", sorted(places)).select("index", "score", "item"))
-    return {places[place]: label for place, score, label in rows if places[place][0] == score}
+    picked = engine.among(chosen, "index", sorted(places))
+    rows = engine.rows(picked.select("index", "score", "item", f"{counted.number} AS number"))
+    return {places[place]: (label, int(number)) for place, score, label, number in rows if places[place][0] == score}
 
 
 def answer_scale(

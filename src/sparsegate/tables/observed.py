@@ -99,7 +99,7 @@ above it. The theorem is then about the numbers that are used.
 
 *The bar.* With h the least number for which pi(h) >= 1/2, s = N - h puts the even chance at N. A bar below h would need
 s < 0: it is refused, with h named. Nothing below s + 1 is ever kept, and nothing from s + f on is ever lost, for f the
-least number with pi(f) = 1. All of them are public.
+least number with pi(f) = 1. All of them are public. For persons with many labels ``tables.weighted`` reaches lower.
 """
 
 from __future__ import annotations
@@ -108,6 +108,7 @@ import math
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -120,6 +121,7 @@ from sparsegate.noise.expansions import decay, interval_arithmetic, interval_flo
 from sparsegate.selection.scores import Scores
 from sparsegate.selection.select import Request
 from sparsegate.tables.counting import Pick
+from sparsegate.tables.weighted import FEW, WeightBar, lowest_bar
 
 _MOST = 2**60  # a bottom beyond every count that fits
 
@@ -250,11 +252,20 @@ class CountBar:
     ``epsilon`` and ``delta`` are the shares of one label, a and d; all numbers are public.
     """
 
+    method: ClassVar = "partition-selection"
     epsilon: Fraction
     delta: Fraction
     above: int
     never_below: int
     always_from: int
+
+    def beyond(self, people: int) -> bool:
+        """Whether a label that so many people have is never kept."""
+        return self.never_below > people
+
+    def cost(self, epsilon: Fraction, delta: Fraction) -> Cost:
+        """What is spent by either rule: on as many coins as a person has labels, each at its share of both."""
+        return Cost.of(epsilon, delta, parts=int(epsilon / self.epsilon))
 
     def chances(self, wanted: Container[int]) -> dict[int, Fraction]:
         """The probability that a label is kept, for those numbers of people for which it is neither 0 nor 1."""
@@ -263,29 +274,54 @@ class CountBar:
         return {people: Fraction(step, 1 << bits) for people, step in numbered if people in wanted}
 
 
-def bar_at(above: int, *, epsilon: Fraction, delta: Fraction, max_items_per_user: int) -> CountBar:
+def bar_at(above: int, *, epsilon: Fraction, delta: Fraction, max_items_per_user: int) -> CountBar | WeightBar:
     """The bar with even chances at ``above`` people, for persons who have at most ``max_items_per_user`` labels.
+
+    Partition selection says what it keeps by numbers of people alone: it is taken where it reaches so low. Below, and
+    for persons with more than three labels, weights are.
 
     >>> bar = bar_at(150, epsilon=Fraction(1, 10), delta=Fraction(1, 10**6), max_items_per_user=1)
     >>> bar.never_below, bar.always_from
     (42, 259)
+    >>> type(bar_at(1000, epsilon=Fraction(1, 10), delta=Fraction(1, 10**6), max_items_per_user=10)).__name__
+    'WeightBar'
     """
     share, part = epsilon / max_items_per_user, delta / max_items_per_user
-    # 2 ln(1 + 1/d) / a is more than the steps from 0 to 1.
-    most = 2 * (math.log(part.denominator) - math.log(part.numerator) + 1)
-    if share * MOST_STEPS < most:
+    counted = reach(share, part)
+    if counted is not None and above >= counted[0]:
+        half, sure = counted
+        offset = above - half
+        return CountBar(epsilon=share, delta=part, above=above, never_below=offset + 1, always_from=offset + sure)
+    weighted = None
+    if max_items_per_user > FEW:
+        weighted = lowest_bar(epsilon=epsilon, delta=delta, max_items_per_user=max_items_per_user)
+    if weighted is not None and above >= weighted.above:
+        return weighted.raised(above) if above > weighted.above else weighted
+    lowest = [counted[0]] if counted is not None else []
+    if weighted is not None:
+        lowest.append(weighted.above)
+    if not lowest:
         rule = f"is too small for this delta and {max_items_per_user} labels of a person: no bar is within all counts"
         raise ParameterError("epsilon", rule, float(epsilon), "pass more, or count fewer items of each user")
-    bits, steps = steps_of(share, part)
+    rule = f"must be at least {min(lowest)} for this epsilon and delta, and {max_items_per_user} labels of a person"
+    raise ParameterError("above", rule, above, f"pass above={min(lowest)} or more, or more epsilon or delta")
+
+
+def reach(epsilon: Fraction, delta: Fraction) -> tuple[int, int] | None:
+    """For how many people the chance of a label is even, and for how many it is 1, by its shares; None: beyond counts.
+
+    >>> reach(Fraction(1, 10), Fraction(1, 10**6))
+    (109, 218)
+    """
+    # 2 ln(1 + 1/d) / a is more than the steps from 0 to 1.
+    if epsilon * MOST_STEPS < 2 * (math.log(delta.denominator) - math.log(delta.numerator) + 1):
+        return None
+    bits, steps = steps_of(epsilon, delta)
     half = sure = 1
     for step in steps:
         half += 2 * step < 1 << bits
         sure += 1
-    if above < half:
-        rule = f"must be at least {half} for this epsilon and delta, and {max_items_per_user} labels of a person"
-        raise ParameterError("above", rule, above, f"pass above={half} or more, or more epsilon or delta")
-    offset = above - half
-    return CountBar(epsilon=share, delta=part, above=above, never_below=offset + 1, always_from=offset + sure)
+    return half, sure
 
 
 def steps_of(epsilon: Fraction, delta: Fraction) -> tuple[int, Iterator[int]]:

@@ -20,7 +20,17 @@ from sparsegate.selection.scores import Scores
 from sparsegate.selection.select import by_label
 from sparsegate.tables.choosing import BOUND, CLIP, choose_bound, choose_clip, largest_worths, numbers_of_items
 from sparsegate.tables.columns import label_kind, read_columns
-from sparsegate.tables.counting import Counted, Pick, count_items, cut_users, name_picks, noisy_counts, number_of_people
+from sparsegate.tables.counting import (
+    Counted,
+    Named,
+    Pick,
+    count_items,
+    cut_users,
+    name_picks,
+    noisy_counts,
+    number_of_people,
+    weigh_items,
+)
 from sparsegate.tables.domain import Domain, Sized, label_reader, public_domain
 from sparsegate.tables.groups import public_groups
 from sparsegate.tables.labels import STRING, LabelKind
@@ -28,6 +38,7 @@ from sparsegate.tables.observed import pick_above, pick_observed
 from sparsegate.tables.question import MOST_SELECTED, Question
 from sparsegate.tables.release import Record, TopItems
 from sparsegate.tables.sums import as_values, sum_items
+from sparsegate.tables.weighted import WeightBar, pick_weighted
 
 if TYPE_CHECKING:
     from sparsegate.tables.engines.engine import Engine, Frame
@@ -52,16 +63,16 @@ class CountsInPlace(ABC):
         """How many items have a score."""
         return sum(self.histogram.values())
 
-    def named(self, picks: Sequence[Pick]) -> list[Any]:
-        """The labels of the picked members, in the order of the picks: see ``counting.name_picks``."""
-        return [self.read(cell) for cell in self.cells(picks)]
+    def named(self, picks: Sequence[Pick]) -> list[Named]:
+        """The labels and numbers of the picked members, in the order of the picks: see ``counting.name_picks``."""
+        return [(self.read(cell), number) for cell, number in self.cells(picks)]
 
     read: Callable[[Any], Any]
     """What makes a label of a cell."""
 
     @abstractmethod
-    def cells(self, picks: Sequence[Pick]) -> list[Any]:
-        """The picked members as cells (``tables.labels``)."""
+    def cells(self, picks: Sequence[Pick]) -> list[Named]:
+        """The same with cells (``tables.labels``) in place of labels."""
 
     @abstractmethod
     def everything(self) -> Sequence[Any]:
@@ -125,6 +136,8 @@ def prepare(
 def _count(engine: Engine, rows: Frame, domain: Domain | None, question: Question) -> Counted:
     if question.sums is not None:
         return sum_items(engine, rows, domain, question.sums, question.cut)
+    if isinstance(question.bar, WeightBar):
+        return weigh_items(engine, rows, question.bar.max_items_per_user)
     return count_items(engine, rows, domain, question.cut)
 
 
@@ -159,6 +172,8 @@ class Prepared:
     def select(self, noise: Source) -> Selected:
         """Draw the selection. The score of a pick is private."""
         question, histogram = self._question, self._counted.histogram
+        if isinstance(question.bar, WeightBar):
+            return pick_weighted(noise.stream(), histogram, question.bar), None
         if question.bar is not None:
             return pick_above(noise.stream(), histogram, question.bar), None
         if self._domain is None:
@@ -173,20 +188,22 @@ class Prepared:
         chosen = [(scores[group], member) for group, member in zip(groups, members, strict=True)]
         return chosen, None if picks.noisy is None else tuple(picks.noisy.tolist())
 
-    def name(self, picks: Sequence[Pick]) -> list[Any]:
-        """The items that were picked."""
+    def name(self, picks: Sequence[Pick]) -> list[Named]:
+        """The items that were picked, and their private numbers."""
         if isinstance(self._counted, CountsInPlace):
             return self._counted.named(picks)
-        return list(map(self.read, name_picks(self._engine, self._counted, self._domain, picks)))
+        names = name_picks(self._engine, self._counted, self._domain, picks)
+        return [(self.read(label), number) for label, number in names]
 
-    def released(self, noise: Source, record: Record, selected: Selected, labels: list[Any]) -> TopItems:
+    def released(self, noise: Source, record: Record, selected: Selected, names: Sequence[Named]) -> TopItems:
         """What was selected and named, as it is released."""
         question, (picks, estimates) = self._question, selected
+        labels = [label for label, _ in names]
         # A set has no order but that of its labels.
         shown = question.request.shown_order(labels) if question.bar is None else by_label(labels)
-        picks, labels = [picks[place] for place in shown], [labels[place] for place in shown]
+        labels = [labels[place] for place in shown]
         if (scale := question.answer_scale) is not None:
-            estimates = noisy_counts(noise.stream(), [score for score, _ in picks], scale)
+            estimates = noisy_counts(noise.stream(), [names[place][1] for place in shown], scale)
         bars = question.error_bars(self.size, items=len(picks))
         if estimates is None or bars is None:
             return TopItems(items=tuple(labels), record=record)
@@ -264,20 +281,21 @@ class PreparedGroups:
         of_each = parts[0].record(private=record.private)
         named = self._named([picks for picks, _ in selected])
         drawn = [
-            part.released(noise, of_each, chosen, labels)
-            for part, chosen, labels in zip(parts, selected, named, strict=True)
+            part.released(noise, of_each, chosen, names)
+            for part, chosen, names in zip(parts, selected, named, strict=True)
         ]
         return TopItems.of_groups(dict(zip(self.groups, drawn, strict=True)), record)
 
-    def _named(self, picked: Sequence[Sequence[Pick]]) -> list[list[Any]]:
-        """The labels of what was picked in each group; where all were counted at once they are named at once, too."""
+    def _named(self, picked: Sequence[Sequence[Pick]]) -> list[list[Named]]:
+        """What was picked in each group, named; where all were counted at once they are named at once, too."""
         parts = list(self.groups.values())
         if self.together is None:
             return [part.name(picks) for part, picks in zip(parts, picked, strict=True)]
         present = [
             (place * STRIDE + score, rank) for place, picks in enumerate(picked) for score, rank in picks if score
         ]
-        names = map(parts[0].read, name_picks(*self.together, None, present))
+        together = name_picks(*self.together, None, present)
+        names = ((parts[0].read(label), score % STRIDE) for label, score in together)
         absent = [
             iter(part.name([pick for pick in picks if pick[0] == 0])) for part, picks in zip(parts, picked, strict=True)
         ]

@@ -31,7 +31,9 @@ from sparsegate.selection.scores import Scores
 from sparsegate.selection.select import AUTO, METHODS, Request
 from sparsegate.tables.columns import identifier
 from sparsegate.tables.domain import read_labels
+from sparsegate.tables.observed import CountBar
 from sparsegate.tables.question import CONFIDENCE, Question
+from sparsegate.tables.weighted import FEW, WeightBar
 from sparsegate.tables.workspace import Workspace
 
 RUNS: Final = 200
@@ -150,12 +152,10 @@ def preview_of(
         question = replace(question, epsilon=chosen["epsilon"])
     if chosen is not None:
         accuracy = {name: chosen[name] for name in _FIGURES}
-    else:  # of what is above a bar: what is never, and what is always, among the items
-        bar = question.bar
-        assert bar is not None
+    else:
+        assert question.bar is not None
         each, together = question.error_bars(None, confidence) or (None, None)
-        accuracy = {"never_below": bar.never_below, "always_from": bar.always_from}
-        accuracy |= {"error_bar": each, "error_bar_all": together}
+        accuracy = {**_kept(question.bar), "error_bar": each, "error_bar_all": together}
     reason = question.hopeless(total)
     return Preview(
         release="top items",
@@ -164,7 +164,7 @@ def preview_of(
         confidence=confidence,
         accuracy=accuracy,
         settings={
-            "method": "partition-selection" if chosen is None else chosen["method"],
+            "method": question.bar.method if question.bar is not None else chosen and chosen["method"],
             "count": question.count,
             "above": question.above,
             "answers_epsilon": Fraction(question.answers_epsilon),
@@ -181,14 +181,30 @@ def preview_of(
     )
 
 
+def _kept(bar: CountBar | WeightBar) -> dict[str, int]:
+    """Of what is above a bar: what is never, and what is always, among the items; or what half of the time is."""
+    if isinstance(bar, WeightBar):
+        return {"even_chance_least": bar.even_chance(1), "even_chance_most": bar.above}
+    return {"never_below": bar.never_below, "always_from": bar.always_from}
+
+
 _FIGURES: Final = ("within", "error_bar", "error_bar_all", "needed_epsilon", "recall", "like_within")
 
 
 def _statement(question: Question, chosen: Mapping[str, Any] | None, confidence: float) -> str:
     """One honest sentence or two."""
-    if (bar := question.bar) is not None:
+    bar = question.bar
+    if isinstance(bar, WeightBar):
+        kept = (
+            f"An item has an even chance to be kept at {bar.above:,} people who have {bar.max_items_per_user:,} items"
+        )
+        few = f"and where they have {FEW} at {bar.even_chance(FEW):,}"
+        return f"{kept} each, {few}; none is certain to be left out, or kept."
+    if bar is not None:
         kept = f"What fewer than {bar.never_below:,} people have is never among the items,"
-        return f"{kept} what {bar.always_from:,} or more have always is."
+        lower = question.lower_bar
+        reach = "" if lower is None else f" Such a bar may be as low as {lower:,}, by weights."
+        return f"{kept} what {bar.always_from:,} or more have always is.{reach}"
     if chosen is None or chosen["within"] is None:
         return "A public threshold promises nothing about the largest counts: it may lie anywhere among them."
     items = "the item selected" if question.count == 1 else f"each of the {question.count:,} items"

@@ -9,7 +9,7 @@ the c largest, and bottom only takes items away that come after it.
 - a selection where even c items that all N have, beside others that nobody has, are more likely than not selected with
   a wrong one among them: by the theorem no table of N people does better;
 - an observed domain where bottom is at least N: an item that all N have is more likely than not left out;
-- ``above``, where what N people have is never kept;
+- ``above``, where what N people have is never kept, or, by weights, more likely than not left out;
 - counts whose error bar is at least N.
 """
 
@@ -39,6 +39,7 @@ from sparsegate.tables.groups import public_groups
 from sparsegate.tables.labels import STRING
 from sparsegate.tables.observed import Accounting, CountBar, bar_at, best_accounting
 from sparsegate.tables.sums import Clip
+from sparsegate.tables.weighted import FEW, WeightBar, lowest_bar
 
 CONFIDENCE: Final = 0.95
 """With which promises and error bars hold, unless another is asked for."""
@@ -250,17 +251,17 @@ class Question:
     def cost(self) -> Cost:
         """What is spent, by either rule: on the selection, and then on counts, each of which has its part of eps3.
 
-        For groups see ``tables.groups``, for an observed domain and labels above a bar ``tables.observed``; counts that
-        one person moves are apart, so that their rhos add (``budget.pure_rho``). Choices come before, and add, too;
-        what follows them costs at most the most of what may be chosen.
+        For groups see ``tables.groups``, for an observed domain and labels above a bar ``tables.observed`` and
+        ``tables.weighted``; counts that one person moves are apart, so that their rhos add (``budget.pure_rho``).
+        Choices come before, and add, too; what follows them costs at most the most of what may be chosen.
         """
         if self.per is not None:
             return (self.groups_per_user or 1) * self.share.cost
         if self.choose:
             rho = choice_rho(self.choices_epsilon, len(self.choose))
             return Cost(epsilon=self.choices_epsilon, rho=rho) + Cost.most(each.cost for each in self.possible)
-        if self.above is not None:
-            cost = Cost.of(Fraction(self.epsilon), Fraction(self.delta), parts=self.max_items_per_user or 1)
+        if self.bar is not None:
+            cost = self.bar.cost(Fraction(self.epsilon), Fraction(self.delta))
         else:
             cost = self.accounting.cost if self.observed else self.request.checked.cost
         extra = self.extra_answers
@@ -312,7 +313,7 @@ class Question:
         )
 
     @cached_property
-    def bar(self) -> CountBar | None:
+    def bar(self) -> CountBar | WeightBar | None:
         """Where labels begin to be kept, for ``above``."""
         if self.above is None:
             return None
@@ -324,6 +325,15 @@ class Question:
             self._refuse("max_items_per_user", rule, "pass for instance max_items_per_user=3")
         epsilon, delta = Fraction(self.epsilon), Fraction(self.delta)
         return bar_at(self.above, epsilon=epsilon, delta=delta, max_items_per_user=most)
+
+    @property
+    def lower_bar(self) -> int | None:
+        """How low a bar may be by weights, where they reach below the one that was asked for."""
+        most = self.max_items_per_user
+        if not isinstance(self.bar, CountBar) or most is None or most <= FEW:
+            return None
+        weighted = lowest_bar(epsilon=Fraction(self.epsilon), delta=Fraction(self.delta), max_items_per_user=most)
+        return None if weighted is None or weighted.above >= self.bar.above else weighted.above
 
     @property
     def counted(self) -> str | None:
@@ -384,8 +394,9 @@ class Question:
         low, high = (0, 1) if self.sums is None else self.sums.steps
         # How far apart one person can bring two scores, in steps: a sum that may fall and rise has both sides.
         span, everybody = people * (max(high, 0) - min(low, 0)), f"an item that all {people:,} people have"
-        if self.bar is not None and self.bar.never_below > people:
-            return "above", f"must be lower for {people:,} people: {everybody} would never be kept"
+        if self.bar is not None and self.bar.beyond(people):
+            how = "more likely than not be left out" if isinstance(self.bar, WeightBar) else "never be kept"
+            return "above", f"must be lower for {people:,} people: {everybody} would {how}"
         if self.observed and self.above is None and self.accounting.margin + 1 >= people:
             rule = f"must be larger for {people:,} people: {everybody} would more likely than not be left out"
             return "epsilon", rule

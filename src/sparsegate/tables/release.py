@@ -16,9 +16,12 @@ from sparsegate.display.plain import exact_text, plain
 from sparsegate.display.published import SCHEMA, TopTable, published_items
 from sparsegate.errors import ParameterError
 from sparsegate.gates.accounting import Accountant, composed, pure_event, selection_event
+from sparsegate.gates.normal import PARTS
 from sparsegate.selection.select import METHODS
+from sparsegate.tables.observed import CountBar
 from sparsegate.tables.question import CONFIDENCE, Question
 from sparsegate.tables.sums import plain as plain_number
+from sparsegate.tables.weighted import WeightBar
 
 AMOUNTS = ("epsilon", "delta", "answers_epsilon", "choice_epsilon")
 
@@ -35,9 +38,11 @@ class Record:
 
     ``domain_size`` is the number of public candidates, None for ``domain="observed"``; of that, ``accounting`` names
     the theorem of ``tables.observed``, and ``dbar`` is how many of the largest it chose from. Of what about ``above``
-    units have, items of fewer than ``never_below`` are never there and those of ``always_from`` or more always are. Of
-    sums of the column ``value``, clipped to ``clip``, one unit moves each by at most ``sensitivity``, and
-    ``granularity`` is the step of their lattice.
+    units have, items of fewer than ``never_below`` are never there and those of ``always_from`` or more always are; by
+    the method "weighted-gaussian" an item is, half of the time, where the weights of its people, 1/sqrt(w) of one who
+    has w items, add up to ``weight``, and ``weight_noise`` is the standard deviation of the noise
+    (``tables.weighted``). Of sums of the column ``value``, clipped to ``clip``, one unit moves each by at most
+    ``sensitivity``, and ``granularity`` is the step of their lattice.
 
     Of a release for several ``groups``, ``per`` says which group a row is in, ``groups_per_user`` in how many of them a
     person counts, and ``composition`` why epsilon is paid once; ``count`` and the like are then for each group.
@@ -65,6 +70,8 @@ class Record:
     above: int | None
     never_below: int | None
     always_from: int | None
+    weight: float | None = None
+    weight_noise: float | None = None
     where: str | None
     value: str | None
     clip: tuple[int | float, int | float] | None
@@ -84,7 +91,9 @@ class Record:
     def of(cls, question: Question, size: int | None, *, private: bool) -> Record:
         """What may be said about the release of a question to one table; ``size`` is that of the public domain."""
         bar, sums, observed = question.bar, question.sums, question.observed
-        method = "partition-selection" if bar is not None else question.request.method
+        method = question.request.method if bar is None else bar.method
+        counted = bar if isinstance(bar, CountBar) else None
+        weighted = bar if isinstance(bar, WeightBar) else None
         same = ("item", "unit", "count", "threshold", "max_items_per_user", "counted", "dbar", "above", "value")
         return cls(
             **{name: getattr(question, name) for name in same},
@@ -98,8 +107,10 @@ class Record:
             domain_size=size,
             within=question.within(size),
             accounting=question.accounting.name if observed and bar is None else None,
-            never_below=None if bar is None else bar.never_below,
-            always_from=None if bar is None else bar.always_from,
+            never_below=None if counted is None else counted.never_below,
+            always_from=None if counted is None else counted.always_from,
+            weight=None if weighted is None else weighted.threshold / 2**PARTS,
+            weight_noise=None if weighted is None else weighted.sigma / 2**PARTS,
             clip=None if sums is None else sums.ends,
             granularity=None if sums is None else plain_number(sums.granularity),
             sensitivity=None if sums is None else sums.values(sums.sensitivity),

@@ -134,12 +134,14 @@ def items_above(
     """Select every item that about ``above`` people have, however many those are, from whatever the table holds.
 
     *Theorem.* The release is (epsilon + answers_epsilon, delta)-DP, by optimal partition selection: see
-    ``tables.observed``. The record says what is never and what is always among the items. A bar too low for epsilon and
-    delta is refused, and the lowest named.
+    ``tables.observed``. The record says what is never and what is always among the items. Where a bar is too low for
+    that and a person has more than three items, it is made of weights with Gaussian noise: see ``tables.weighted``. One
+    too low for both is refused, and the lowest named.
 
     Parameters
     ----------
-    above: N: an item that N people have is kept half of the time, and one that far more have always.
+    above: N: an item that N people have is kept half of the time, and one that far more have always. By weights these
+        are people who have all of ``max_items_per_user`` items; where they have fewer items, fewer people are enough.
     epsilon, delta: the privacy loss of the selection, both > 0.
     max_items_per_user: how many items one person counts for, or "auto"; needed unless rows are people.
 

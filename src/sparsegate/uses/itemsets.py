@@ -229,7 +229,7 @@ class BasketsInPlace(Baskets):
         return _by_label(list(self.counted.everything()))
 
     def cells(self, picks: Sequence[Pick]) -> list[Any]:
-        return self.counted.cells(picks)
+        return [cell for cell, _ in self.counted.cells(picks)]
 
     def bits(self, items: Sequence[Any]) -> ItemBits:
         if not items:
@@ -258,7 +258,7 @@ class CountedBaskets(Baskets):
         return list(range(self.size or 0))
 
     def cells(self, picks: Sequence[Pick]) -> list[Any]:
-        return list(name_picks(self._engine, self.counted, self._domain, picks))
+        return [cell for cell, _ in name_picks(self._engine, self.counted, self._domain, picks)]
 
     def bits(self, items: Sequence[Any]) -> ItemBits:
         if not items:

@@ -138,6 +138,20 @@ def test_sums_are_those_of_every_engine(postgres: Store, options: dict[str, Any]
     assert postgres.top(**asked) == expected
 
 
+WEIGHTED: dict[str, Any] = {"above": 17, "epsilon": 1, "delta": 0.01, "max_items_per_user": 5, "answers_epsilon": 100}
+
+
+def test_weights_are_those_of_every_engine(postgres: Store) -> None:
+    """Of people who are cut, too, and of others; with their numbers beside them."""
+    rows = [(f"p{page}", visitor) for visitor in range(90) for page in range(visitor % 9) if visitor % (page + 2)]
+    rows += [(page, visitor) for page, visitor in rows if visitor % 4]
+    postgres.fill(rows, columns="page text, visitor int")
+    expected = top(polars.DataFrame(rows, schema=["page", "visitor"], orient="row"), **WEIGHTED)
+    assert expected.record.method == "weighted-gaussian"
+    assert len(expected.items) > 3
+    assert postgres.top(**WEIGHTED) == expected
+
+
 @pytest.mark.parametrize(
     ("column", "kind"), [("page", "jsonb"), ("page", "numeric"), ("visitor", "jsonb"), ("spent", "text")]
 )

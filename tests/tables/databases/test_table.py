@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.support.in_database import ODD, Meanwhile, Store, in_memory, top
+from tests.support.in_database import ODD, Meanwhile, Store, in_memory, sqlite_store, top
 
 from sparsegate.errors import ParameterError, SparsegateError, TableError
 from sparsegate.noise import Seeded
@@ -98,6 +98,13 @@ def test_sets_are_charged_before_they_are_drawn_and_of_one_moment(store: Store) 
     asked = {**SETS[1], "ledger": Meanwhile(lambda: store.run("DELETE FROM visits"))}
     expected = itemsets(in_memory(CELLS), **SETS[1])
     assert itemsets(Table(store.url, table="visits"), **asked) == expected
+
+
+def test_weights_are_refused_where_they_are_not_added_up(tmp_path_factory: pytest.TempPathFactory) -> None:
+    store = sqlite_store(tmp_path_factory.mktemp("weights"))
+    store.fill(CELLS)
+    with pytest.raises(ParameterError, match="above must be higher for a table that stays in its database"):
+        store.top(above=17, epsilon=1, delta=0.01, max_items_per_user=5)
 
 
 def test_a_database_is_named_in_any_way(store: Store) -> None:

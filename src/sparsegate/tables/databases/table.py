@@ -27,6 +27,7 @@ from sqlalchemy import (
     Double,
     Engine,
     Select,
+    Subquery,
     case,
     func,
     literal,
@@ -36,13 +37,15 @@ from sqlalchemy import (
 )
 
 from sparsegate.errors import ParameterError, TableError
-from sparsegate.tables.counting import SEED_SHIFT, Pick
+from sparsegate.gates.normal import PARTS
+from sparsegate.tables.counting import SEED_SHIFT, Named, Pick
 from sparsegate.tables.databases.dialects import AskedRows, DialectRows, known_functions, other_rows, sqlite_rows
 from sparsegate.tables.databases.snapshot import NAMES, UNREAD, engine_at, one_moment, quiet_database
 from sparsegate.tables.domain import BASE, CHANGED, Sized, public_labels, whole_labels
 from sparsegate.tables.prepared import CountsInPlace, TableInPlace
 from sparsegate.tables.question import Question
 from sparsegate.tables.sums import CAP, Clip
+from sparsegate.tables.weighted import WeightBar
 
 Candidates = Sized | Sequence[Any] | None
 """The public domain, or the list of its labels; None for whatever the table holds."""
@@ -59,10 +62,13 @@ def readable(table: DialectRows) -> Select[Any]:
     return select(*read.c).where(*(column.is_not(None) for column in read.c))
 
 
-def scored(table: DialectRows, domain: Candidates, most: int | None, clip: Clip | None = None) -> CTE:
+def scored(
+    table: DialectRows, domain: Candidates, most: int | None, clip: Clip | None = None, *, weighted: bool = False
+) -> CTE:
     """The query for (item, score); with a list of labels all of them have a score, and it may be 0.
 
-    With ``clip`` a score is a sum of values, else a number of people.
+    With ``clip`` a score is a sum of values, else a number of people; ``weighted``, a sum of weights, (item, score,
+    people).
     """
     rows, listed = readable(table), None
     item = rows.selected_columns.item
@@ -76,6 +82,8 @@ def scored(table: DialectRows, domain: Candidates, most: int | None, clip: Clip 
         counts = _sums(table, rows.cte("rows"), most, clip)
     else:
         kept = (rows if most is None else _cut(table, rows.distinct().cte("pairs"), most)).subquery("kept")
+        if weighted:
+            return _weights(kept).cte("scored")
         number = func.count(kept.c.person.distinct()) if "person" in kept.c else func.count()
         counts = select(kept.c.item, number.label("score")).group_by(kept.c.item)
     if listed is None:
@@ -96,6 +104,18 @@ def _cut(table: DialectRows, pairs: CTE, most: int) -> Select[Any]:
     place = func.row_number().over(partition_by=seeded.c.person, order_by=order).label("place")
     placed = select(seeded, place).subquery("placed")
     return select(*(placed.c[column.name] for column in pairs.c)).where(placed.c.place <= most)
+
+
+def _weights(kept: Subquery) -> Select[Any]:
+    """Sums of the weights of different pairs: the rule, and the proof, of ``counting.weigh_items``."""
+    size = func.count().over(partition_by=kept.c.person).label("size")
+    sized = select(kept.c.item, size).subquery("sized")
+    nearest = func.floor(_double(2**PARTS) / func.sqrt(sized.c.size.cast(Double()))).cast(BigInteger).label("weight")
+    near = select(sized, nearest).subquery("near")
+    heavier = near.c.weight * near.c.weight * near.c.size > literal(4**PARTS, BigInteger())
+    weight = near.c.weight - case((heavier, 1), else_=0)
+    total = func.sum(weight).cast(BigInteger).label("score")
+    return select(near.c.item, total, func.count().label("people")).group_by(near.c.item)
 
 
 def _sums(table: DialectRows, rows: CTE, most: int | None, clip: Clip) -> Select[Any]:
@@ -131,10 +151,13 @@ class DatabaseCounts(CountsInPlace):
         domain: Candidates,
         most: int | None,
         clip: Clip | None = None,
+        *,
+        weighted: bool = False,
     ) -> None:
         self._connection, self._domain, self.read = connection, domain, table.kind.read
         self._table = table
-        self._scored = scored(table, domain, most, clip)
+        self._scored = scored(table, domain, most, clip, weighted=weighted)
+        self._number = self._scored.c.people if weighted else self._scored.c.score
 
     @cached_property
     def histogram(self) -> dict[int, int]:
@@ -142,18 +165,18 @@ class DatabaseCounts(CountsInPlace):
             return {score: items for score, items in self._sizes.items() if score}
 
     @quiet_database(UNREAD)
-    def cells(self, picks: Sequence[Pick]) -> list[Any]:
-        names: dict[Pick, Any] = {}
+    def cells(self, picks: Sequence[Pick]) -> list[Named]:
+        names: dict[Pick, Named] = {}
         if isinstance(self._domain, Sized):
             absent = [pick for pick in picks if pick[0] == 0]
             labels = self._domain.find([rank for _, rank in absent], self._taken) if absent else []
-            names |= zip(absent, labels, strict=True)
+            names |= {pick: (label, 0) for pick, label in zip(absent, labels, strict=True)}
         present = sorted(set(picks) - names.keys())
         starts = dict(zip(self._sizes, accumulate(self._sizes.values(), initial=0), strict=False))
         rows = self._rows_at([starts[score] + rank for score, rank in present])
-        if [score for score, _ in rows] != [score for score, _ in present]:
+        if [score for score, _, _ in rows] != [score for score, _ in present]:
             raise TableError(CHANGED)
-        names |= zip(present, (cell for _, cell in rows), strict=True)
+        names |= {pick: (cell, number) for pick, (_, cell, number) in zip(present, rows, strict=True)}
         return [names[pick] for pick in picks]
 
     def everything(self) -> Sequence[Any]:
@@ -197,15 +220,16 @@ class DatabaseCounts(CountsInPlace):
         sizes = self._connection.execute(select(score, func.count()).group_by(score))
         return {int(score): int(items) for score, items in sorted(sizes.all())}
 
-    def _rows_at(self, places: Sequence[int]) -> list[tuple[int, Any]]:
-        """The (score, item) at these places, rising, of all in order of score and label."""
+    def _rows_at(self, places: Sequence[int]) -> list[tuple[int, Any, int]]:
+        """The (score, item, number) at these places, rising, of all in order of score and label."""
         score, item = self._scored.c.score, self._scored.c.item
         place = (func.row_number().over(order_by=(score, item)) - 1).label("place")
-        numbered = select(place, score, item).subquery("numbered")
-        rows: list[tuple[int, Any]] = []
+        numbered = select(place, score, item, self._number.label("number")).subquery("numbered")
+        rows: list[tuple[int, Any, int]] = []
         for start in range(0, len(places), MOST_PLACES):
             chosen = select(numbered).where(numbered.c.place.in_(places[start : start + MOST_PLACES]))
-            rows += [(int(score), item) for _, score, item in sorted(self._connection.execute(chosen).all())]
+            at = sorted(self._connection.execute(chosen).all(), key=lambda row: int(row[0]))
+            rows += [(int(score), item, int(number)) for _, score, item, number in at]
         return rows
 
     def _taken(self, width: int, inside: Sequence[int] | None) -> dict[int, int]:
@@ -236,7 +260,7 @@ class HeldCounts(DatabaseCounts):
         first = select(literal(0).label("part"), score.label("score"), none, func.count().label("items"))
         groups = func.count().over().label("groups")
         histogram = first.add_columns(groups).group_by(score)
-        others = select(literal(1), score, item, null(), null())
+        others = select(literal(1), score, item, self._number, null())
         both = union_all(histogram, others).order_by("part", "score", "item")
         compiled = both.compile(dialect=self._connection.dialect)
         self._tell(f"DECLARE {CURSOR} NO SCROLL CURSOR FOR {compiled}", compiled.params)
@@ -244,7 +268,7 @@ class HeldCounts(DatabaseCounts):
         ahead = 1
         while ahead > 0:
             rows = self._fetch(ahead)
-            sizes |= {int(score): int(items) for _, score, _, items, _ in rows if items is not None}
+            sizes |= {int(score): int(items) for part, score, _, items, _ in rows if part == 0}
             ahead = int(rows[0][4]) - len(sizes) if rows else 0
         return sizes
 
@@ -252,8 +276,8 @@ class HeldCounts(DatabaseCounts):
         if "_sizes" in vars(self):
             self._tell(f"CLOSE {CURSOR}")
 
-    def _rows_at(self, places: Sequence[int]) -> list[tuple[int, Any]]:
-        rows: list[tuple[int, Any]] = []
+    def _rows_at(self, places: Sequence[int]) -> list[tuple[int, Any, int]]:
+        rows: list[tuple[int, Any, int]] = []
         runs: list[list[int]] = []
         for place in places:
             if runs and place == runs[-1][1]:
@@ -264,7 +288,7 @@ class HeldCounts(DatabaseCounts):
             if ahead := len(self._sizes) + start - self._position:
                 self._tell(f"MOVE FORWARD {ahead} IN {CURSOR}")
                 self._position += ahead
-            rows += [(int(score), item) for _, score, item, _, _ in self._fetch(end - start)]
+            rows += [(int(score), item, int(number)) for _, score, item, number, _ in self._fetch(end - start)]
         return rows
 
     def _fetch(self, rows: int) -> Sequence[Any]:
@@ -290,7 +314,11 @@ class TableInDatabase(TableInPlace):
             self.elsewhere = "pass the path of the file instead of its URL"
 
     def counts(self, question: Question, domain: Any) -> tuple[Sized | None, DatabaseCounts]:
-        refused = {"per": question.per, "value": None if self._dialect == "postgresql" else question.value}
+        postgres, weighted = self._dialect == "postgresql", isinstance(question.bar, WeightBar)
+        if weighted and not postgres:
+            rule = "must be higher for a table that stays in its database: weights are not added up there"
+            raise ParameterError("above", rule, question.above, self.elsewhere)
+        refused = {"per": question.per, "value": None if postgres else question.value}
         for parameter, option in refused.items():
             if option is not None:
                 rule = "must not be given for a table that stays in its database"
@@ -309,8 +337,8 @@ class TableInDatabase(TableInPlace):
             public = None if question.observed else public_labels(domain, item=question.item, kind=table.kind)
             if isinstance(public, list) and isinstance(public[0], str):
                 _check_labels(public)
-            kind = HeldCounts if self._dialect == "postgresql" else DatabaseCounts
-            counts = kind(connection, table, public, question.cut, question.sums)
+            kind = HeldCounts if postgres else DatabaseCounts
+            counts = kind(connection, table, public, question.cut, question.sums, weighted=weighted)
         self._opened.callback(counts.close)
         return Sized(size=len(public)) if isinstance(public, list) else public, counts
 

@@ -1,0 +1,104 @@
+"""How much exact normal noise (epsilon, delta) asks for: the Gaussian mechanism by its own law, and tails in integers.
+
+*Theorem* (Balle, Wang 2018, Thm. 8). If one person moves a vector by at most 1 in Euclidean norm, the vector with
+independent noise sigma N in each entry, N standard normal, and whatever is computed of it, is (epsilon, delta)-DP if
+
+    Phi(1/(2 sigma) - epsilon sigma) - e**epsilon Phi(-1/(2 sigma) - epsilon sigma) <= delta;
+
+and it is 1/(2 sigma**2)-zCDP.
+
+*Proof.* Let the vector move by v, abs(v) = d, and u = d / sigma. Turned so that v is along one axis, the noise has the
+law that it had, and all other entries are alike on both sides: what is left is N + u against N. The logarithm of the
+ratio of the densities at y is u y - u**2/2, so the most that an event of the one exceeds e**epsilon times its chance
+under the other is that of {u y - u**2/2 > epsilon}, which is Phi(u/2 - epsilon/u) - e**epsilon Phi(-u/2 - epsilon/u).
+It grows with u: of a = u/2 - epsilon/u and b = -u/2 - epsilon/u, b**2 - a**2 = 2 epsilon, so e**epsilon phi(b) =
+phi(a), and the derivative is phi(a) (1/2 + epsilon/u**2 + 1/2 - epsilon/u**2) = phi(a) > 0. So d = 1 is the worst, and
+by symmetry both orders of the neighbours are alike. The Renyi divergence of N + u and N is alpha u**2 / 2. []
+
+``noise.gaussian.normal_floor`` draws sigma N rounded down, exactly: added to a whole number, that is the sum rounded
+down, a function of what the theorem is about.
+
+No float decides. sigma is a whole number of parts of 2**-``PARTS``, the least for which the left side, with every Phi
+and e**epsilon bounded by whole numbers from the side that makes it larger, is at most delta.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+
+from sparsegate.noise.expansions import interval_floor
+
+PARTS = 24
+"""Binary digits of sigma behind the point."""
+
+_MOST = 1 << 48
+_LEAST_DELTA = Fraction(1, 1 << 1024)
+_LARGEST = Fraction(64)
+"""Of epsilon: more asks for hardly less noise, and what is private for less is private for more."""
+_GUARD = 64
+
+
+def normal_tail(x: Fraction, bits: int) -> tuple[int, int]:
+    """Whole numbers around 2**bits Pr[N >= x]; they differ by 2 at most.
+
+    1/2 - phi(x) (x + x**3/3 + x**5/(3 5) + ...) for x >= 0: all terms are positive, each is rounded down and up, and
+    once a term is less than half the one before, all that follow are less than the last.
+
+    >>> low, high = normal_tail(Fraction(5), 60)
+    >>> low / 2**60 < 2.8665157187919392e-07 < high / 2**60
+    True
+    """
+    if x < 0:
+        low, high = normal_tail(-x, bits)
+        return (1 << bits) - high, (1 << bits) - low
+    square = x * x
+    guard = _GUARD + math.ceil(square)  # the sum is below e**(x**2/2) 1.26, so that its errors are as much larger
+    fine = bits + guard
+    top, bottom = square.numerator, square.denominator
+    least = (x.numerator << fine) // x.denominator
+    most = least + 1
+    low = high = odd = 0
+    while odd == 0 or most > 1 or 2 * square > odd:
+        low, high, odd = low + least, high + most, (odd or 1) + 2
+        least, most = least * top // (bottom * odd), -(-most * top // (bottom * odd))
+    high += 2 * most
+    floors = interval_floor(-square / 2, lambda iv, e: e / iv.sqrt(2 * iv.pi), fine, fine + _GUARD)
+    half = 1 << (fine - 1)
+    upper = half - (low * floors[0] >> fine)
+    lower = half - (-(-high * (floors[1] + 1) >> fine))
+    return max(lower >> guard, 0), -(-upper >> guard)
+
+
+@lru_cache(maxsize=256)
+def gaussian_sigma(*, epsilon: Fraction, delta: Fraction) -> Fraction | None:
+    """The least sigma of the theorem, in parts of 2**-``PARTS``; None where it is beyond 2**24, or delta too small.
+
+    >>> [round(float(gaussian_sigma(epsilon=Fraction(1), delta=Fraction(1, 10**n))), 3) for n in (6, 8)]
+    [4.225, 5.035]
+    """
+    if delta < _LEAST_DELTA:
+        return None
+    epsilon = min(epsilon, _LARGEST)
+    bits = (1 / delta).__ceil__().bit_length() + _GUARD
+    allowed = math.floor(delta * (1 << bits))
+    factor, _ = interval_floor(epsilon, lambda iv, e: e, bits, bits + _GUARD)
+
+    def enough(parts: int) -> bool:
+        sigma = Fraction(parts, 1 << PARTS)
+        apart, middle = 1 / (2 * sigma), epsilon * sigma
+        _, inside = normal_tail(middle - apart, bits)
+        outside, _ = normal_tail(middle + apart, bits)
+        return inside - (factor * outside >> bits) <= allowed
+
+    high = 1 << (PARTS - 4)
+    while not enough(high):
+        high *= 2
+        if high > _MOST:
+            return None
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return Fraction(high, 1 << PARTS)
