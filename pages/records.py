@@ -483,6 +483,10 @@ class PreviewJson(BaseModel):
     statement: str = means("The preview in a sentence or two.", "ε = 1, cutoff 5: an answer 13 or more from ...")
     warning: str | None = means("Why it would be of little use; null where it would be of use.", None)
     items: list[dict[str, Any]] = means("What else could be released, a row each.", [])
+    helps: list[dict[str, Any]] = means(
+        "What would help: the parameters that change, and the figures that they bring.",
+        [{"change": {"delta": "0.000001"}, "method": "gumbel", "within": 310}],
+    )
     curves: list[PreviewCurveJson] = means("How the figures change with a parameter.")
 
 

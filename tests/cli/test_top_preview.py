@@ -88,8 +88,8 @@ def test_what_is_missing_or_makes_no_sense_is_refused(refused, options: tuple[st
 
 
 def test_it_loads_no_engine_and_nothing_heavy() -> None:
-    """A cold process stays below a second: what it must not import is what takes long."""
-    heavy = ("duckdb", "scipy", "matplotlib", "pandas", "sqlalchemy", "pyarrow", "mpmath")
+    """A cold process stays below a second: what it must not import is what takes long. (A delta needs mpmath.)"""
+    heavy = ("duckdb", "scipy", "matplotlib", "pandas", "sqlalchemy", "pyarrow")
     code = (
         f"import sys; from sparsegate.cli import main; sys.argv = ['sparsegate', *{(*PREVIEW, '--epsilon', '1')!r}]\n"
     )
@@ -109,3 +109,27 @@ def test_a_release_says_within_and_a_hopeless_one_is_not_charged(command: Comman
     told = json.loads(command(*asked, "--people", "1000", *ledger, "--json")[1])
     assert told["record"]["within"] == promise.within
     assert f"{promise.within} users of the true number 3" in " ".join(command(*asked)[1].split())
+
+
+def test_the_star_is_on_what_won_on_the_stand_in_and_the_end_says_what_would_help(command: Command) -> None:
+    asked = (
+        "top",
+        "--preview",
+        "-c",
+        "50",
+        "--epsilon",
+        "0.2",
+        "--domain",
+        "1000000",
+        "--like",
+        "1700:50",
+        "--ordered",
+    )
+    out = " ".join(command(*asked[:-1])[1].split())
+    assert "one-shot *" in out
+    assert "* won on the stand-in; subset would run." in out
+    assert "What would help: --delta 1e-06: within" in out
+    assert "--max-items-per-user 10: within" in out
+    assert "without --answers-epsilon, --epsilon 0.3: within" in " ".join(
+        command(*asked, "--ordered", "--answers-epsilon", "0.1")[1].split()
+    )

@@ -212,3 +212,61 @@ def test_what_makes_no_sense_is_refused_by_name(options: dict[str, Any], name: s
     with pytest.raises(ParameterError) as refused:
         sg.preview(**ASKED | options)
     assert refused.value.parameter == name
+
+
+def test_it_ends_with_what_would_help_each_with_the_promise_of_its_own_preview() -> None:
+    asked: dict[str, Any] = {"count": 50, "epsilon": 0.2, "answers_epsilon": 0.1, "ordered": True, "domain": 16_470}
+    made = sg.preview(**asked)
+    changes = [dict(each["change"]) for each in made.helps]
+    assert changes == [
+        {"delta": Fraction(1, 10**6)},
+        {"max_items_per_user": 10},
+        {"answers_epsilon": 0, "epsilon": Fraction(3, 10)},
+    ]
+    for each in made.helps:
+        other = sg.preview(**asked | dict(each["change"]))
+        assert (each["method"], each["within"]) == (other.method, other.within)
+        assert each["within"] < made.within
+    assert "max_items_per_user=10 (within 556)" in made.advice
+    assert made.to_dict()["helps"][0]["change"] == {"delta": "0.000001"}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"count": 1},
+        {"unit": "row"},
+        {"domain": "observed", "delta": 1e-6, "max_items_per_user": 1},
+        {"count": None, "above": 900, "domain": None, "delta": 1e-6, "max_items_per_user": 1},
+    ],
+    ids=str,
+)
+def test_what_would_not_help_is_not_named(options: dict[str, Any]) -> None:
+    assert sg.preview(**{"count": 5, "epsilon": 1, "domain": 100} | options).helps == ()
+
+
+def test_an_order_that_costs_is_named_and_a_stand_in_shows_what_its_loss_brings() -> None:
+    """2,000 of each of ten items, nobody has the others: a set is found where an order needs thrice the noise."""
+    made = sg.preview(count=10, epsilon=0.1, domain=200, ordered=True, like="2000:10", delta=0)
+    shown = {next(iter(each["change"])): each for each in made.helps}
+    assert shown["delta"]["recall"] is not None
+    assert shown["max_items_per_user"]["recall"] is None
+
+
+def test_a_promise_beyond_every_plausible_count_says_so() -> None:
+    """Number 50 of 88,000 people with ten items each, by the law 1/rank: 880,000 / 50 / (ln 16,470 + 0.577)."""
+    asked: dict[str, Any] = {"count": 50, "domain": 16_470}
+    poor = sg.preview(**asked, epsilon=0.2, people=88_000)
+    assert "number 50 would have about 1,711" in poor.warning
+    assert sg.preview(**asked, epsilon=1, people=88_000).warning == ""
+    on_counts = sg.preview(**asked, epsilon=0.2, like="900:60")
+    assert "on the stand-in number 50 has 900" in on_counts.warning
+    assert sg.preview(**asked, epsilon=0.2, like="90000:60").warning == ""
+
+
+def test_the_method_that_is_right_most_often_on_the_stand_in_wins() -> None:
+    """Sixty items of about one size among many that nobody has: a set of fifty is lost, single items are not."""
+    made = sg.preview(count=50, epsilon=0.2, domain=10**6, like="1700:50")
+    (winner,) = (each for each in made.alternatives if each["wins"])
+    assert (made.method, winner["method"]) == ("subset", "one-shot")
+    assert winner["recall"] == max(each["recall"] for each in made.alternatives)

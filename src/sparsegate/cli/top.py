@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from sparsegate.cli import options as opt
 from sparsegate.cli.options import option
@@ -226,22 +226,33 @@ def _print_preview(preview: Preview) -> None:
     sheet, lines = preview.sheet(), [preview.statement]
     if preview.alternatives:
         sought = len(set(sheet.columns["epsilon"])) > 1
-        hidden = {"chosen", "needed_epsilon" if sought else "epsilon"}
+        hidden = {"chosen", "wins", "needed_epsilon" if sought else "epsilon"}
+        star = "chosen" if preview.accuracy.get("recall") is None else "wins"
         names = {name: _HEADINGS.get(name, name.replace("_", " ")) for name in sheet.columns if name not in hidden}
         right = {names[name] for name in sheet.numbers - hidden}
         table = grid(*names.values(), right=right, unbroken=names.values(), gap=2)
         for alternative, row in zip(preview.alternatives, sheet.rows, strict=True):
             cells = dict(zip(sheet.columns, sheet.texts(row), strict=True))
-            cells["method"] += " *" * bool(alternative["chosen"])
+            cells["method"] += " *" * bool(alternative[star])
             table.add_row(*(cells[name] for name in names))
         print_plain(table, "")
         what = "item" if preview.release == "top items" else "set"
-        lines.append(f"* would run. within: how far below that {what} a selected one can be, at worst.")
+        starred = f"won on the stand-in; {preview.method} would run" if star == "wins" else "would run"
+        lines.append(f"* {starred}. within: how far below that {what} a selected one can be, at worst.")
     if preview.asked_within is not None and preview.needed_epsilon is not None:
         needed = f"--epsilon {float(preview.needed_epsilon):g} with {preview.method}"
         lines.append(f"Within {preview.asked_within:,} needs {needed}.")
     if preview.accuracy.get("recall") is not None:
         lines.append("recall, like within: the share of right items, and how far below, on the stand-in.")
-    if preview.people is not None:
+    if preview.warning or preview.people is not None:
         lines.append(preview.warning or f"Not hopeless for {preview.people:,} people.")
+    if preview.helps:
+        lines.append("What would help:")
+        lines += [f"  {_changed(row['change'])}: within {row['within']:,}, by {row['method']}" for row in preview.helps]
     print_plain(*(printable(line) for line in lines), "The table was not read, and nothing was charged.")
+
+
+def _changed(change: Mapping[str, Any]) -> str:
+    """A change as options; what is 0 or False is to be left out."""
+    options = {name: f"--{name.replace('_', '-')}" for name in change}
+    return ", ".join(f"{options[n]} {float(v):g}" if v else f"without {options[n]}" for n, v in change.items())

@@ -92,6 +92,8 @@ class Preview(Tabular):
     """Why the release would be of little use, and what to do about it; empty where it would be of use."""
     alternatives: tuple[Mapping[str, Any], ...] = ()
     """What else could be released, by other methods for instance: the rows of the table."""
+    helps: tuple[Mapping[str, Any], ...] = ()
+    """What would help: the same release with one parameter changed, and the figures of that, where they are better."""
     levels: Mapping[str, float] = field(default_factory=dict)
     """What to compare the first figure with, such as the threshold: dashed lines of the picture."""
     make_curves: Callable[[], Iterable[Curve]] = field(default=tuple, compare=False)
@@ -105,6 +107,16 @@ class Preview(Tabular):
 
     def __dir__(self) -> Iterable[str]:
         return sorted({*super().__dir__(), *self.accuracy, *self.settings})
+
+    @property
+    def advice(self) -> str:
+        """What would help, in a sentence; empty where nothing is known to."""
+        each = [
+            " and ".join(f"{name}={plain(value)}" for name, value in row["change"].items())
+            + f" (within {row['within']:,})"
+            for row in self.helps
+        ]
+        return f"What would help: {', or '.join(each)}." if each else ""
 
     @cached_property
     def curves(self) -> tuple[Curve, ...]:
@@ -128,6 +140,7 @@ class Preview(Tabular):
             "statement": self.statement,
             "warning": self.warning or None,
             "items": plain(self.alternatives),
+            "helps": plain(self.helps),
             "curves": plain(self.curves),
         }
 
@@ -141,7 +154,7 @@ class Preview(Tabular):
         figures = {**charged, "confidence": self.confidence, **self.settings, **self.accuracy}
         return Sheet(
             title=f"What the {self.release} will be good for",
-            brief=" ".join(filter(None, [self.statement, self.warning])),
+            brief=" ".join(filter(None, [self.statement, self.warning, self.advice])),
             columns=columns,
             numbers=frozenset(n for n, column in columns.items() if not any(isinstance(c, str | bool) for c in column)),
             about={name.replace("_", " "): plain(value) for name, value in figures.items()},

@@ -9,6 +9,7 @@ themselves: what is shown of them is not private.
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sized
@@ -77,7 +78,9 @@ def preview(
 
     Of the method that would run, ``accuracy`` has ``within``: with this confidence every selected item is at most this
     far below the c-th; ``error_bar`` and ``error_bar_all`` of counts; ``needed_epsilon`` where ``within`` was asked
-    for; and ``recall`` and ``like_within``, what was seen on the stand-in. ``alternatives`` has a row for each method.
+    for; and ``recall`` and ``like_within``, what was seen on the stand-in. ``alternatives`` has a row for each method:
+    the one that is ``chosen`` would run, and the one that ``wins`` was right most often on the stand-in. ``helps`` has
+    what would make ``within`` smaller: a delta, a cut of items a person, a set and no order, no counts.
 
     Parameters
     ----------
@@ -174,8 +177,11 @@ def preview_of(
             "asked_within": asked,
         },
         statement=_statement(question, chosen, confidence),
-        warning="" if reason is None else f"Hopeless: {reason[0]} {reason[1]}.",
+        warning=options.implausible(accuracy.get("within"))
+        if reason is None
+        else f"Hopeless: {reason[0]} {reason[1]}.",
         alternatives=tuple(rows),
+        helps=() if chosen is None else tuple(options.helps(question, chosen["within"])),
         levels={} if question.people is None else {"people in all": question.people},
         make_curves=partial(options.curves, rows),
     )
@@ -277,11 +283,52 @@ class _Options:
             chosen = replace(question, epsilon=epsilon).request.method == method
             named = dict(zip(_FIGURES, figures, strict=True))
             rows.append({"method": method, "chosen": chosen, "epsilon": epsilon, **named})
+        if self.counts is not None:
+            most = max((row["recall"] for row in rows if row["recall"] is not None), default=None)
+            # Of several that are as good the one that would run anyway.
+            best = [row for row in rows if row["recall"] == most and most is not None]
+            winner = next((row for row in best if row["chosen"]), best[0] if best else None)
+            rows = [row | {"wins": row is winner} for row in rows]
         if not fixed and question.method == AUTO:
             # At other epsilons "auto" may take others: the least of them is the answer.
             least = min((row["epsilon"] for row in rows if row["chosen"]), default=None)
             rows = [row | {"chosen": row["chosen"] and row["epsilon"] == least} for row in rows]
         return rows
+
+    def helps(self, question: Question, within: float | None) -> Iterator[dict[str, Any]]:
+        """The question with one thing changed, where that makes ``within`` smaller: the best method, and its figures.
+
+        A stand-in has counts, and no people whose items could be cut: of a cut only the promise is known.
+        """
+        for change in _changes(question):
+            with suppress(ParameterError):  # it does not go with the rest
+                other = replace(question, method=AUTO, threshold=None, **change)
+                promised = other.within(self.total, self.confidence)
+                if within is None or promised is None or promised >= within:
+                    continue
+                seen = (None, None) if "max_items_per_user" in change else self._simulated(other, RUNS)
+                figures = dict(zip(("recall", "like_within"), seen, strict=True))
+                yield {"change": change, "method": other.request.method, "within": promised, **figures}
+
+    def implausible(self, within: float | None) -> str:
+        """What to say of a ``within`` that is beyond what the c-th count could well be; nothing where it is not.
+
+        Without a stand-in that is what it would be of so many people with ten items each, if counts fell as 1/rank.
+        """
+        question, counts = self.question, self.counts
+        if within is None or question.sums is not None or question.count is None:
+            return ""
+        if counts is not None:
+            count = _last(counts, question.count)
+            like = f"on the stand-in number {question.count:,} has {count:,}"
+        elif question.people is not None and self.total is not None:
+            harmonic = math.log(self.total) + 0.5772
+            count = min(question.people, round(10 * question.people / (harmonic * question.count)))
+            like = f"of {question.people:,} people with ten items each number {question.count:,} would have about "
+            like += f"{count:,}, if counts fell as 1/rank"
+        else:
+            return ""
+        return f"That promises next to nothing: {like}." if within >= count else ""
 
     def _keeps(self, method: str, epsilon: Fraction) -> bool:
         """Whether every selected item is within what was asked for, at this epsilon."""
@@ -314,6 +361,20 @@ class _Options:
                 yield Curve(figure=figure, parameter="epsilon", points=tuple(points), label=row["method"])
 
 
+def _changes(question: Question) -> Iterator[dict[str, Any]]:
+    """What may help a selection, one change at a time."""
+    assert question.count is not None
+    if not question.observed and not question.delta:
+        yield {"delta": Fraction(1, 10**6)}
+    cut, most = max(1, question.count // 5), question.max_items_per_user
+    if question.user is not None and (most is None or most > cut):
+        yield {"max_items_per_user": cut}
+    if question.ordered:
+        yield {"ordered": False}
+    if question.answers_epsilon:
+        yield {"answers_epsilon": Fraction(0), "epsilon": question.total}
+
+
 def by_method(question: Question, method: str, epsilon: Number) -> Question:
     """The same question for this method; one that it cannot meet raises a ParameterError."""
     row = METHODS[method]
@@ -326,6 +387,12 @@ def by_method(question: Question, method: str, epsilon: Number) -> Question:
     )
 
 
+def _last(counts: Scores, count: int) -> int:
+    """The count-th largest."""
+    order = np.argsort(counts.values)[::-1]
+    return int(counts.values[order[np.searchsorted(np.cumsum(counts.multiplicities[order]), count)]])
+
+
 def simulated(request: Request, counts: Scores, *, confidence: float, runs: int) -> tuple[float, float] | None:
     """Of many runs on public counts: the mean share of the selected that are right, and how far below the c-th they go.
 
@@ -335,9 +402,7 @@ def simulated(request: Request, counts: Scores, *, confidence: float, runs: int)
     if "threshold" in METHODS[request.method].options:
         return None
     values, sizes = counts.values, counts.multiplicities
-    order = np.argsort(values)[::-1]
-    reached = np.cumsum(sizes[order])
-    last = int(values[order[np.searchsorted(reached, request.count)]])
+    last = _last(counts, request.count)
     places = request.count - int(sizes[values > last].sum())
     source, ready = Seeded(1), request.prepare(counts)
     right, lowest = [], []
