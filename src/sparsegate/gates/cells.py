@@ -247,6 +247,7 @@ class Gates(Uncopied):
                 raise GateClosed(f"this gate is closed: {_CLOSED}; make new ones to ask on, which spend a new budget")
             return self._gates.setdefault(place, _beside(self._first))
 
+    @own_settings
     def ask(self, cell: Hashable, answer: Any, *, threshold: Any = None) -> Answer:
         """Is the answer of this cell above its threshold? An unknown cell is refused, and nothing is drawn.
 

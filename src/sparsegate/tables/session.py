@@ -34,6 +34,7 @@ from sparsegate.gates.sparse_vector import SparseVector
 from sparsegate.ledger.account import Amount, BudgetLike, Statement
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.noise import Source
+from sparsegate.noise.own_settings import own_settings
 from sparsegate.noise.sources import Uncopied
 from sparsegate.tables.columns import check_columns, check_unit
 from sparsegate.tables.engine_errors import quiet
@@ -363,6 +364,7 @@ class _Rows:
         return self._relation.__arrow_c_stream__(requested_schema)
 
 
+@own_settings
 def session(
     data: Any,
     /,
