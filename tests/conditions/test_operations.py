@@ -232,9 +232,12 @@ def test_a_window_costs_what_it_takes_and_is_as_long_as_a_date_when_it_is_compar
         engine.execute("SET threads = 1")
         engine.execute("CREATE TABLE t AS SELECT DATE '2024-12-30' AS d FROM range(200_000)")
         (leaf,) = read_condition("year_week(d) = '2024-W09'", schema).leaves
-        start = time.process_time()
-        engine.execute(f"SELECT count({leaf.truth()}) FROM t").fetchall()
-        assert (time.process_time() - start) / 200_000 * 1e9 < 4 * short
+        taken = []
+        for _ in range(3):  # the least is that of an idle machine
+            start = time.process_time()
+            engine.execute(f"SELECT count({leaf.truth()}) FROM t").fetchall()
+            taken.append(time.process_time() - start)
+        assert min(taken) / 200_000 * 1e9 < 4 * short
 
 
 @pytest.mark.parametrize(

@@ -234,7 +234,7 @@ def test_how_much_slower_is_measured_with_every_core_busy_and_every_place_taken(
 
     monkeypatch.setattr(opening, "all_cores_busy", flag)
     monkeypatch.setattr(opening, "CORES", cores)
-    assert slowdown(work, at_once=4) == pytest.approx(found, rel=0.2)
+    assert slowdown(work, at_once=4) == pytest.approx(found, rel=0.3)
     assert len(workers) == 4
 
 
