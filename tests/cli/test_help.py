@@ -11,7 +11,7 @@ import pytest
 from sparsegate.cli.app import COMMANDS, Commands, described
 from sparsegate.cli.help import EXAMPLES, PANELS, example_lines, first_sentence
 
-ONLY_READ = {"serve", "alert", "datasets fetch", "reproduce", "compare", "audit"}
+ONLY_READ = {"serve", "mcp", "alert", "datasets fetch", "reproduce", "compare", "audit"}
 """Examples that go on for ever, need a network, or take long: they are parsed and not run."""
 
 

@@ -93,7 +93,7 @@ def test_selections_have_exactly_the_probabilities_of_the_peeled_mechanism(form,
 def test_the_same_check_rejects_a_scale_that_is_a_fifth_off():
     rate = Fraction(2, 3)
     for off in (Fraction(4, 5), Fraction(6, 5)):
-        assert law_p(observed(Scores.of(SCORES), rate * off, 2, seed=5, runs=2_000), law_at(rate, 2)) < FALSE_ALARM
+        assert law_p(observed(Scores.of(SCORES), rate * off, 2, seed=5, runs=2_500), law_at(rate, 2)) < FALSE_ALARM
 
 
 def test_the_law_holds_where_every_comparison_goes_through_intervals(monkeypatch):
@@ -246,7 +246,7 @@ def test_one_shot_selections_have_exactly_their_probabilities(form, count):
     assert law_p(seen, law) > FALSE_ALARM
     if count == 2:
         assert law_p(seen, peeled([np.exp(0.4 * score) for score in SCORES], 2)) < FALSE_ALARM
-        assert law_p(drawn(form, Fraction(2, 5) * Fraction(4, 5), 2, seed=2, runs=2_500), law) < FALSE_ALARM
+        assert law_p(drawn(form, Fraction(2, 5) * Fraction(4, 5), 2, seed=2, runs=4_000), law) < FALSE_ALARM
 
 
 def worst(scale: float, count: int, downs: list[list[int]]) -> float:

@@ -48,7 +48,7 @@ def test_items_and_noisy_scores_have_exactly_their_probabilities(form, scale, co
 
 def test_the_same_check_rejects_a_scale_that_is_a_fifth_off():
     law = noisy_law(SCORES, 1.5, 1, reach=22, values=True)
-    assert law_p(drawn(Scores.each, Fraction(6, 5), 1, seed=3, runs=1_300), law) < FALSE_ALARM
+    assert law_p(drawn(Scores.each, Fraction(6, 5), 1, seed=3, runs=2_000), law) < FALSE_ALARM
 
 
 def test_the_law_holds_where_every_comparison_goes_through_intervals(monkeypatch):

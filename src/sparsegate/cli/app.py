@@ -22,6 +22,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "watch": "Which conditions hold for more people than a threshold.",
         "alert": "When the people in a window of a stream pass a threshold.",
         "serve": "Answer such questions over HTTP, from data that stays here.",
+        "mcp": "Let agents ask, by the Model Context Protocol.",
         "token": "Who may ask a service, and who may open gates.",
         "holdout": "Score models on a holdout that can be used again.",
     },

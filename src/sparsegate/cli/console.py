@@ -34,6 +34,8 @@ ENVIRONMENT: Final = {
         "The option NAME of `sparsegate serve`, such as SPARSEGATE_SERVE_PORT=8460. An option on the command line "
         "comes first. A password in the URL of a database belongs here and not there."
     ),
+    "SPARSEGATE_TOKEN": "The token that `sparsegate mcp --service` sends, where there is no --token-file.",
+    "SPARSEGATE_MCP_TOKEN": "What clients of `sparsegate mcp --http` must send; where it is not set, nothing.",
     "NO_COLOR": "If it is not empty: no colours.",
     "COLUMNS": "How wide tables and the help are; else as wide as the terminal, and 80 where there is none.",
 }

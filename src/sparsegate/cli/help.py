@@ -27,6 +27,7 @@ EXAMPLES: Final = {
     "ledger restore": "ledger restore again.ledger --from visits.backup --spent-since 0.5",
     "ledger rotate-key": "ledger rotate-key visits.ledger --key visits.ledger.key",
     "serve": "serve visits.csv --user visitor --new-ledger --budget 2",
+    "mcp": "mcp visits.csv --user visitor --ledger visits.ledger --budget 2 --domain page=pages.csv",
     "token": "token add grace --ledger visits.ledger --role owner",
     "token add": "token add ada --ledger visits.ledger --expires 30d",
     "token list": "token list --ledger visits.ledger",
@@ -56,7 +57,7 @@ PANELS: Final = {
     "Ledger": "ledger new_ledger budget budget_delta conversion_delta dataset key new_key close_gates no_refund state",
     "Sizes": "size_epsilon size_delta person_rows capacity",
     "Network": (
-        "host port allowed_host trusted_proxy tls_cert tls_key max_connections max_connections_of_one metrics_port"
+        "http host port allowed_host trusted_proxy tls_cert tls_key max_connections max_connections_of_one metrics_port"
     ),
     "Effort": "runs most_runs jobs seed seconds samples confidence whole_budget",
     "Input": "table sql input_format separator encoding datasets data records scale_to_records",

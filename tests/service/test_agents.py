@@ -1,0 +1,411 @@
+"""The MCP server in this process: what is paid and who agrees, what an agent is told, and when."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+from mcp.client import Client
+from mcp_types import ElicitResult
+from tests.support.serving import MANY, NOBODY, TOP, listening, serving, visits
+
+import sparsegate as sg
+from sparsegate.service.agents import LOST, AgentServer, ServiceTable, SessionTable, http_app
+from sparsegate.service.client import connect
+
+PEOPLE = {"page": ["/home"] * 300 + ["/pay"] * 100, "visitor": [*range(300), *range(100)], "country": ["DE"] * 400}
+CERTAIN = {"threshold": 150, "cutoff": 2, "epsilon": 100}
+"""A gate with so little noise that its answers are sure, up to a chance of less than 1e-100."""
+ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])  # asked during a call, and between two
+
+Person = Callable[[Any, Any], Awaitable[ElicitResult]]
+
+
+class Clock:
+    """A time that only moves when somebody waits, or works."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    async def sleep(self, seconds: float) -> None:
+        assert seconds >= 0
+        await anyio.lowlevel.checkpoint()
+        self.now += seconds
+
+
+@contextmanager
+def server(*, confirm_above: float = 1000, delay: float = 1.0) -> Iterator[AgentServer]:
+    with sg.session(PEOPLE, user="visitor", budget=1000, domains={"page": ["/home", "/pay", "/jobs"]}) as asked:
+        clock = Clock()
+        with closing(SessionTable(asked, delay=delay)) as table:
+            made = AgentServer(table, confirm_above=confirm_above, clock=lambda: clock.now, sleep=clock.sleep)
+            made.test_clock = clock  # type: ignore[attr-defined]
+            yield made
+
+
+def run(made: AgentServer, *calls: tuple[str, dict[str, Any]], mode: str = "auto", person: Person | None = None) -> Any:
+    """The results of tools, one after another: a dict, or the text of a refusal."""
+
+    async def main() -> list[Any]:
+        async with Client(made, mode=mode, elicitation_callback=person) as client:
+            return [_result(await client.call_tool(name, arguments)) for name, arguments in calls]
+
+    results = anyio.run(main)
+    return results[0] if len(calls) == 1 else results
+
+
+def _result(result: Any) -> Any:
+    return result.content[0].text if result.is_error else result.structured_content
+
+
+def charged(made: AgentServer) -> list[str]:
+    return [entry.kind.value for entry in made.table.statement().entries][1:]
+
+
+def answering(action: str, content: dict[str, Any] | None = None) -> tuple[Person, list[str]]:
+    questions: list[str] = []
+
+    async def person(_: Any, question: Any) -> ElicitResult:
+        questions.append(question.message)
+        return ElicitResult(action=action, content=content)  # type: ignore[arg-type]
+
+    return person, questions
+
+
+@ERAS
+def test_a_person_is_told_the_cost_and_asked_before_anything_is_spent(mode: str) -> None:
+    person, questions = answering("accept", {"spend": True})
+    with server(confirm_above=0.1) as made:
+        opened = run(made, ("open_gate", {"terms": CERTAIN}), mode=mode, person=person)
+        assert (opened["gate"], opened["cost"]) == ("gate-1", "epsilon 100")
+        assert charged(made) == ["spend"]
+    (question,) = questions
+    assert question.startswith("Spend epsilon 100 of the budget of table? epsilon 1000 is left. A gate: threshold 150,")
+
+
+@ERAS
+@pytest.mark.parametrize(
+    ("action", "content"), [("decline", None), ("cancel", None), ("accept", {"spend": False}), ("accept", {})]
+)
+def test_whoever_does_not_agree_pays_nothing(mode: str, action: str, content: dict[str, Any] | None) -> None:
+    person, questions = answering(action, content)
+    selection = {"item": "page", "count": 1, "epsilon": 100}
+    with server(confirm_above=0.1) as made:
+        refused = run(made, ("open_gate", {"terms": CERTAIN}), ("top", {"terms": selection}), mode=mode, person=person)
+        assert all(isinstance(text, str) for text in refused)
+        assert charged(made) == []
+    assert len(questions) == 2
+
+
+@ERAS
+def test_a_client_that_cannot_ask_must_say_the_cost_back_and_only_after_it_was_told(mode: str) -> None:
+    asked = {"terms": CERTAIN}
+    sure = asked | {"confirm": "epsilon 100"}
+    with server(confirm_above=0.1) as made:
+        guessed = run(made, ("open_gate", sure), mode=mode)
+        assert "nothing was spent: this costs epsilon 100, and epsilon 1000 is left" in guessed
+        assert charged(made) == []
+        other = {"terms": CERTAIN | {"epsilon": 99}, "confirm": "epsilon 100"}
+        results = run(made, ("open_gate", other), ("open_gate", asked | {"confirm": "epsilon 10"}), mode=mode)
+        assert all("nothing was spent" in text for text in results)
+        assert run(made, ("open_gate", sure), mode=mode)["gate"] == "gate-1"
+        assert "nothing was spent" in run(made, ("open_gate", sure), mode=mode)  # what was agreed to is used up
+        assert charged(made) == ["spend"]
+
+
+def test_up_to_the_limit_nobody_is_asked_but_a_delta_is_always_asked_about() -> None:
+    person, questions = answering("decline")
+    selection = {"item": "page", "count": 1, "epsilon": 0.1}
+    with server(confirm_above=0.1) as made:
+        assert run(made, ("top", {"terms": selection}), person=person)["cost"] == "epsilon 0.1"
+        more = selection | {"answers_epsilon": 0.01}
+        assert "did not agree" in run(made, ("top", {"terms": more}), person=person)
+        assert charged(made) == ["spend"]
+    assert len(questions) == 1
+    observed = selection | {"domain": "observed", "delta": 1e-6, "max_items_per_user": 1}
+    with sg.session(PEOPLE, user="visitor", budget=(9, 1e-6)) as asked, closing(SessionTable(asked, delay=1)) as table:
+        made = AgentServer(table, confirm_above=0.1, sleep=Clock().sleep)
+        assert "did not agree" in run(made, ("top", {"terms": observed}), person=person)
+        assert charged(made) == []
+
+
+def test_what_the_budget_cannot_pay_is_refused_before_anybody_is_asked() -> None:
+    person, questions = answering("accept", {"spend": True})
+    with server(confirm_above=0.1) as made:
+        text = run(made, ("open_gate", {"terms": CERTAIN | {"epsilon": 1001}}), person=person)
+        assert "epsilon 1001 is more than the ledger" in text
+        assert charged(made) == questions == []
+
+
+def test_questions_cost_nothing_more_until_the_gate_closes_and_unused_epsilon_goes_back() -> None:
+    conditions = ["page = '/pay'", "page = '/home'", "pgae = 'x'", "country = 'DE'", "page = '/home'"]
+    with server() as made:
+        opened, asked, again, left = run(
+            made,
+            ("open_gate", {"terms": CERTAIN}),
+            ("ask", {"gate": "gate-1", "where": conditions}),
+            ("ask", {"gate": "gate-1", "where": ["page = '/pay'"]}),
+            ("remaining", {}),
+        )
+        assert [line["answer"] for line in asked["answers"]] == ["BELOW", "ABOVE", None, "ABOVE", None]
+        assert "must name a declared column" in asked["answers"][2]["refused"]
+        assert asked["answers"][4]["refused"] == "not asked"
+        assert abs(asked["answers"][1]["estimate"] - 300) < 50
+        assert (asked["remaining"], asked["closed"]) == (0, True)
+        assert asked["cost"].startswith("nothing more")
+        assert "this gate is closed" in again
+        assert left["spent"] == opened["cost"] == "epsilon 100"
+        run(
+            made,
+            ("open_gate", {"terms": CERTAIN}),
+            ("open_gate", {"terms": CERTAIN}),
+            ("close_gate", {"gate": "gate-2"}),
+        )
+        assert charged(made) == ["spend", "spend", "spend", "refund"]
+        made.table.close()
+        assert charged(made) == ["spend", "spend", "spend", "refund", "refund"]
+        assert "there is no such gate" in run(made, ("ask", {"gate": "gate-9", "where": ["page = '/pay'"]}))
+        assert "1 to 1000" in run(made, ("ask", {"gate": "gate-1", "where": []}))
+
+
+def test_a_private_error_is_one_constant_sentence_and_reaches_neither_agent_nor_log(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Answers before it are paid for, and are not lost with it."""
+    caplog.set_level(logging.DEBUG)
+    counted = iter([1, "SECRET-CELL", 1])
+
+    def count(*_: object) -> int:
+        number = next(counted)
+        if isinstance(number, str):
+            raise RuntimeError(number)
+        return number
+
+    def broken(**_: object) -> Any:
+        raise RuntimeError("SECRET-CELL")
+
+    with server() as made:
+        run(made, ("open_gate", {"terms": CERTAIN}))
+        gate = made.table.opened["gate-1"]
+        monkeypatch.setattr(gate, "_count", count)
+        asked = run(made, ("ask", {"gate": "gate-1", "where": ["1 = 1"] * 3}))
+        assert [line["answer"] for line in asked["answers"]] == ["BELOW", None, None]
+        assert [line["refused"] for line in asked["answers"]] == [None, LOST, "not asked"]
+        monkeypatch.setattr(made.table, "top", broken)
+        told = run(made, ("top", {"terms": {"item": "page", "count": 1, "epsilon": 1}}))
+        assert told == f"Error executing tool top: {LOST}"
+        monkeypatch.setattr(made.table, "statement", broken)
+        results = run(made, ("statement", {}), ("remaining", {}), ("top", {"terms": {"item": "page", "count": 1}}))
+
+        async def read() -> str:
+            async with Client(made) as client:
+                with pytest.raises(Exception, match="the reason may be private") as refused:
+                    await client.read_resource("sparsegate://statement")
+                return str(refused.value)
+
+        everything = json.dumps([asked, told, results, anyio.run(read)])
+    assert "SECRET" not in everything + caplog.text
+
+
+def test_a_private_call_leaves_after_a_whole_multiple_of_the_delay_whatever_came_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with server(delay=2.0) as made:
+        clock: Clock = made.test_clock  # type: ignore[attr-defined]
+        run(made, ("open_gate", {"terms": CERTAIN}))
+        works: list[tuple[float, Any]] = []
+
+        def count(*_: object) -> int:
+            seconds, outcome = works.pop(0)
+            clock.now += seconds
+            if isinstance(outcome, Exception):
+                raise outcome
+            return int(outcome)
+
+        monkeypatch.setattr(made.table.opened["gate-1"], "_count", count)
+        monkeypatch.setattr(made.table, "top", lambda **_: count())
+        asked = ("ask", {"gate": "gate-1", "where": ["1 = 1"]})
+        chosen = ("top", {"terms": {"item": "page", "count": 1, "epsilon": 1}})
+        refusal = sg.ParameterError("where", "must be another")
+        for call, seconds, outcome, lasts in (
+            (asked, 0.0, 1, 2),
+            (asked, 0.5, 1, 2),
+            (asked, 2.0, 1, 2),
+            (asked, 2.1, 1, 4),
+            (asked, 0.3, refusal, 2),
+            (asked, 4.1, RuntimeError("x"), 6),
+            (chosen, 0.3, sg.TableError("x"), 2),
+            (chosen, 2.3, RuntimeError("x"), 4),
+        ):
+            works.append((seconds, outcome))
+            began = clock.now
+            run(made, call)
+            assert clock.now - began == pytest.approx(lasts, abs=1e-9), (call, seconds)
+        began = clock.now
+        run(made, ("remaining", {}), ("describe", {}), ("preview", {"terms": CERTAIN}))
+        assert clock.now == began
+
+
+def test_a_cancelled_call_ends_its_count_counts_what_it_drew_and_leaves_as_late_as_any(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with server(delay=2.0) as made:
+        clock: Clock = made.test_clock  # type: ignore[attr-defined]
+        run(made, ("open_gate", {"terms": CERTAIN}))
+        began_to_count, go_on = threading.Event(), threading.Event()
+        counts = iter([300, 300])
+
+        def count(*_: object) -> int:
+            began_to_count.set()
+            assert go_on.wait(20)
+            clock.now += 0.7
+            return next(counts)
+
+        monkeypatch.setattr(made.table.opened["gate-1"], "_count", count)
+
+        async def main() -> tuple[float, int, Any]:
+            async with Client(made, mode="legacy") as client:
+                began = clock.now
+                async with anyio.create_task_group() as group:
+                    group.start_soon(client.call_tool, "ask", {"gate": "gate-1", "where": ["1 = 1", "1 = 1"]})
+                    await anyio.to_thread.run_sync(began_to_count.wait)
+                    group.cancel_scope.cancel()
+                await client.call_tool("describe", {})  # by now the server has heard of it
+                go_on.set()
+                left = _result(await client.call_tool("remaining", {}))  # waits for the turn
+                return clock.now - began, made.table.opened["gate-1"].remaining, left
+
+        lasted, remaining, left = anyio.run(main)
+        assert lasted == pytest.approx(2.0)
+        assert remaining == 1  # of the two questions the first was drawn, and the second not asked
+        assert left["spent"] == "epsilon 100"
+
+
+def test_calls_at_once_take_turns_and_a_free_one_waits_for_a_private_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    with server() as made:
+        inside = threading.Lock()
+
+        def one_at_a_time(function: Callable[..., Any]) -> Callable[..., Any]:
+            def call(*values: Any, **named: Any) -> Any:
+                assert inside.acquire(blocking=False)
+                try:
+                    return function(*values, **named)
+                finally:
+                    inside.release()
+
+            return call
+
+        for name in ("open_gate", "top", "statement", "cost"):
+            monkeypatch.setattr(made.table, name, one_at_a_time(getattr(made.table, name)))
+        results: list[Any] = []
+
+        async def main() -> None:
+            async with Client(made) as client, anyio.create_task_group() as group:
+
+                async def call(name: str, arguments: dict[str, Any]) -> None:
+                    results.append(await client.call_tool(name, arguments))
+
+                for _ in range(4):
+                    group.start_soon(call, "open_gate", {"terms": CERTAIN})
+                    group.start_soon(call, "remaining", {})
+                    group.start_soon(call, "top", {"terms": {"item": "page", "count": 1, "epsilon": 1}})
+
+        anyio.run(main)
+        assert [result.is_error for result in results] == [False] * 12
+        assert charged(made) == ["spend"] * 8
+        assert sorted(made.table.opened) == ["gate-1", "gate-2", "gate-3", "gate-4"]
+
+
+@pytest.mark.parametrize("domain", ["pages.csv", ["/home", 1.5], {"path": "pages.csv"}])
+def test_an_agent_cannot_have_a_file_of_this_machine_read_as_candidates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, domain: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("pages.csv").write_text("page\n/home\n/secret\n")
+    with server() as made:
+        asked = {"terms": {"item": "page", "count": 1, "epsilon": 1, "domain": domain}}
+        assert isinstance(run(made, ("top", asked)), str)
+        assert charged(made) == []
+
+
+def test_tools_say_what_they_take_and_give_and_resources_and_prompt_hold_no_data(tmp_path: Path) -> None:
+    pages = tmp_path / "pages.csv"
+    pages.write_text("page\n/home\n/pay\n/jobs\n")
+
+    async def main(made: AgentServer) -> tuple[Any, dict[str, Any], str]:
+        async with Client(made) as client:
+            resources = (await client.list_resources()).resources
+            read = {each.name: (await client.read_resource(each.uri)).contents[0] for each in resources}
+            guide = (await client.get_prompt("guide")).messages[0].content
+            return (await client.list_tools()).tools, read, guide.text  # type: ignore[union-attr]
+
+    domains = {"page": pages, "visitor": 300}
+    with sg.session(PEOPLE, user="visitor", budget=9, domains=domains) as asked:
+        made = AgentServer(SessionTable(asked, delay=1), confirm_above=0.1)
+        tools, read, guide = anyio.run(main, made)
+        preview = run(made, ("preview", {"terms": {"item": "page", "count": 1}, "within": 10}))
+    assert {tool.name for tool in tools if tool.annotations.read_only_hint} == {
+        "describe",
+        "preview",
+        "remaining",
+        "statement",
+    }
+    assert {tool.name for tool in tools} >= {"top", "open_gate", "ask", "close_gate"}
+    assert [tool.name for tool in tools if not (tool.description and tool.output_schema)] == []
+    assert json.loads(read["columns"].text)["columns"] == dict.fromkeys(["page", "visitor", "country"], "object")
+    assert json.loads(read["domains"].text) == {
+        "page": {"candidates": ["/home", "/pay", "/jobs"], "number": 3},
+        "visitor": {"from": 0, "to": 299},
+    }
+    assert json.loads(read["statement"].text)["remaining"]["epsilon"] == "9"
+    assert all(word in guide for word in ("ABOVE", "margin", "budget"))
+    assert preview["accuracy"]["within"] <= 10
+
+
+def test_over_a_service_its_own_rules_hold_and_gates_that_were_opened_here_are_closed(tmp_path: Path) -> None:
+    top = {**TOP, "epsilon": 100}
+    gate = {"threshold": 100, "cutoff": 3, "epsilon": 100}
+    with visits(tmp_path) as data, serving(tmp_path, data) as service, listening(service.app) as url:
+        others = service.open_gate()
+        with connect(url, service.owner) as client:
+            with closing(ServiceTable(client)) as table:
+                made = AgentServer(table, confirm_above=0.1)
+                person, questions = answering("accept", {"spend": True})
+                described, opened, chosen, asked, refused = run(
+                    made,
+                    ("describe", {}),
+                    ("open_gate", {"terms": gate}),
+                    ("top", {"terms": top}),
+                    ("ask", {"gate": others, "where": [MANY, NOBODY, "x = 1"]}),
+                    ("top", {"terms": {"item": "page", "count": 1, "epsilon": 1}}),
+                    person=person,
+                )
+                assert described["columns"] == {"country": "text", "page": "text", "seconds": "text"}
+                assert opened["cost"] == chosen["cost"] == "epsilon 100"
+                assert len(questions) == 2
+                assert [row["item"] for row in chosen["items"]] == ["/home"]
+                assert [line["answer"] for line in asked["answers"]] == ["ABOVE", "BELOW", None]
+                assert "domain must say which items may be selected" in refused
+            assert {each.id: each.closed for each in client.gates()} == {others: False, opened["gate"]: True}
+        with connect(url, service.analyst) as client:
+            text = run(AgentServer(ServiceTable(client), confirm_above=0.1), ("open_gate", {"terms": gate}))
+            assert "role" in text
+
+
+def test_over_http_a_token_is_asked_for_where_there_is_one() -> None:
+    async def statuses(app: Any, *headers: dict[str, str]) -> list[int]:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://127.0.0.1:1") as client:
+            return [(await client.get("/elsewhere", headers=each)).status_code for each in headers]
+
+    with server() as made:
+        guarded = http_app(made, "sesame")
+        sent = ({}, {"Authorization": "Bearer other"}, {"Authorization": "Bearer sesame"})
+        assert anyio.run(statuses, guarded, *sent) == [401, 401, 404]
