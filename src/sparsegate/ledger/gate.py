@@ -37,6 +37,8 @@ from sparsegate.budget import Charge, Cost, Spender, charge, conversion_delta, o
 from sparsegate.errors import GateClosed
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from sparsegate.ledger.account import Amount, Entry
     from sparsegate.ledger.ledger import Ledger
 
@@ -159,19 +161,34 @@ class AboveMeter:
         self.entry = entry
         self._ledger, self._each, self._held = ledger, each, [held]
 
+    @property
+    def holds(self) -> bool:
+        """Whether the next ABOVE is paid for: where it is not, no question may be asked."""
+        return bool(self._held)
+
     def pay(self, count: int) -> tuple[int, bool]:
         """Commit this many ABOVE before they are seen: how many are paid for, and whether one more is held."""
-        paid, held = self._ledger.use_held(self._held.pop(), each=self._each, count=count, of=self.entry)
-        if held is not None:
-            self._held.append(held)
-        return paid, held is not None
+        with self._ledger.database.writing() as connection:
+            paid = self.pay_in(connection, count)
+        return paid, self.holds
+
+    def pay_in(self, connection: Connection, count: int) -> int:
+        """The same in a transaction that writes more. Where that is undone, what was held stays spent."""
+        paid, held = self._ledger.use_held(connection, self._held.pop(), each=self._each, count=count, of=self.entry)
+        self._held += [] if held is None else [held]
+        return paid
 
     def give_back(self, unused: Fraction) -> bool:
         """Give back what is held, if ``unused`` is not 0; False where the ledger could not be written."""
         if not unused or not self._held:
             return True
         held = self._held.pop()
-        over = or_warn("what was reserved for the next ABOVE stays spent", lambda: self._ledger.cancel_held(held))
+
+        def cancel() -> None:
+            with self._ledger.database.writing() as connection:
+                self._ledger.cancel_held(connection, held)
+
+        over = or_warn("what was reserved for the next ABOVE stays spent", cancel)
         if not over:
             self._held.append(held)
         return over

@@ -489,41 +489,37 @@ class Ledger:
         with self.database.writing() as connection:
             self._read(connection).admit(amount + first)
             entry = self.charge(connection, amount, what)
-            return AboveMeter(self, entry, first, self._hold(connection, entry.number + 1, first, entry))
+            return AboveMeter(self, entry, first, self.hold(connection, first, entry))
 
-    def use_held(self, held: Entry, *, each: Amount, count: int, of: Entry) -> tuple[int, Entry | None]:
+    def hold(self, connection: Connection, each: Amount, of: Entry) -> Entry:
+        """Reserve one ABOVE for a gate. It is used from the start, so that nothing else takes it."""
+        what = f"the next ABOVE of entry {of.number}"
+        held = self.charge(connection, each, what, EntryKind.RESERVE)
+        add_part(connection, held.number, {"what": what}, part=USED)
+        return held
+
+    def use_held(
+        self, connection: Connection, held: Entry, *, each: Amount, count: int, of: Entry
+    ) -> tuple[int, Entry | None]:
         """Commit up to ``count`` ABOVE, the first of which is held, and hold one more.
 
         How many the budget pays for, and what is held now; None: it has nothing left for another.
         """
-        with self.database.writing() as connection:
-            statement = self._read(connection)
-            self._need_held(connection, statement, held)
-            room = statement.room(each, most=count)
-            paid, number = min(count, room + 1), len(statement.entries) + 1
-            add_part(connection, held.number, {"above": paid})
-            if room:
-                statement.admit(each.times(room))
-            if paid > 1:
-                what = f"{paid - 1} more ABOVE of entry {of.number}"
-                append(connection, number, EntryKind.SPEND, each.times(paid - 1), what)
-                number += 1
-            return paid, self._hold(connection, number, each, of) if room == count else None
+        statement = self._read(connection)
+        self._need_held(connection, statement, held)
+        room = statement.room(each, most=count)
+        paid = min(count, room + 1)
+        add_part(connection, held.number, {"above": paid})
+        if paid > 1:
+            self.charge(connection, each.times(paid - 1), f"{paid - 1} more ABOVE of entry {of.number}")
+        return paid, self.hold(connection, each, of) if room == count else None
 
-    def cancel_held(self, held: Entry) -> Entry:
+    def cancel_held(self, connection: Connection, held: Entry) -> Entry:
         """Give back what is held for an ABOVE that will not be, whole."""
-        with self.database.writing() as connection:
-            statement = self._read(connection)
-            self._need_held(connection, statement, held)
-            what = f"not used: entry {held.number}"
-            return append(connection, len(statement.entries) + 1, EntryKind.REFUND, held.amount, what, of=held.number)
-
-    def _hold(self, connection: Connection, number: int, each: Amount, of: Entry) -> Entry:
-        """Reserve one ABOVE for a gate. It is used from the start, so that nothing else takes it."""
-        what = f"the next ABOVE of entry {of.number}"
-        held = append(connection, number, EntryKind.RESERVE, each, what)
-        add_part(connection, held.number, {"what": what}, part=USED)
-        return held
+        statement = self._read(connection)
+        self._need_held(connection, statement, held)
+        what = f"not used: entry {held.number}"
+        return append(connection, len(statement.entries) + 1, EntryKind.REFUND, held.amount, what, of=held.number)
 
     def _need_held(self, connection: Connection, statement: Statement, held: Entry) -> None:
         """Refuse what paid for an ABOVE, went back, or is of before the ledger was restored."""
