@@ -3,8 +3,8 @@
 rho ~ discrete Laplace of scale t once, nu ~ discrete Laplace of scale b for each question, ABOVE iff q + nu >= T + rho;
 s = 2, or 1 where one person moves all answers one way; Delta whole lattice steps. Let e = Delta/t and r = s Delta/b.
 
-**Theorem.** On a zCDP ledger (``ledger.account``) such a gate may be charged e**2/2 when it is opened, nothing for a
-BELOW, and for each ABOVE
+**Theorem.** On a zCDP ledger (``ledger.account``) such a gate may be charged e tanh(e/2) when it is opened, nothing for
+a BELOW, and for each ABOVE
 
     w(r) = min(r, r**2 - r**3/3 + r**4/12).
 
@@ -14,7 +14,7 @@ be asked in any order among them, if w was within what the ledger had left *befo
 *Proof.* Fix neighbours D and D' and an order alpha > 1; P is the law of all that is seen on D, and Q that on D'. Let
 every rho be seen when its gate is opened, on D' as rho - Delta: who sees more learns no less (for monotonic queries of
 which all fall from D to D', as rho itself). The opening is then the release of one rho, which is e-DP and so
-(e**2/2)-zCDP; and after it each question, of whichever gate, is one toss of a coin that depends on nothing unseen. So
+(e tanh(e/2))-zCDP (``budget.pure_rho``); and after it each question, of whichever gate, is one toss of a coin that depends on nothing unseen. So
 all gates and releases are one adaptive sequence of steps, and by the theorem of ``ledger.account`` it is enough that a
 question, whose charge R is w where the answer is ABOVE and 0 where it is BELOW, has
 
@@ -47,8 +47,8 @@ says that f(alpha) <= alpha (alpha - 1) w for
    which is 2 (r + e**-r - 1), and at most r**2 - r**3/3 + r**4/12, as e**-r <= 1 - r + r**2/2 - r**3/6 + r**4/24. []
 
 Ties are ABOVE here, and nothing above hides them: for Delta = 1 and monotonic queries f'(1) is r (1 - e**-r), where
-continuous noise has r - ln(2 - e**-r). w gives away r/6 of it, of other gates up to r/2. The opening is at most that of
-a count with discrete Laplace noise; r_1 = e + exp(-e) - 1, which continuous noise has, is too little on the lattice.
+continuous noise has r - ln(2 - e**-r). w gives away r/6 of it, of other gates up to r/2. The opening
+is that of a count with discrete Laplace noise; e + exp(-e) - 1, which continuous noise has, is too little on the lattice.
 
 What the proof needs:
 
@@ -70,7 +70,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
-from sparsegate.budget import Budget, Meter, Metering
+from sparsegate.budget import Budget, Meter, Metering, pure_rho
 from sparsegate.errors import ParameterError
 from sparsegate.gates.calibration import Calibration
 from sparsegate.gates.lattice import Lattice, exact_number
@@ -91,11 +91,11 @@ _DIGITS: Final = 12
 class Price:
     """What a gate costs: ``opening`` and ``above`` are e and r of the theorem, the pure losses of rho and of an ABOVE.
 
-    In rho it is rounded up to twelve digits.
+    In rho it is rounded up to twelve digits or so.
 
     >>> price = Price(opening=Fraction(1, 10), above=Fraction(3, 100))
     >>> float(price.opening_rho), float(price.above_rho)
-    (0.005, 0.0008910675)
+    (0.004995837495788, 0.0008910675)
     """
 
     opening: Fraction
@@ -103,8 +103,8 @@ class Price:
 
     @property
     def opening_rho(self) -> Fraction:
-        """e**2/2."""
-        return _rounded_up(self.opening**2 / 2)
+        """e tanh(e/2)."""
+        return _rounded_up(pure_rho(self.opening))
 
     @property
     def above_rho(self) -> Fraction:

@@ -373,7 +373,7 @@ class Ledger:
 
         Gates do this when they are closed. By hand it is for a release whose loss is bounded for each transcript, as
         the theorem of ``account`` asks; the entry must have no delta. What goes back is rounded down to twelve decimal
-        places; None: that is nothing. To a zCDP ledger nothing goes back.
+        places; None: that is nothing. To a zCDP ledger no part of a charge goes back.
         """
         exact = exact_epsilon(epsilon)
         with self.database.writing() as connection:
