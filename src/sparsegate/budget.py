@@ -374,6 +374,28 @@ class Metering(Protocol):
         """What is left."""
 
 
+class PaidByKeeper:
+    """The ledger and the meter of a gate whose ABOVEs are paid for by its keeper, with each answer that it stores."""
+
+    rule = "zcdp"
+
+    def open_meter(self, **_: object) -> Meter:
+        """Nothing is charged."""
+        return self
+
+    def statement(self) -> Any:
+        """That of the keeper's ledger is not known here."""
+        raise NotImplementedError
+
+    def pay(self, count: int) -> tuple[int, bool]:
+        """The keeper stores no ABOVE that it cannot pay for."""
+        return count, True
+
+    def give_back(self, unused: Fraction) -> bool:
+        """Nothing is held."""
+        return True
+
+
 @dataclass(frozen=True)
 class Prepaid:
     """A charge as the account of a gate that it has paid for: nothing more is spent, and what is not used goes back."""

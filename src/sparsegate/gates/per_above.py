@@ -14,9 +14,10 @@ be asked in any order among them, if w was within what the ledger had left *befo
 *Proof.* Fix neighbours D and D' and an order alpha > 1; P is the law of all that is seen on D, and Q that on D'. Let
 every rho be seen when its gate is opened, on D' as rho - Delta: who sees more learns no less (for monotonic queries of
 which all fall from D to D', as rho itself). The opening is then the release of one rho, which is e-DP and so
-(e tanh(e/2))-zCDP (``budget.pure_rho``); and after it each question, of whichever gate, is one toss of a coin that depends on nothing unseen. So
-all gates and releases are one adaptive sequence of steps, and by the theorem of ``ledger.account`` it is enough that a
-question, whose charge R is w where the answer is ABOVE and 0 where it is BELOW, has
+(e tanh(e/2))-zCDP (``budget.pure_rho``); and after it each question, of whichever gate, is one toss of a coin that
+depends on nothing unseen. So all gates and releases are one adaptive sequence of steps, and by the theorem of
+``ledger.account`` it is enough that a question, whose charge R is w where the answer is ABOVE and 0 where it is BELOW,
+has
 
     E_Q[(P/Q)**alpha exp(-alpha (alpha - 1) R) | all before] <= 1.
 
@@ -47,8 +48,8 @@ says that f(alpha) <= alpha (alpha - 1) w for
    which is 2 (r + e**-r - 1), and at most r**2 - r**3/3 + r**4/12, as e**-r <= 1 - r + r**2/2 - r**3/6 + r**4/24. []
 
 Ties are ABOVE here, and nothing above hides them: for Delta = 1 and monotonic queries f'(1) is r (1 - e**-r), where
-continuous noise has r - ln(2 - e**-r). w gives away r/6 of it, of other gates up to r/2. The opening
-is that of a count with discrete Laplace noise; e + exp(-e) - 1, which continuous noise has, is too little on the lattice.
+continuous noise has r - ln(2 - e**-r). w gives away r/6 of it, of other gates up to r/2. The opening is
+that of a count with discrete Laplace noise; e + exp(-e) - 1, which continuous noise has, is too little on the lattice.
 
 What the proof needs:
 

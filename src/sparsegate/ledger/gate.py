@@ -33,7 +33,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
-from sparsegate.budget import Charge, Cost, Spender, charge, conversion_delta, or_warn
+from sparsegate.budget import Charge, Cost, Number, Spender, charge, conversion_delta, or_warn
 from sparsegate.errors import GateClosed
 
 if TYPE_CHECKING:
@@ -88,6 +88,18 @@ class PaidGate:
         self._paid, self._endings = paid, [True]
         self.whole = conversion_delta(paid.ledger) is not None
         """Whether all that was charged counts, whatever was said: nothing goes back to a zCDP ledger."""
+        self.meter: AboveMeter | None = None
+        """What pays for each ABOVE, where that is not paid for from the start."""
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the next ABOVE cannot be paid for: then nothing may be asked."""
+        return self.meter is not None and not self.meter.holds
+
+    def let_go(self) -> None:
+        """Give back what is reserved for an ABOVE that will not be, or not in this process."""
+        if self.meter is not None:
+            self.meter.give_back(Fraction(1))
 
     def keep(self, answer: Mapping[str, Any], *, above: bool) -> None:
         """Count and store an answer, before anybody sees it: where this raises, nobody may."""
@@ -138,6 +150,8 @@ class DurableGate(PaidGate):
     def _store(self, answer: Mapping[str, Any], after: AnswerCounts) -> None:
         with self.ledger.database.writing() as connection:
             self.ledger.count_answer(connection, self, after, answer)
+            if self.meter is not None and after.above > self.counts.above:
+                self.meter.pay_in(connection, 1)
 
     def _end(self, cost: Fraction) -> bool:
         def end() -> None:
@@ -200,12 +214,25 @@ def is_ledger(account: object) -> TypeGuard[Ledger]:
 
 
 def pay_for_gate(
-    account: Spender | None, *, cost: Cost, title: str, what: str, terms: Mapping[str, Any], refund: bool
+    account: Spender | None,
+    *,
+    cost: Cost,
+    title: str,
+    what: str,
+    terms: Mapping[str, Any],
+    refund: bool,
+    each: tuple[Number, Number] | None = None,
 ) -> PaidGate:
-    """Charge a gate: a durable one on a ledger, found again by its title."""
+    """Charge a gate: a durable one on a ledger, found again by its title.
+
+    ``each`` is the epsilon and the rho of an ABOVE, where each is paid for by itself: of that the first is reserved.
+    """
     what, epsilon = f"{title}: {what}", cost.epsilon
     if not is_ledger(account):
         return PaidGate(charge(account, **vars(cost), what=what), epsilon, refund=refund)
     durable: dict[str, Any] = {"title": title, "terms": terms, "refund": refund, "rho": cost.rho}
     with account.database.writing() as connection:
-        return account.open_gate(connection, epsilon=epsilon, what=what, **durable)
+        gate = account.open_gate(connection, epsilon=epsilon, what=what, **durable)
+        if each is not None:
+            gate.meter = account.meter(connection, gate.entry, each)
+        return gate

@@ -484,12 +484,22 @@ class Ledger:
 
         Each amount is an epsilon and a rho.
         """
-        amount, first = (exact_amount(epsilon, 0, rho) for epsilon, rho in (opening, each))
+        amount = exact_amount(opening[0], 0, opening[1])
         public_line(what, "what")
         with self.database.writing() as connection:
-            self._read(connection).admit(amount + first)
-            entry = self.charge(connection, amount, what)
-            return AboveMeter(self, entry, first, self.hold(connection, first, entry))
+            self._read(connection).admit(amount + exact_amount(each[0], 0, each[1]))
+            return self.meter(connection, self.charge(connection, amount, what), each)
+
+    def meter(self, connection: Connection, entry: Entry, each: tuple[Number, Number]) -> AboveMeter:
+        """Reserve the next ABOVE of a gate that is charged already, in a transaction that may write more."""
+        amount = exact_amount(each[0], 0, each[1])
+        return AboveMeter(self, entry, amount, self.hold(connection, amount, entry))
+
+    def go_on(self, gate: DurableGate, each: tuple[Number, Number]) -> None:
+        """Reserve the next ABOVE of a durable gate that goes on, if it is open and all its answers are known."""
+        with self.database.writing() as connection:
+            self._change(connection, gate, asked=gate.counts.asked)
+            gate.meter = self.meter(connection, gate.entry, each)
 
     def hold(self, connection: Connection, each: Amount, of: Entry) -> Entry:
         """Reserve one ABOVE for a gate. It is used from the start, so that nothing else takes it."""
