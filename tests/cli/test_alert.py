@@ -359,3 +359,22 @@ def test_on_a_zcdp_ledger_nothing_is_said_to_go_back(command) -> None:
     code, out, _ = command("alert", "-", *ASK, *HOUR, *paid, stdin="at,who,status\n")
     assert code == 0
     assert out.endswith("0 fired; epsilon 20 spent, of which nothing goes back to a zCDP ledger\n")
+
+
+def test_each_alarm_is_paid_for_on_a_zcdp_ledger(command, refused) -> None:
+    """With a margin of 12 a count 199 from the threshold is wrong with a probability below e**-30."""
+    Ledger.create("log.ledger", dataset="log", budget=(100, 1e-6)).close()
+    ask = ("alert", "log.csv", *ASK[:8], *HOUR, "--within", "12", "--ledger", "log.ledger")
+    lines = [json.loads(line) for line in command(*ask, "--json")[1].splitlines()]
+    for line in lines:
+        valid(line)
+    assert [line["fired"] for line in lines if "fired" in line] == [w in (2, 4) for w in range(6)]
+    assert (lines[0]["record"]["cutoff"], lines[0]["record"]["expect"]) == (None, 10)
+    with Ledger("log.ledger") as ledger:
+        each, opening = (ledger.statement().entries[place].amount.rho for place in (2, 1))
+        assert each is not None
+        assert opening is not None
+        assert ledger.statement().spent.rho == opening + 2 * each
+    assert f"rho {float(opening + 2 * each):.6g} spent" in lines[-1]["ended"]
+    assert "--cutoff must be given, or --within" in refused(*ask[:-4])
+    assert "must be an open zCDP ledger" in refused(*ask[:-2])

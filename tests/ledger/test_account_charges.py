@@ -22,7 +22,7 @@ from sparsegate.privacy import renyi
 from sparsegate.selection.select import Request
 from sparsegate.tables.observed import bounded_range
 from sparsegate.tables.question import Question
-from sparsegate.uses.alerts import AlertPlan
+from sparsegate.uses.alert_plan import AlertPlan
 from sparsegate.uses.holdout import HoldoutTerms
 from sparsegate.uses.itemsets import ItemsetQuestion, SetQuestion
 from sparsegate.uses.prediction import prediction_terms

@@ -27,7 +27,7 @@ from sparsegate.ledger.gate import rounded_down
 from sparsegate.privacy import loss, worst_case
 from sparsegate.privacy.loss import worst_outcome
 from sparsegate.privacy.model import build
-from sparsegate.uses.alerts import AlertPlan
+from sparsegate.uses.alert_plan import AlertPlan
 
 
 def counts_law(counts: tuple[int, ...], scale: Fraction, said: tuple[int, ...]) -> float:

@@ -36,6 +36,8 @@ from sparsegate.errors import LedgerError, ParameterError, TableError
 from sparsegate.uses.alerts import Alert, AlertAnswer, StateFile
 from sparsegate.uses.windows import SECOND, TimeWindows
 
+_SAID: Final = ("cells", "cells_per_user", "expect", "opening_rho", "alarm_rho")
+"""What the record says of the plan where it is so."""
 Row = tuple[Any, ...]
 """Who, and when, and with --per in which cell."""
 
@@ -49,11 +51,15 @@ _STEP: Final = 0.2  # between two looks at whether somebody wants to stop
 def alert(
     file: Annotated[str, typer.Argument(metavar="FILE|-", help="CSV or JSON lines that grow; - standard input.")],
     threshold: Annotated[int, option("", "A PUBLIC number of people.", "--threshold", "-t")],
-    cutoff: Annotated[int, option("", "Close after it fired this often.", "--cutoff", "-c")],
-    epsilon: Annotated[float, option("", "The privacy loss of all windows together.")],
     user: Annotated[str, option("COLUMN", "Whose rows belong together.")],
     time: Annotated[str, option("COLUMN", "When a row happened: ISO 8601, or seconds; UTC.")],
     width: Annotated[str, option("DURATION", "How long one is: 30s, 5m, 1h, 1d.", "--window")],
+    cutoff: Annotated[int | None, option("", "Close after it fired this often.", "--cutoff", "-c")] = None,
+    epsilon: Annotated[float | None, option("", "The privacy loss of all windows together.")] = None,
+    within: Annotated[
+        float | None, option("PEOPLE", "Instead of both, on a zCDP ledger: the margin; each alarm is paid for.")
+    ] = None,
+    expect: Annotated[int | None, option("", "With --within: how many alarms the noise is chosen for; 10.")] = None,
     where: opt.Where = None,
     fires: Annotated[str, option("above|below", "above: the threshold or more. below: or less.")] = "above",
     start: Annotated[str | None, option("TIME", "Where the first begins; else the one that runs.", "--from")] = None,
@@ -81,6 +87,8 @@ def alert(
 ) -> None:
     """When do the people in a window of a stream pass a threshold? Pays for windows that fire, --cutoff of them.
 
+    Or without a limit, with --within: on a zCDP ledger each alarm is paid for when it fires.
+
     It ends with the last window, the last that may fire, the end of standard input, or Ctrl-C. To tell others of what
     fires, pipe its output: see docs/how-to/alerts.md.
     """
@@ -91,6 +99,7 @@ def alert(
     windows = _windows(width, start, until, lateness, state=state, now=now)
     over = windows.count is not None and windows.closed_by(now) == windows.count
     public: dict[str, Any] = {"threshold": threshold, "cutoff": cutoff, "epsilon": epsilon}
+    public |= {"within": within, "expect": expect}
     public |= {"windows_per_user": windows_per_user, "method": method, "closes": "rarer" if closes else "above"}
     public |= {"cells": _public_cells(per, groups), "cells_per_user": cells_per_user}
     cut = windows_per_user is not None or per is not None  # who has counted where is known from all rows alone
@@ -125,7 +134,7 @@ def alert(
             report = AlertReport(watched, as_json=as_json, name=name, metrics=metrics)
             record = {"threshold": threshold, "fires": fires, "cutoff": cutoff, "epsilon": exact_text(plan.epsilon)}
             record |= {"method": plan.method, "margin": plan.margin, "windows": windows.settings(), "name": name}
-            record |= {word: plan.settings[word] for word in ("cells", "cells_per_user") if word in plan.settings}
+            record |= {word: plan.settings[word] for word in _SAID if word in plan.settings}
             place = opt.NOT_RECORDED if account is None else opt.recorded(watched.entry or 0, account.dataset)
             report.start({**record, "sentence": plan.statement, "recorded": place})
             try:
@@ -222,6 +231,10 @@ def _answer_all(
 def _spent(alert: Alert, *, paused: bool, went_back: bool) -> str:
     fired = sum(map(bool, alert.answers.values()))
     text = f"{counted(len(alert.answers), 'window')} answered, {fired} fired; epsilon {float(alert.spent):.6g} spent"
+    if alert.rho_spent is not None:
+        text = f"{text.partition('; ')[0]}; rho {float(alert.rho_spent):.6g} spent"
+        text += ", and another alarm stays reserved" if alert.epsilon > alert.spent else ""
+        return f"{text}; the same command with its state file goes on" if paused else text
     if alert.whole:
         text = f"{text}, of which nothing goes back to a zCDP ledger"
         return f"{text}; the same command with its state file goes on" if paused else text

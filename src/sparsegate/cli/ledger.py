@@ -315,8 +315,9 @@ def _table(statement: Statement) -> Table:
     for entry in statement.entries:
         delta = _short(entry.amount.delta) if entry.amount.delta else "0"
         when = entry.at.strftime("%Y-%m-%d %H:%M")
-        epsilon = -entry.amount.epsilon if entry.kind is EntryKind.REFUND else entry.amount.epsilon
-        counted = [_short(entry.amount.rho) for _ in rho]
+        sign = -1 if entry.kind is EntryKind.REFUND else 1
+        epsilon = sign * entry.amount.epsilon
+        counted = [_short(entry.amount.rho and sign * entry.amount.rho) for _ in rho]
         table.add_row(str(entry.number), when, entry.kind.value, _short(epsilon), delta, *counted, entry.what)
     return table
 

@@ -216,7 +216,9 @@ def zcdp_ledger(ledger: object) -> Metering:
     """The ledger, if each ABOVE can be paid from it."""
     if getattr(ledger, "rule", None) != "zcdp" or not hasattr(ledger, "open_meter"):
         rule = "must be an open zCDP ledger where each ABOVE is paid for when it is given"
-        raise ParameterError("ledger", rule, ledger, "make one with budget=(1, 1e-6), or pass cutoff= and epsilon=")
+        raise ParameterError(
+            "ledger", rule, ledger, "open one that was made with a delta, or pass cutoff= and epsilon="
+        )
     return ledger  # type: ignore[return-value]
 
 

@@ -7,7 +7,8 @@ counts its answers. The service, ``Alert`` and ``Holdout`` all keep their gates 
 2. *Count, then say*: an answer is counted, and stored, before anybody sees it.
 3. What is reserved and has no outcome counts as whichever answer is dearer, for ever: nobody knows what was said. A
    service reserves each answer before it draws. A holdout keeps one reserved, so that its BELOWs touch no disk. An
-   alert reserves none: an answer that was drawn and not stored was seen by nobody.
+   alert reserves none: an answer that was drawn and not stored was seen by nobody. Where each ABOVE is paid for when
+   it is given, one is held (``AboveMeter``), and is used in the transaction that stores the answer.
 4. *Close, then give back*: a gate is closed for good, and gives back once, in one transaction.
 5. Of two processes that go on with one gate the store refuses the one that does not know all its answers.
 6. Restoring a backup closes every gate (``backup``).
@@ -34,7 +35,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 from sparsegate.budget import Charge, Cost, Number, Spender, charge, conversion_delta, or_warn
-from sparsegate.errors import GateClosed
+from sparsegate.errors import GateClosed, ParameterError
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -229,6 +230,9 @@ def pay_for_gate(
     """
     what, epsilon = f"{title}: {what}", cost.epsilon
     if not is_ledger(account):
+        if each is not None:
+            rule = "must be an open zCDP ledger where each ABOVE is paid for when it is given"
+            raise ParameterError("ledger", rule, account, "open one that was made with a delta")
         return PaidGate(charge(account, **vars(cost), what=what), epsilon, refund=refund)
     durable: dict[str, Any] = {"title": title, "terms": terms, "refund": refund, "rho": cost.rho}
     with account.database.writing() as connection:

@@ -1,35 +1,6 @@
 """Alerts on a stream: tell when the number of people in a window passes a threshold, and pay for what fires alone.
 
-A gate, or a noisy count for every window? Both are eps-DP; which answers better follows from public numbers. Let q_t be
-the number of people in window t. One person moves every q_t by at most 1, all in one direction, and those of at most w
-windows (``windows``; w may be unbounded, and is at most N where there are N windows in all).
-
-**Theorem (gate).** A gate of sensitivity 1 for monotonic queries over q_1, q_2, ... is eps-DP for *any* w, fires at
-most c times, and a transcript of m quiet windows and k that fired costs L(m,k) <= eps; m quiet ones alone cost eps1.
-*Proof.* The alignment of ``gates.bounds`` asks of each q_t to move by at most 1, and nothing about how many of them
-move: rho is shifted once for all windows. A gate on -q_t against -T is the same: -q_t is monotonic as well. []
-
-**Theorem (counts).** q_t + Lap(w/eps), drawn afresh for every window, is eps-DP, never closes, and gives every count;
-of it "is that at least T?" is post-processing. n windows cost min(n, w) eps/w. *Proof.* The probability of the whole
-sequence is the product over windows; a move of q_t by 1 changes its factor by at most exp(eps/w), no move leaves it as
-it is, and at most min(n, w) of them move. [] (In Coq: proofs/README.md.) In zCDP the same w factors add up to the rho
-of w parts (``budget.pure_rho``), a w-th of that of a gate.
-
-**Nothing lies between.** The second coupling, which moves no threshold noise, holds on a gate with Laplace noise, too:
-its loss is at most w r, where r = 1/b and b is the scale of nu. (With exponential noise it bounds nothing: a BELOW that
-moves up may leave the support.) So a Laplace gate is min(w r, eps1 + c r)-DP. It is eps-DP if w r <= eps, and then its
-threshold noise protects nothing and can be left out, which is a noisy count; or if eps1 + c r <= eps, and then w
-protects nothing. A mixture has the worst of both.
-
-So a small w wants counts and a large one a gate. The margin decides: how far from T a count must be for a right answer
-with 95 %. For counts it is that of noise w/eps, (w/eps) ln 10; for a gate that of rho - nu, with nu of scale c/eps2.
-They cross at w = 2, 5, 9, 19, 36, 69 for c = 1, 5, 10, 25, 50, 100, at every epsilon below 1. Where N is known the
-margins are those of all N windows at once (one quiet window in twenty fires at the margin of one), and where it is less
-than 2c a gate is planned for N windows (``gates.planning``).
-
-**Cells.** With ``cells`` there is a gate for each of a public list, at epsilon/m for a person in at most m of them
-(``gates.cells``; ``windows.PeopleInCells`` cuts people to m). All cells are asked of every window until their gates
-close, so which are asked follows from what was released, and what is said of a window is which of them fired.
+``alert_plan`` has the two ways to do that, their proofs, and the choice between them.
 
 **After a restart.** An alert on a ledger is a durable gate (``ledger.gate``): each answer is stored *before* it is
 said. So after a crash the ledger has every answer that anybody saw, and perhaps one that nobody saw, and a restart may
@@ -43,6 +14,8 @@ do this:
   Noisy counts have no secret; the file says which entry to go on with.
 - *Without one the alert begins anew*: another epsilon is charged. What a process that died had reserved stays spent,
   because nobody can tell that it is dead.
+- *Where each alarm is paid for* the restart reserves the next one anew: what a process that died had reserved counts as
+  an alarm. A paused alert has given it back.
 - *Two processes with one state file* are told apart by the store: the one that does not know all answers stops.
 - *What goes back*: nothing when an alert is paused; when it is closed for good, epsilon - L(m,k), once. Then no state
   file brings it back, and the noise is gone from it. A restored ledger may lack answers that were seen: it closed all.
@@ -57,158 +30,38 @@ import os
 import threading
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Integral
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, NoReturn, Self
 
-from sparsegate.budget import Cost, Number, Spender, check_choice, check_truth, exact_count, exact_epsilon, public_line
+from sparsegate.budget import (
+    Number,
+    PaidByKeeper,
+    Spender,
+    check_truth,
+    exact_count,
+    public_line,
+)
 from sparsegate.display.plain import exact_text, noisy_text
 from sparsegate.errors import GateClosed, LedgerError, ParameterError
 from sparsegate.gates.calibration import trusted_source
-from sparsegate.gates.cells import Gates, most_cells, public_cells, resume_cells, threshold_noises
+from sparsegate.gates.cells import Gates, resume_cells, threshold_noises
 from sparsegate.gates.gate import resume, threshold_noise
 from sparsegate.gates.laplace import laplace
-from sparsegate.gates.margin import steps_to_confidence
+from sparsegate.gates.per_above import zcdp_ledger
 from sparsegate.gates.preview import Preview
 from sparsegate.gates.sparse_vector import SparseVector, gate_calibration
 from sparsegate.ledger.gate import DurableGate, PaidGate, is_ledger, pay_for_gate
 from sparsegate.noise import Source, exact_scale
 from sparsegate.noise.own_settings import own_settings
 from sparsegate.noise.sources import MARK, Uncopied, birthmark
+from sparsegate.uses.alert_plan import CONFIDENCE, SIGNS, AlertPlan, Method
 from sparsegate.uses.windows import Moment, PeopleInCells, PeopleInWindows, TimeWindows
 
-Method = Literal["auto", "gate", "counts"]
-METHODS: Final = ("auto", "gate", "counts")
-_WAYS: Final[tuple[Literal["gate", "counts"], ...]] = ("gate", "counts")
-CONFIDENCE: Final = 0.95
-_SIGNS: Final = {"above": 1, "below": -1}
 _LONGEST_NAME: Final = 100
-_MOST_PLANNED: Final = 50  # the cutoff up to which a plan for few windows takes less than a second
-_MANY: Final = 10**9
-
-
-@dataclass(frozen=True, kw_only=True)
-class AlertPlan:
-    """A gate or a noisy count of every window, chosen from public numbers; nothing is drawn or charged."""
-
-    method: Literal["gate", "counts"]
-    cutoff: int
-    epsilon: Fraction
-    moved: int | None
-    """w: how many counts one person moves at most; None: all of them."""
-    most_windows: int | None
-    gate_options: dict[str, Any]
-    """The ``SparseVector`` that a gate is made with; of each cell, where there are cells."""
-    cells: tuple[Hashable, ...] = ()
-    """The public cells; none: one gate for all people."""
-    cells_per_user: int = 1
-
-    @classmethod
-    def of(
-        cls,
-        threshold: int,
-        cutoff: int,
-        epsilon: Number,
-        windows: TimeWindows | None = None,
-        windows_per_user: int | None = None,
-        most_windows: int | None = None,
-        fires: Literal["above", "below"] = "above",
-        closes: Literal["above", "rarer"] = "above",
-        method: Method = "auto",
-        cells: Iterable[Hashable] | int | None = None,
-        cells_per_user: int | None = None,
-    ) -> AlertPlan:
-        """The plan of an alert, or a refusal of what is wrong with its parameters; these are those of ``Alert``."""
-        if windows is not None and not isinstance(windows, TimeWindows):
-            raise ParameterError("windows", "must be a TimeWindows", windows, 'sg.uses.TimeWindows(width="5m", ...)')
-        check_choice(fires, "fires", _SIGNS, "leave it out")
-        check_choice(method, "method", METHODS, 'pass method="auto"')
-        most_windows = windows.count if most_windows is None and windows is not None else most_windows
-        if isinstance(threshold, bool) or not isinstance(threshold, int):
-            raise ParameterError("threshold", "must be a whole number of people", threshold, "pass for instance 100")
-        bounds = {"windows_per_user": windows_per_user, "most_windows": most_windows}
-        moved = min((exact_count(w, name) for name, w in bounds.items() if w is not None), default=None)
-        public: dict[str, Any] = {"cutoff": exact_count(cutoff, "cutoff"), "epsilon": exact_epsilon(epsilon)}
-        listed, shared = _cells(cells, cells_per_user, method=method, windows_per_user=windows_per_user)
-        options = {"threshold": threshold, **public, "sensitivity": 1, "monotonic": True, "closes": closes}
-        options["epsilon"] /= shared
-        if most_windows is not None and most_windows < 2 * cutoff <= 2 * _MOST_PLANNED:
-            options["queries"] = most_windows
-        public |= {"moved": moved, "most_windows": most_windows, "gate_options": options}
-        public |= {"cells": listed, "cells_per_user": shared}
-        if listed:
-            moved, method = None, "gate"
-        plans = {name: cls(method=name, **public) for name in _WAYS}
-        # Where it is known how many windows there are, they decide together: a year has room for many false alarms.
-        gate = plans["gate"].margin(windows=most_windows)
-        if method != "gate" and moved is None:
-            if method == "counts":
-                rule = "must not be counts where a person may be in any number of windows: no noise is enough"
-                raise ParameterError("method", rule, method, "pass windows_per_user= or most_windows=, or use a gate")
-            return plans["gate"]
-        if method == "counts" and closes == "rarer":
-            raise ParameterError("closes", "must be left out for counts, which never close", closes)
-        if method == "auto":
-            better = closes == "above" and plans["counts"].margin(windows=most_windows) <= gate
-            return plans["counts" if better else "gate"]
-        return plans[method]
-
-    @property
-    def cost(self) -> Cost:
-        """Of noisy counts, of which a person moves w, or of the gates of as many cells as a person is in.
-
-        Each has its part of epsilon, and noise of its own.
-        """
-        return Cost.of(self.epsilon, parts=(self.moved or 1) if self.method == "counts" else self.cells_per_user)
-
-    def margin(self, confidence: float = CONFIDENCE, *, windows: int | None = None) -> int:
-        """How far from the threshold a count must be for a right answer with this probability; or all of several."""
-        if self.method == "gate":
-            return gate_calibration(**self.gate_options).margin(confidence, answers=windows)
-        assert self.moved is not None
-        return steps_to_confidence(confidence, None, exact_scale(self.moved / self.epsilon), answers=windows)
-
-    def preview(self) -> Preview:
-        """What the alert will be good for: both ways, and the one that it takes."""
-        margins = {
-            name: None if name == "counts" and self.moved is None else replace(self, method=name).margin()
-            for name in _WAYS
-        }
-        margin, windows, number = margins[self.method], self.most_windows, len(self.cells)
-        margin_all = None if windows is None else self.margin(windows=windows * max(1, number))
-        quiet = self.epsilon
-        if self.method == "gate":
-            each = gate_calibration(**self.gate_options).spent([(min(windows or _MANY, _MANY), 0)])
-            quiet = self.cells_per_user * each
-        right = f"right with 95 % for a count {margin:,} or more from the threshold"
-        right += "" if margin_all is None else f", for all windows at once {margin_all:,} or more"
-        counts = "noisy counts cannot be used: one person is in any number of windows"
-        if self.moved is not None:
-            several = "one window" if self.moved == 1 else f"{self.moved} windows"
-            counts = f"noisy counts {margins['counts']:,}, for a person in {several} at most"
-        words = {"gate": f"a gate that fires at most {self.cutoff} times", "counts": "a noisy count of every window"}
-        aside = f"gate {margins['gate']:,}; {counts}"
-        if number:
-            aside = f"{number:,} cells, a person in {self.cells_per_user:,} of them at most"
-            words["gate"] = f"a gate for each cell, that fires at most {self.cutoff} times"
-            right = right.replace("all windows", "all windows of all cells")
-        return Preview(
-            release="alert",
-            epsilon=self.epsilon,
-            confidence=CONFIDENCE,
-            accuracy={"margin": margin, "margin_all": margin_all, "quiet_cost": quiet},
-            settings={"method": self.method, "cutoff": self.cutoff, "moved": self.moved}
-            | ({"cells": number, "cells_per_user": self.cells_per_user} if number else {}),
-            statement=f"{words[self.method]}: {right} ({aside})",
-            alternatives=tuple(
-                {"method": name + " *" * (name == self.method), "margin": value}
-                for name, value in margins.items()
-                if name == "gate" or not number
-            ),
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -347,6 +200,8 @@ class _Gate:
         """``held`` goes on with a gate that was: its ``secret``, how many it was ``asked``, and its ``positives``."""
         self._sign = sign
         options = {**plan.gate_options, "threshold": sign * plan.gate_options["threshold"], **noise}
+        if plan.price is not None:
+            options["ledger"] = PaidByKeeper()
         self._gate = resume(SparseVector, held.pop("secret"), **held, **options) if held else SparseVector(**options)
 
     @property
@@ -445,7 +300,7 @@ class Alert(Uncopied):
     **Theorem.** For neighbours that differ in one person, with all their rows in all windows, everything that ever
     leaves this object is epsilon-DP together. *Proof.* One person moves each count by at most 1, all in one direction,
     and those of at most ``windows_per_user`` windows (``windows``). A gate, or a noisy count of every window, is then
-    eps-DP: the head of this file has both proofs, and the choice. Which windows are asked, and when, is the work of a
+    eps-DP: ``alert_plan`` has both proofs, and the choice. Which windows are asked, and when, is the work of a
     public clock. Answers that are read again after a restart are functions of what was released, and what goes on does
     so as if it had never stopped. []
 
@@ -455,8 +310,9 @@ class Alert(Uncopied):
     Parameters
     ----------
     threshold : T, a public whole number of people.
-    cutoff : c, how often it fires at most; a noisy count of every window has no such limit.
-    epsilon : the privacy loss of all windows together, however many.
+    cutoff : c, how often it fires at most; a noisy count of every window has no such limit. Left out, with ``within``
+        in its place and a zCDP ledger: it has none either, and pays for each alarm.
+    epsilon : the privacy loss of all windows together, however many; left out without a cutoff.
     windows : a ``TimeWindows``, for rows (``add``, ``advance``); without it, ``ask`` takes counts that you made.
     windows_per_user : w; a person counts in their w earliest windows alone. Cut where rows are added; where counts are
         asked it is your promise. None: no limit, which a gate does not need.
@@ -464,11 +320,13 @@ class Alert(Uncopied):
     fires : "above", where a count is T or more; "below", where it is T or less, as in an outage.
     closes : "rarer" for a gate that goes on until it has fired c times *and* been quiet c times: where you cannot say
         which of the two is the common state. Otherwise choose ``fires`` so that firing is rare: it has less noise.
-    method : "auto", "gate" or "counts": see the head of this file.
+    method : "auto", "gate" or "counts": see ``alert_plan``.
     cells : PUBLIC labels, texts or whole numbers, for a gate for each of them: cities, say. Then rows have a third
         part, their cell, ``ask`` takes a mapping from cells to counts, and ``cutoff`` is that of each cell.
     cells_per_user : m, 1 unless given; a person counts in their first m cells alone. Cut where rows are added; where
         counts are asked it is your promise. Each cell has epsilon/m.
+    within : without a cutoff, how far from T a count must be to be answered rightly with 95 %.
+    expect : without a cutoff, for how many alarms the noise is chosen: 10 unless given.
     name : of this alert on its ledger. Windows that an alert of the name has answered are not asked again.
     about : what is counted, in a public line: an alert of the name that counts something else is refused.
     ledger : an open ``sparsegate.Ledger``, charged before anything is drawn; it keeps every answer.
@@ -493,8 +351,8 @@ class Alert(Uncopied):
         self,
         *,
         threshold: int,
-        cutoff: int,
-        epsilon: Number,
+        cutoff: int | None = None,
+        epsilon: Number | None = None,
         windows: TimeWindows | None = None,
         windows_per_user: int | None = None,
         most_windows: int | None = None,
@@ -503,6 +361,8 @@ class Alert(Uncopied):
         method: Method = "auto",
         cells: Iterable[Hashable] | int | None = None,
         cells_per_user: int | None = None,
+        within: Number | None = None,
+        expect: int | None = None,
         name: str = "alert",
         about: str = "people",
         ledger: Spender | None = None,
@@ -523,13 +383,17 @@ class Alert(Uncopied):
             method,
             cells,
             cells_per_user,
+            within,
+            expect,
         )
+        if plan.price is not None:
+            zcdp_ledger(ledger)
         public_line(name, "name", most=_LONGEST_NAME)
         public_line(about, "about")
         check_truth(refund, "refund")
         self.plan: Preview = plan.preview()
         self.threshold, self.fires, self.windows = threshold, fires, windows
-        self._sign, self._rarer = _SIGNS[fires], closes == "rarer"
+        self._sign, self._rarer = SIGNS[fires], closes == "rarer"
         self._noise: dict[str, Any] = {"source": trusted_source(source, not_private), "not_private": not_private}
         self._people: PeopleInWindows | PeopleInCells | None = None
         if windows is not None and plan.cells:
@@ -538,12 +402,15 @@ class Alert(Uncopied):
             self._people = PeopleInWindows(windows, per_user=windows_per_user)
         self._lock, self._born, self._stopped, self._next = threading.Lock(), birthmark(), "", 0
         self._unsaid = self._lost = False
+        self._refund = refund and not not_private
         asks: dict[str, Any] = {"threshold": threshold, "fires": fires, "windows_per_user": windows_per_user}
         asks["about"], asks["windows"] = about, None if windows is None else windows.settings()
         asks["cells"] = hashlib.sha256(json.dumps(plan.cells).encode()).hexdigest() if plan.cells else None
         asks["cells_per_user"] = plan.cells_per_user if plan.cells else None
         settings = {**asks, "cutoff": plan.cutoff, "epsilon": exact_text(plan.epsilon), "closes": closes}
         settings |= {"method": plan.method, "moved": plan.moved, "most_windows": plan.most_windows}
+        if plan.price is not None:
+            settings |= {"cutoff": None, "within": str(within), "alarm": exact_text(plan.price.above)}
         settings |= {"not_private": True} if not_private else {}  # noise that is known protects nobody who comes later
         self._answers: dict[int, AlertAnswer] = {}
         self._file = None if state is None else _state_file(state, ledger)
@@ -551,6 +418,7 @@ class Alert(Uncopied):
         held = None if self._file is None else self._file.read()
         draws: type[_Gate | _Counts | _CellGates] = _Gate if plan.method == "gate" else _Counts
         draws = _CellGates if plan.cells else draws
+        each = None if plan.price is None else (plan.price.above, plan.price.above_rho)
         if held is not None:
             self._paid: PaidGate = (going_on := _going_on(held, earlier, settings))
             counts = self._paid.counts
@@ -558,13 +426,16 @@ class Alert(Uncopied):
             if plan.cells:
                 before = {"answers": [AlertAnswer.of_dict(part) for part in going_on.answers()]}
             before["secret"] = held.noise
+            if each is not None:
+                going_on.ledger.go_on(going_on, each)
             self._draws = draws(plan, sign=self._sign, noise=self._noise, held=before)
         else:
             if self._file is not None:
                 self._file.make_ready()
             of_cells = f" of each of {len(plan.cells)} cells, {plan.cells_per_user} a person" if plan.cells else ""
-            what = f"{plan.method}{of_cells}, fires {fires} {threshold}, cutoff {plan.cutoff}"
-            charged: dict[str, Any] = {"cost": plan.cost, "refund": refund and not not_private}
+            limit = f"cutoff {plan.cutoff}" if each is None else "each alarm paid for"
+            what = f"{plan.method}{of_cells}, fires {fires} {threshold}, {limit}"
+            charged: dict[str, Any] = {"cost": plan.cost, "refund": refund and not not_private, "each": each}
             self._paid = pay_for_gate(ledger, title=title, what=what, terms=settings, **charged)
             self._draws = draws(plan, sign=self._sign, noise=self._noise, held={})
             if self._file is not None and isinstance(self._paid, DurableGate):
@@ -577,8 +448,8 @@ class Alert(Uncopied):
         cls,
         *,
         threshold: int,
-        cutoff: int,
-        epsilon: Number,
+        cutoff: int | None = None,
+        epsilon: Number | None = None,
         windows: TimeWindows | None = None,
         windows_per_user: int | None = None,
         most_windows: int | None = None,
@@ -587,6 +458,8 @@ class Alert(Uncopied):
         method: Method = "auto",
         cells: Iterable[Hashable] | int | None = None,
         cells_per_user: int | None = None,
+        within: Number | None = None,
+        expect: int | None = None,
         name: object = "alert",
         about: object = "people",
         ledger: object = None,
@@ -620,6 +493,8 @@ class Alert(Uncopied):
             method,
             cells,
             cells_per_user,
+            within,
+            expect,
         ).preview()
 
     def _earlier(self, ledger: Spender | None, title: str, asks: Mapping[str, Any]) -> list[DurableGate]:
@@ -738,7 +613,8 @@ class Alert(Uncopied):
     def closed(self) -> bool:
         """Whether it answers no more."""
         full = self._plan.most_windows is not None and self._paid.counts.asked >= self._plan.most_windows
-        return bool(self._stopped) or full or self._born != MARK[0] or self._draws.closed
+        ended = full or self._draws.closed or self._paid.exhausted
+        return bool(self._stopped) or ended or self._born != MARK[0]
 
     @property
     def remaining(self) -> int | None:
@@ -749,14 +625,15 @@ class Alert(Uncopied):
         counts = self._paid.counts
         if isinstance(self._draws, _CellGates):
             return self._draws.remaining
-        if self._plan.method == "counts":
+        if self._plan.method == "counts" or self._plan.price is not None:
             return None
         return self._plan.cutoff - (min(counts.above, counts.below) if self._rarer else counts.above)
 
     @property
     def epsilon(self) -> Fraction:
-        """What is charged while it may answer."""
-        return self._plan.epsilon
+        """What is charged while it may answer; where each alarm is paid for, so far, with the one that is reserved."""
+        price, held = self._plan.price, not self._paid.exhausted
+        return self._plan.epsilon + (0 if price is None else (self._paid.counts.above + held) * price.above)
 
     @property
     def whole(self) -> bool:
@@ -768,9 +645,17 @@ class Alert(Uncopied):
         """What the answers so far have cost: a function of what was released. On a zCDP ledger, to which nothing goes
         back, all of ``epsilon`` from the start.
         """
+        if self._plan.price is not None:
+            return self._plan.epsilon + (self._paid.counts.above + self._lost) * self._plan.price.above
         if self._paid.whole:
             return self.epsilon
         return self._draws.spent if isinstance(self._draws, _CellGates) else self._paid.counts.cost(self._draws.loss)
+
+    @property
+    def rho_spent(self) -> Fraction | None:
+        """What the opening and the alarms so far have cost in rho, where each alarm is paid for; else None."""
+        price = self._plan.price
+        return None if price is None else price.rho(self._paid.counts.above + self._lost)
 
     def margin(self, confidence: float = CONFIDENCE, *, windows: int | None = None) -> int:
         """How far from the threshold a count must be to be answered rightly with this probability.
@@ -793,14 +678,26 @@ class Alert(Uncopied):
         }
 
     def pause(self) -> None:
-        """Stop answering, and give nothing back: with its state file the alert can go on."""
+        """Stop answering, and give nothing back: with its state file the alert can go on.
+
+        What is reserved for the next alarm, where each is paid for, goes back all the same, and is reserved again then.
+        """
+        if self._born != MARK[0]:
+            return
         with self._lock:
+            self._stop_if_lost()
             self._stopped = self._stopped or "it is paused, and goes on when it is made again with its state file"
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """What is reserved for the next alarm goes back, unless the last answer was lost, or nothing shall."""
+        if self._refund and not self._lost:
+            self._paid.let_go()
 
     def close(self) -> None:
         """Stop for good, and give back to the ledger what the answers did not cost: epsilon - ``spent``, once.
 
-        To a zCDP ledger nothing goes back.
+        To a zCDP ledger nothing goes back but what is reserved for the next alarm, where each is paid for.
         """
         if self._born != MARK[0]:
             return
@@ -812,6 +709,7 @@ class Alert(Uncopied):
         if self._file is not None:
             self._file.forget()
         self._paid.close(self.spent)
+        self._let_go()
 
     def __enter__(self) -> Self:
         return self
@@ -824,6 +722,7 @@ class Alert(Uncopied):
 
     def _refuse(self) -> NoReturn:
         fired = "it has fired as often as it may" if self._draws.closed else ""
+        fired = "its ledger cannot pay for another alarm" if self._paid.exhausted else fired
         why = self._stopped or fired or f"all {self._plan.most_windows} windows are answered"
         if self._born != MARK[0]:
             why = "it belongs to another process"
@@ -838,24 +737,6 @@ def _whole(count: Any) -> int:
     if isinstance(count, bool) or not isinstance(count, Integral):
         raise ParameterError("count", "must be a whole number of people", next_step="count different people")
     return int(count)
-
-
-def _cells(
-    cells: Iterable[Hashable] | int | None, cells_per_user: int | None, *, method: str, windows_per_user: int | None
-) -> tuple[tuple[Hashable, ...], int]:
-    """The public cells, and in how many of them a person counts; none, and 1, where there are no cells."""
-    if cells is None:
-        if cells_per_user is not None:
-            raise ParameterError("cells_per_user", "needs cells", cells_per_user, "pass cells=, the public list")
-        return (), 1
-    if method == "counts" or windows_per_user is not None:
-        name, value = ("method", method) if method == "counts" else ("windows_per_user", windows_per_user)
-        rule = "must be left out with cells, each of which has a gate: a person may be in every window"
-        raise ParameterError(name, rule, value, "leave it out")
-    listed = tuple(public_cells(cells))
-    if any(isinstance(cell, bool) or not isinstance(cell, str | int) for cell in listed):
-        raise ParameterError("cells", "must be texts or whole numbers, which a ledger can keep", len(listed))
-    return listed, most_cells(1 if cells_per_user is None else cells_per_user, len(listed))
 
 
 def _state_file(path: object, ledger: Spender | None) -> StateFile:

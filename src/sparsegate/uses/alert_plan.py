@@ -1,0 +1,262 @@
+"""A gate over the counts of all windows, or a noisy count of each: which of the two an alert takes, and its margin.
+
+A gate, or a noisy count for every window? Both are eps-DP; which answers better follows from public numbers. Let q_t be
+the number of people in window t. One person moves every q_t by at most 1, all in one direction, and those of at most w
+windows (``windows``; w may be unbounded, and is at most N where there are N windows in all).
+
+**Theorem (gate).** A gate of sensitivity 1 for monotonic queries over q_1, q_2, ... is eps-DP for *any* w, fires at
+most c times, and a transcript of m quiet windows and k that fired costs L(m,k) <= eps; m quiet ones alone cost eps1.
+*Proof.* The alignment of ``gates.bounds`` asks of each q_t to move by at most 1, and nothing about how many of them
+move: rho is shifted once for all windows. A gate on -q_t against -T is the same: -q_t is monotonic as well. []
+
+**Theorem (counts).** q_t + Lap(w/eps), drawn afresh for every window, is eps-DP, never closes, and gives every count;
+of it "is that at least T?" is post-processing. n windows cost min(n, w) eps/w. *Proof.* The probability of the whole
+sequence is the product over windows; a move of q_t by 1 changes its factor by at most exp(eps/w), no move leaves it as
+it is, and at most min(n, w) of them move. [] (In Coq: proofs/README.md.) In zCDP the same w factors add up to the rho
+of w parts (``budget.pure_rho``), a w-th of that of a gate.
+
+**Theorem (each alarm paid for).** On a zCDP ledger a gate needs no cutoff: its opening is charged, each window that
+fires when it does, and a quiet one nothing (``gates.per_above``; -q_t is a count as well, and which way all q_t move
+follows from whether the person came or left). The rho of the next alarm is reserved before a window is asked, and used
+in the transaction that stores its answer.
+
+**Nothing lies between.** The second coupling, which moves no threshold noise, holds on a gate with Laplace noise, too:
+its loss is at most w r, where r = 1/b and b is the scale of nu. (With exponential noise it bounds nothing: a BELOW that
+moves up may leave the support.) So a Laplace gate is min(w r, eps1 + c r)-DP. It is eps-DP if w r <= eps, and then its
+threshold noise protects nothing and can be left out, which is a noisy count; or if eps1 + c r <= eps, and then w
+protects nothing. A mixture has the worst of both.
+
+So a small w wants counts and a large one a gate. The margin decides: how far from T a count must be for a right answer
+with 95 %. For counts it is that of noise w/eps, (w/eps) ln 10; for a gate that of rho - nu, with nu of scale c/eps2.
+They cross at w = 2, 5, 9, 19, 36, 69 for c = 1, 5, 10, 25, 50, 100, at every epsilon below 1. Where N is known the
+margins are those of all N windows at once (one quiet window in twenty fires at the margin of one), and where it is less
+than 2c a gate is planned for N windows (``gates.planning``).
+
+**Cells.** With ``cells`` there is a gate for each of a public list, at epsilon/m for a person in at most m of them
+(``gates.cells``; ``windows.PeopleInCells`` cuts people to m). All cells are asked of every window until their gates
+close, so which are asked follows from what was released, and what is said of a window is which of them fired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Final, Literal
+
+from sparsegate.budget import Cost, Number, check_choice, exact_count, exact_epsilon
+from sparsegate.errors import ParameterError
+from sparsegate.gates.cells import most_cells, public_cells
+from sparsegate.gates.margin import steps_to_confidence
+from sparsegate.gates.per_above import Price
+from sparsegate.gates.preview import Preview
+from sparsegate.gates.sparse_vector import gate_calibration
+from sparsegate.noise import exact_scale
+from sparsegate.uses.windows import TimeWindows
+
+Method = Literal["auto", "gate", "counts"]
+METHODS: Final = ("auto", "gate", "counts")
+_WAYS: Final[tuple[Literal["gate", "counts"], ...]] = ("gate", "counts")
+CONFIDENCE: Final = 0.95
+SIGNS: Final = {"above": 1, "below": -1}
+_MOST_PLANNED: Final = 50  # the cutoff up to which a plan for few windows takes less than a second
+_MANY: Final = 10**9
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlertPlan:
+    """A gate or a noisy count of every window, chosen from public numbers; nothing is drawn or charged."""
+
+    method: Literal["gate", "counts"]
+    cutoff: int
+    epsilon: Fraction
+    moved: int | None
+    """w: how many counts one person moves at most; None: all of them."""
+    most_windows: int | None
+    gate_options: dict[str, Any]
+    """The ``SparseVector`` that a gate is made with; of each cell, where there are cells."""
+    cells: tuple[Hashable, ...] = ()
+    """The public cells; none: one gate for all people."""
+    cells_per_user: int = 1
+    price: Price | None = None
+    """Where each alarm is paid for: then ``cutoff`` is how many are expected, and ``epsilon`` that of the opening."""
+
+    @classmethod
+    def of(
+        cls,
+        threshold: int,
+        cutoff: int | None,
+        epsilon: Number | None,
+        windows: TimeWindows | None = None,
+        windows_per_user: int | None = None,
+        most_windows: int | None = None,
+        fires: Literal["above", "below"] = "above",
+        closes: Literal["above", "rarer"] = "above",
+        method: Method = "auto",
+        cells: Iterable[Hashable] | int | None = None,
+        cells_per_user: int | None = None,
+        within: Number | None = None,
+        expect: int | None = None,
+    ) -> AlertPlan:
+        """The plan of an alert, or a refusal of what is wrong with its parameters; these are those of ``Alert``."""
+        if windows is not None and not isinstance(windows, TimeWindows):
+            raise ParameterError("windows", "must be a TimeWindows", windows, 'sg.uses.TimeWindows(width="5m", ...)')
+        check_choice(fires, "fires", SIGNS, "leave it out")
+        check_choice(method, "method", METHODS, 'pass method="auto"')
+        most_windows = windows.count if most_windows is None and windows is not None else most_windows
+        if isinstance(threshold, bool) or not isinstance(threshold, int):
+            raise ParameterError("threshold", "must be a whole number of people", threshold, "pass for instance 100")
+        public: dict[str, Any]
+        bounds: dict[str, Any] = {"windows_per_user": windows_per_user, "most_windows": most_windows}
+        moved = min((exact_count(w, name) for name, w in bounds.items() if w is not None), default=None)
+        if cutoff is None:
+            bounds |= {"epsilon": epsilon, "closes": None if closes == "above" else closes, "cells": cells}
+            public = {"threshold": threshold, "within": within, "expect": expect}
+            return cls._paying(public, method, bounds, moved=moved, most_windows=most_windows)
+        for word, number in {"within": within, "expect": expect}.items():
+            if number is not None:
+                rule = "must not be given with a cutoff, whose margin follows from epsilon"
+                raise ParameterError(word, rule, number, "leave out the cutoff, for a zCDP ledger to pay each alarm")
+        public = {"cutoff": exact_count(cutoff, "cutoff"), "epsilon": exact_epsilon(epsilon)}
+        listed, shared = _cells(cells, cells_per_user, method=method, windows_per_user=windows_per_user)
+        options = {"threshold": threshold, **public, "sensitivity": 1, "monotonic": True, "closes": closes}
+        options["epsilon"] /= shared
+        if most_windows is not None and most_windows < 2 * cutoff <= 2 * _MOST_PLANNED:
+            options["queries"] = most_windows
+        public |= {"moved": moved, "most_windows": most_windows, "gate_options": options}
+        public |= {"cells": listed, "cells_per_user": shared}
+        if listed:
+            moved, method = None, "gate"
+        plans = {name: cls(method=name, **public) for name in _WAYS}
+        # Where it is known how many windows there are, they decide together: a year has room for many false alarms.
+        gate = plans["gate"].margin(windows=most_windows)
+        if method != "gate" and moved is None:
+            if method == "counts":
+                rule = "must not be counts where a person may be in any number of windows: no noise is enough"
+                raise ParameterError("method", rule, method, "pass windows_per_user= or most_windows=, or use a gate")
+            return plans["gate"]
+        if method == "counts" and closes == "rarer":
+            raise ParameterError("closes", "must be left out for counts, which never close", closes)
+        if method == "auto":
+            better = closes == "above" and plans["counts"].margin(windows=most_windows) <= gate
+            return plans["counts" if better else "gate"]
+        return plans[method]
+
+    @classmethod
+    def _paying(
+        cls,
+        public: dict[str, Any],
+        method: str,
+        others: Mapping[str, Any],
+        *,
+        moved: int | None,
+        most_windows: int | None,
+    ) -> AlertPlan:
+        """A gate that pays for each alarm; ``others`` are parameters of which some are for gates with a cutoff."""
+        if public["within"] is None:
+            rule = "must be given, or within= in its place for an alert that pays for each alarm"
+            raise ParameterError("cutoff", rule, next_step="pass for instance cutoff=25 and epsilon=0.5")
+        refused = {"method": method if method == "counts" else None}
+        refused |= {word: others[word] for word in ("epsilon", "closes", "cells")}
+        for word, value in refused.items():
+            if value is not None:
+                rule = "must not be given without a cutoff: one gate pays for each alarm by itself"
+                raise ParameterError(word, rule, value, "leave it out, or pass a cutoff")
+        options = {**public, "sensitivity": 1, "monotonic": True}
+        calibration = gate_calibration(**options)
+        assert calibration.price is not None
+        return cls(
+            method="gate",
+            cutoff=calibration.cutoff,
+            epsilon=calibration.price.opening,
+            moved=moved,
+            most_windows=most_windows,
+            gate_options=options,
+            price=calibration.price,
+        )
+
+    @property
+    def cost(self) -> Cost:
+        """Of noisy counts, of which a person moves w, or of the gates of as many cells as a person is in.
+
+        Each has its part of epsilon, and noise of its own. Where each alarm is paid for, of the opening.
+        """
+        if self.price is not None:
+            return Cost(epsilon=self.price.opening, rho=self.price.opening_rho)
+        return Cost.of(self.epsilon, parts=(self.moved or 1) if self.method == "counts" else self.cells_per_user)
+
+    def margin(self, confidence: float = CONFIDENCE, *, windows: int | None = None) -> int:
+        """How far from the threshold a count must be for a right answer with this probability; or all of several."""
+        if self.method == "gate":
+            return gate_calibration(**self.gate_options).margin(confidence, answers=windows)
+        assert self.moved is not None
+        return steps_to_confidence(confidence, None, exact_scale(self.moved / self.epsilon), answers=windows)
+
+    def preview(self) -> Preview:
+        """What the alert will be good for: both ways, and the one that it takes."""
+        unbounded = self.moved is None or self.price is not None
+        margins = {
+            name: None if name == "counts" and unbounded else replace(self, method=name).margin() for name in _WAYS
+        }
+        margin, windows, number = margins[self.method], self.most_windows, len(self.cells)
+        margin_all = None if windows is None else self.margin(windows=windows * max(1, number))
+        quiet = self.epsilon
+        if self.method == "gate":
+            each = gate_calibration(**self.gate_options).spent([(min(windows or _MANY, _MANY), 0)])
+            quiet = self.cells_per_user * each
+        if self.price is not None:
+            quiet = self.price.opening
+        right = f"right with 95 % for a count {margin:,} or more from the threshold"
+        right += "" if margin_all is None else f", for all windows at once {margin_all:,} or more"
+        counts = "noisy counts cannot be used: one person is in any number of windows"
+        if not unbounded:
+            several = "one window" if self.moved == 1 else f"{self.moved} windows"
+            counts = f"noisy counts {margins['counts']:,}, for a person in {several} at most"
+        words = {"gate": f"a gate that fires at most {self.cutoff} times", "counts": "a noisy count of every window"}
+        if self.price is not None:
+            opening, alarm = float(self.price.opening_rho), float(self.price.above_rho)
+            words["gate"] = f"a gate that pays rho {alarm:.3g} for each alarm, and {opening:.3g} to begin"
+        aside = f" (gate {margins['gate']:,}; {counts})" if self.price is None else ""
+        if number:
+            aside = f" ({number:,} cells, a person in {self.cells_per_user:,} of them at most)"
+            words["gate"] = f"a gate for each cell, that fires at most {self.cutoff} times"
+            right = right.replace("all windows", "all windows of all cells")
+        return Preview(
+            release="alert",
+            epsilon=self.epsilon,
+            confidence=CONFIDENCE,
+            accuracy={"margin": margin, "margin_all": margin_all, "quiet_cost": quiet},
+            settings={"method": self.method, "cutoff": self.cutoff, "moved": self.moved}
+            | ({"cells": number, "cells_per_user": self.cells_per_user} if number else {})
+            | ({} if self.price is None else self._priced()),
+            statement=f"{words[self.method]}: {right}{aside}",
+            alternatives=tuple(
+                {"method": name + " *" * (name == self.method), "margin": value}
+                for name, value in margins.items()
+                if name == "gate" or not (number or self.price)
+            ),
+        )
+
+    def _priced(self) -> dict[str, Any]:
+        """What is said of a gate that pays for each alarm, in place of a cutoff."""
+        assert self.price is not None
+        rho = {"opening_rho": self.price.opening_rho, "alarm_rho": self.price.above_rho}
+        return {"cutoff": None, "expect": self.cutoff, **rho}
+
+
+def _cells(
+    cells: Iterable[Hashable] | int | None, cells_per_user: int | None, *, method: str, windows_per_user: int | None
+) -> tuple[tuple[Hashable, ...], int]:
+    """The public cells, and in how many of them a person counts; none, and 1, where there are no cells."""
+    if cells is None:
+        if cells_per_user is not None:
+            raise ParameterError("cells_per_user", "needs cells", cells_per_user, "pass cells=, the public list")
+        return (), 1
+    if method == "counts" or windows_per_user is not None:
+        name, value = ("method", method) if method == "counts" else ("windows_per_user", windows_per_user)
+        rule = "must be left out with cells, each of which has a gate: a person may be in every window"
+        raise ParameterError(name, rule, value, "leave it out")
+    listed = tuple(public_cells(cells))
+    if any(isinstance(cell, bool) or not isinstance(cell, str | int) for cell in listed):
+        raise ParameterError("cells", "must be texts or whole numbers, which a ledger can keep", len(listed))
+    return listed, most_cells(1 if cells_per_user is None else cells_per_user, len(listed))
