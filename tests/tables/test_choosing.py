@@ -8,13 +8,15 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import pytest
 from dp_accounting import dp_event as events
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.support.accounts import Noted
-from tests.support.goodness import excess
+from tests.support.goodness import discrete_laplace_mass, excess
 from tests.support.release_laws import law
 from tests.support.table_releases import prepared, prepared_choice
 from tests.tables.conftest import Maker, table
@@ -26,7 +28,17 @@ from sparsegate.selection.scores import Scores
 from sparsegate.selection.select import Request
 from sparsegate.tables import choosing
 from sparsegate.tables import prepared as drawing
-from sparsegate.tables.choosing import BOUNDS, CLIPS, choose_bound, choose_clip, largest_worths, numbers_of_items
+from sparsegate.tables.choosing import (
+    BOUNDS,
+    CLIPS,
+    choose_bound,
+    choose_clip,
+    largest_worths,
+    numbers_of_items,
+    subset_bars,
+    subset_margin,
+    subset_works,
+)
 from sparsegate.tables.columns import read_columns
 from sparsegate.tables.engines.engine import open_engine
 from sparsegate.tables.preview import preview
@@ -107,7 +119,7 @@ def law_of_choice(monkeypatch: pytest.MonkeyPatch, rows: list[Any], options: dic
     """The exact law of (what was chosen, what was released), from the rows to the names."""
     ready = prepared_choice(rows, list("abcde"), **options)
     question, people = ready._question, ready._people
-    share = question.choices_epsilon / len(question.choose)
+    share = question.choice_share
     chances: dict[str, dict[Any, float]] = {"bound": {None: 1.0}, "clip": {None: 1.0}}
     if "max_items_per_user" in people:
         sizes, bounds = people["max_items_per_user"], tuple(each.max_items_per_user for each in question.possible)
@@ -155,6 +167,55 @@ def test_a_release_that_spends_the_epsilon_of_the_choice_again_would_break_it(mo
     real = Question.settled
     monkeypatch.setattr(Question, "settled", lambda self, *chosen: replace(real(self, *chosen), epsilon=self.epsilon))
     assert worst() > 0.85
+
+
+@given(st.lists(st.frozensets(st.integers(0, 7)), max_size=30), st.frozensets(st.integers(0, 7)), st.integers(1, 6))
+def test_one_person_raises_what_is_looked_at_by_one_at_most(
+    people: list[frozenset[int]], newcomer: frozenset[int], count: int
+) -> None:
+    bars = subset_bars(total=20, count=count, epsilon=Fraction(1, 3))
+    one, other = (
+        subset_margin(Counter(Counter(item for items in table for item in items).values()), bars)
+        for table in (people, [*people, newcomer])
+    )
+    assert 0 <= other - one <= 1
+
+
+def test_a_look_costs_its_epsilon_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its exact law, from the noise that production asks for, for two margins that one person sets apart."""
+    scales = []
+    monkeypatch.setattr(choosing, "discrete_laplace", lambda _, scale, count: scales.append(scale) or [0])
+    assert [subset_works(Seeded(1), margin, EPSILON) for margin in (3, 4)] == [False, True]
+    mass = discrete_laplace_mass(float(scales[0]), range(-200, 201))
+    chances = [sum(p for noise, p in mass.items() if margin + noise >= 4) for margin in range(-20, 21)]
+    losses = [math.log(b / a) for a, b in pairwise(chances)] + [
+        math.log((1 - a) / (1 - b)) for a, b in pairwise(chances)
+    ]
+    assert 0.99 * EPSILON < max(losses) <= EPSILON * (1 + 1e-9)
+
+
+def test_a_look_leaves_a_set_uncut_where_it_is_found_and_cuts_elsewhere() -> None:
+    """Ten items of 4,000 people each among a thousand: g is 4,000 less about 1,100, or less about 13,000; noise 200."""
+    rows = [(f"i{item:03}", n) for n in range(4000) for item in range(10)]
+    native = table("pandas", {"item": [item for item, _ in rows], "user": [n for _, n in rows]})
+    domain = [f"i{n:03}" for n in range(1000)]
+    asked = TABLE | {"count": 10, "domain": domain, "max_items_per_user": "auto"}
+    found, lost = (top_items(native, **asked | {"epsilon": epsilon}).record for epsilon in (0.1, 0.01))
+    assert (found.method, found.max_items_per_user) == ("subset", None)
+    assert lost.method == "noisy-scores"
+    assert lost.max_items_per_user in BOUNDS
+    assert found.choice_epsilon == Fraction(1, 100)
+
+
+@pytest.mark.parametrize(
+    ("options", "looks"),
+    [({}, True), ({"ordered": True}, False), ({"delta": 1e-6, "count": 50}, False), ({"method": "one-shot"}, False)],
+)
+def test_it_looks_only_where_auto_would_take_a_set(options: dict[str, Any], looks: bool) -> None:
+    asked = {"item": "x", "user": "u", "domain": 99, "count": 10, "epsilon": 1, "max_items_per_user": "auto"}
+    question = Question.asked(**asked | options)
+    assert question.looks == looks
+    assert question.choice_share == Fraction(1, 20 if looks else 10)
 
 
 def by_hand(rows: list[tuple[Any, Any, float]], domain: list[str]) -> tuple[Counter[int], Counter[int]]:
@@ -242,7 +303,7 @@ def test_what_may_be_chosen_is_public_and_a_bound_that_would_not_help_is_none() 
     assert [each.max_items_per_user for each in question.possible] == [1, 2, 3, 4, 6, None]
     assert {each.total for each in question.possible} == {Fraction(9, 10)}
     assert question.total == 1
-    # Of one item noisy scores are as good as Laplace noise of half the rho; the choice is bounded-range.
+    # A look is pure, at a twentieth; so is the choice, which is bounded-range.
     assert question.cost.rho == Fraction(1, 800) + max(each.cost.rho for each in question.possible)
 
 
@@ -294,6 +355,6 @@ def test_a_count_that_fails_after_the_choice_counts_as_spent(monkeypatch: pytest
     ledger = Noted()
     monkeypatch.setattr(drawing, "count_items", fails)
     with pytest.raises(TableError, match="the release counts as spent") as refused:
-        top_items(visits(20), count=5, domain=DOMAIN, max_items_per_user="auto", ledger=ledger, **TABLE)
+        top_items(visits(20), count=5, domain=DOMAIN, max_items_per_user="auto", ordered=True, ledger=ledger, **TABLE)
     assert "a cell" not in str(refused.value)
     assert len(ledger.charged) == 1

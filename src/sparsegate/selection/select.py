@@ -16,7 +16,8 @@ The smaller share of the first two is taken where it is at most WORTHWHILE. Else
 or in order, by "one-shot". The limits have the least mean regret of the false negative rate, or 0.001 more, on all data
 sets at hand, whichever of them is left out. The number d of candidates is public as well, but is not used: to tell c
 scores of about q from many candidates with nothing, "subset" needs epsilon q > 2 log C(d, c) and "one-shot" half of it,
-but where q lies is private. ``python -m benchmarks choice`` measures what the rule gives away.
+but where q lies is private. ``python -m benchmarks choice`` measures what the rule gives away. (A table may be looked
+at for a part of epsilon, if that is asked for: ``tables.choosing``.)
 """
 
 from __future__ import annotations

@@ -9,6 +9,16 @@ A_i have at most m_i of the candidates, a public m_i is selected by the exponent
 
     - |4 A_i - 3 n|.
 
+**A look first.** Where "auto" may take any method for a set of c counts, nothing is cut if "subset" will do without: it
+is right all but surely, or lost. Let q_a be the a-th largest count, d the number of candidates, E the epsilon that is
+left for the selection. A set with the ranks 1 to a-1, without a, and with items that nobody has, weighs less than the
+right one by E q_a / 2 in its exponent, and there are less than C(d - a + 1, c - a + 1) of them. So "subset" is taken if
+
+    g + Laplace(1/e) >= 2/e,      g = min over a of  q_a - ceil((2/E) ln C(d - a + 1, c - a + 1)),
+
+and otherwise a bound is chosen, and with it "noisy-scores", which is never lost: hence the 2/e. The look has as much of
+choice_epsilon as each choice. ``python -m benchmarks choice`` measures what it brings on baskets.
+
 **The clip** is (0, b). Its public candidates b_i grow by about the square root of 2, from a millionth to 4 * 10**11.
 Let W_i be the number of people with an item that is worth more than b_(i-1) to them, one candidate below b_i. A
 candidate is selected with a probability proportional to
@@ -30,23 +40,26 @@ it. *Proof.*
    the exponential mechanism at sensitivity 3: pure, at the e that it is given.
 3. *The clip.* Every W_i rises by 0 or 1, and p is public: all scores fall by 0 or 1, and this is the exponential
    mechanism at sensitivity 1 for scores that move in one direction, at e.
-4. For each outcome of the choices the release that follows is (epsilon - choice_epsilon, delta)-DP by its own theorem,
+4. *The look.* Every q_a rises by 0 or 1 (``tables.counting``), and all else in g is public: so g rises by 0 to 1, and
+   g with Laplace noise of scale 1/e is e-DP (``gates.laplace``), and so is what is made of it.
+5. For each outcome of the choices the release that follows is (epsilon - choice_epsilon, delta)-DP by its own theorem,
    with coins of its own. By composition, which allows the second to depend on the first, losses and deltas add.
 
 All outcomes are checked before anything is charged, and everything is charged before anything is drawn.
-(As zCDP each choice is e-bounded-range: e**2/8.)
+(As zCDP each choice is e-bounded-range: e**2/8; a look counts as any pure release: e**2/2.)
 
 How many candidates there are is public. One pass in the engine makes a histogram over them, which is private.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import accumulate
 from typing import Final
 
-from sparsegate.noise import Source
+from sparsegate.noise import Source, discrete_laplace, exact_scale
 from sparsegate.selection.scores import Scores
 from sparsegate.selection.select import Request
 from sparsegate.tables.domain import Domain
@@ -75,6 +88,7 @@ FINENESS: Final = 2**20
 BOUNDS: Final = tuple(sorted({part * 2**power for part in (2, 3) for power in range(12)} | {1}))
 """Bounds on the items of a person."""
 
+_MOST_RANKS: Final = 10**4
 _LEAST, _MOST = -20, 38  # powers of two
 CLIPS: Final = tuple(Fraction(part, 2) * Fraction(2) ** power for power in range(_LEAST, _MOST) for part in (2, 3))
 _FINEST: Final = 2 ** (2 - _LEAST)
@@ -114,9 +128,46 @@ def _drawn(source: Source, scores: list[int], epsilon: Fraction, *, sensitivity:
     return int(request.pick(Scores.each(scores), source).groups[0])
 
 
-def choice_rho(epsilon: Fraction, choices: int) -> Fraction:
-    """What so many choices cost as zCDP, each with its part of epsilon."""
-    return epsilon**2 / (8 * choices)
+def subset_bars(*, total: int, count: int, epsilon: Fraction) -> dict[int, int]:
+    """What the count at each rank a must reach for "subset", by a; of more than 10,000 ranks only some are looked at.
+
+    >>> subset_bars(total=1000, count=2, epsilon=Fraction(1, 2))
+    {1: 53, 2: 28}
+    """
+
+    def choices(a: int) -> float:
+        n, k = total - a + 1, count - a + 1
+        return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+
+    ranks = range(1, count + 1, max(1, count // _MOST_RANKS))
+    return {a: math.ceil(2 * choices(a) / float(epsilon)) for a in ranks}
+
+
+def subset_margin(histogram: Mapping[int, int], bars: Mapping[int, int]) -> int:
+    """g: by how much the counts are above the bars, the least of them; private.
+
+    >>> subset_margin({40: 1, 90: 1, 3: 7}, {1: 53, 2: 28})
+    12
+    """
+    margins, rank = [], 0
+    falling = iter(sorted(histogram.items(), reverse=True))
+    score = 0
+    for a, bar in bars.items():
+        while rank < a:
+            score, items = next(falling, (0, a))
+            rank += items
+        margins.append(score - bar)
+    return min(margins)
+
+
+def subset_works(source: Source, margin: int, epsilon: Fraction) -> bool:
+    """Whether g with noise is far enough above 0."""
+    return margin + int(discrete_laplace(source, exact_scale(1 / epsilon), 1)[0]) >= 2 / epsilon
+
+
+def choice_rho(epsilon: Fraction, choices: int, looks: int = 0) -> Fraction:
+    """What so many choices and looks cost as zCDP, each with its part of epsilon."""
+    return (epsilon / (choices + looks)) ** 2 * (Fraction(choices, 8) + Fraction(looks, 2))
 
 
 def numbers_of_items(engine: Engine, rows: Frame, domain: Domain | None) -> dict[int, int]:

@@ -12,13 +12,24 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 from sparsegate.errors import ParameterError
 from sparsegate.noise import Source
 from sparsegate.selection.scores import Scores
 from sparsegate.selection.select import by_label
-from sparsegate.tables.choosing import BOUND, CLIP, choose_bound, choose_clip, largest_worths, numbers_of_items
+from sparsegate.tables.choosing import (
+    BOUND,
+    CLIP,
+    choose_bound,
+    choose_clip,
+    largest_worths,
+    numbers_of_items,
+    subset_bars,
+    subset_margin,
+    subset_works,
+)
 from sparsegate.tables.columns import label_kind, read_columns
 from sparsegate.tables.counting import (
     Counted,
@@ -238,6 +249,7 @@ class PreparedChoice:
         check_size(replace(question.possible[0], people=question.people), self._size)
         measured = {BOUND: numbers_of_items, CLIP: largest_worths}
         self._people = {name: measured[name](engine, rows, domain) for name in question.choose}
+        self._uncut = count_items(engine, rows, domain, None) if question.looks else None
 
     def record(self, *, private: bool) -> Record:
         """What may be said before the choice is made: what it will cost, and what is chosen."""
@@ -247,16 +259,21 @@ class PreparedChoice:
 
     def draw(self, noise: Source, record: Record) -> TopItems:
         """Draw the choices, count for them, and go on as any release does."""
-        question, people = self._question, self._people
-        share = question.choices_epsilon / len(question.choose)
-        bound, clip = question.max_items_per_user, None
-        if BOUND in people:
-            bounds = tuple(each.max_items_per_user for each in question.possible)
+        question, people, share = self._question, self._people, self._question.choice_share
+        bound, clip, counted = question.max_items_per_user, None, None
+        bounds = tuple(each.max_items_per_user for each in question.possible)
+        if self._uncut is not None and self._size is not None and question.count is not None:
+            left = Fraction(question.possible[-1].epsilon)
+            bars = subset_bars(total=self._size, count=question.count, epsilon=left)
+            if subset_works(noise.stream(), subset_margin(self._uncut.histogram, bars), share):
+                counted = self._uncut
+            bounds = bounds[:-1]
+        if BOUND in people and counted is None:
             bound = bounds[choose_bound(noise.stream(), people[BOUND], bounds, share)]
         if CLIP in people:
             clip = choose_clip(noise.stream(), people[CLIP], share)
         settled = question.settled(bound, clip)
-        counts = lambda: _count(self._engine, self._rows, self._domain, settled)  # noqa: E731
+        counts = counted or (lambda: _count(self._engine, self._rows, self._domain, settled))
         prepared = Prepared(self._engine, settled, self._domain, counts, self._kind)
         return prepared.draw(noise, prepared.record(private=record.private).of_choices(question))
 

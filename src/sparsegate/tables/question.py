@@ -180,6 +180,18 @@ class Question:
         return replace(self, epsilon=Fraction(self.epsilon) - self.choices_epsilon, **changes)
 
     @property
+    def looks(self) -> bool:
+        """Whether it is first seen if counts need no cut: where "auto" would take "subset" without one."""
+        if BOUND not in self.choose or self.method != AUTO or self.above is not None or self.sums is not None:
+            return False
+        return not self.observed and self.possible[-1].request.method == "subset"
+
+    @property
+    def choice_share(self) -> Fraction:
+        """What each choice, and a look, has of that."""
+        return self.choices_epsilon / (len(self.choose) + self.looks)
+
+    @property
     def choices_epsilon(self) -> Fraction:
         """What is spent on choices, a part of epsilon."""
         return Fraction(self.choice_epsilon or 0)

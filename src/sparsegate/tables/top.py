@@ -82,7 +82,8 @@ def top_items(
     max_items_per_user: cut each user to this many items first, by a hash of all their items. Less noise in the
         answers where it is below c, and a lower bar for "observed"; but counts, and their error bars, are then of what
         is left of each user, and lower than the counts of all items by an amount that nobody is told. "auto": chosen
-        from the data, so that about three quarters of the users keep all of their items (``tables.choosing``).
+        from the data, so that about three quarters of the users keep all of their items; where method="auto" would take
+        a set, it first looks whether that is found without a cut, and cuts only if not (``tables.choosing``).
     choice_epsilon: the part of epsilon that is spent on choices by "auto"; a tenth unless given.
     dbar: with "observed", how many items take part; ten times ``count`` unless given.
     where: a PUBLIC condition such as "country = 'DE'", in the language of ``sparsegate.conditions``: only rows that
