@@ -14,6 +14,7 @@ from tests.support.table_releases import prepared
 
 from sparsegate.noise import Seeded
 from sparsegate.tables import prepared as drawing
+from sparsegate.tables.answers import AnswerNoise
 from sparsegate.tables.sums import Clip
 
 Purchase = tuple[str, str, float]
@@ -109,7 +110,7 @@ def test_the_noise_of_the_answers_covers_what_one_person_can_move(
     options: dict[str, Any], moved: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scales: list[Fraction] = []
-    monkeypatch.setattr(drawing, "noisy_counts", lambda _, scores, scale: scales.append(scale) or tuple(scores))
+    monkeypatch.setattr(AnswerNoise, "noisy", lambda noise, _, sums: scales.append(noise.scale) or tuple(sums))
     given = {"value": "amount", "clip": (0, 5), "count": 6, "epsilon": 1, "answers_epsilon": Fraction(1, 2), **options}
 
     def total(rows: list[Purchase]) -> int:

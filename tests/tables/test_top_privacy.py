@@ -24,8 +24,8 @@ from tests.support.table_releases import prepared
 from sparsegate.budget import exact_epsilon
 from sparsegate.noise import Seeded
 from sparsegate.tables import observed as partition_selection
-from sparsegate.tables import prepared as drawing
 from sparsegate.tables import question
+from sparsegate.tables.answers import AnswerNoise
 from sparsegate.tables.observed import best_accounting
 from sparsegate.tables.prepared import Prepared
 
@@ -126,9 +126,9 @@ def test_the_noise_of_the_answers_covers_exactly_what_one_person_can_move(
 ) -> None:
     scales: list[Fraction] = []
 
-    def spy(source: object, scores: list[int], scale: Fraction) -> tuple[int, ...]:
-        scales.append(scale)
-        return tuple(scores)
+    def spy(noise: AnswerNoise, source: object, counts: list[int]) -> tuple[int, ...]:
+        scales.append(noise.scale)
+        return tuple(counts)
 
     def counted(rows: list[Row]) -> int:
         asked = {"count": 8, "epsilon": 1, "answers_epsilon": Fraction(1, 2), "max_items_per_user": most}
@@ -136,7 +136,7 @@ def test_the_noise_of_the_answers_covers_exactly_what_one_person_can_move(
         release.draw(Seeded(1), release.record(private=False))
         return sum(score * items for score, items in release._counted.histogram.items())
 
-    monkeypatch.setattr(drawing, "noisy_counts", spy)
+    monkeypatch.setattr(AnswerNoise, "noisy", spy)
     assert counted([*TIED, *((item, "new") for item in "abcdefgh")]) - counted(TIED) == moved
     assert scales == [2 * moved] * 2
 

@@ -40,6 +40,7 @@ from sparsegate.budget import Cost, pure_rho
 from sparsegate.errors import ParameterError, load_extra
 from sparsegate.gates.approximate import covered, round_epsilon, waiting_bound
 from sparsegate.gates.calibration import Calibration
+from sparsegate.gates.normal import gaussian_sigma
 from sparsegate.gates.variants import Compared
 
 Accountant = Literal["rdp", "pld"]
@@ -84,6 +85,13 @@ def pure_event(epsilon: Fraction, accountant: Accountant) -> Any:
     if accountant == "pld":
         return events.DiscreteLaplaceDpEvent(noise_parameter=e, sensitivity=1)
     return events.LaplaceDpEvent(1 / (2 * (e + math.log1p(math.exp(-e)) - math.log(2)) * _SLACK))
+
+
+def gaussian_event(epsilon: Fraction, delta: Fraction, accountant: Accountant) -> Any:
+    """The event of normal noise for (epsilon, delta), by ``gates.normal``."""
+    sigma = gaussian_sigma(epsilon=epsilon, delta=delta)
+    assert sigma is not None
+    return _events(accountant).GaussianDpEvent(float(sigma) / _SLACK)
 
 
 def composed(events: list[Any]) -> Any:

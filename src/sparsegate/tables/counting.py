@@ -11,12 +11,7 @@ their order. The order of labels is a function of the labels alone: equal seeds 
 Where labels are found by weights (``tables.weighted``) these are the scores, and the number of people stands beside
 them.
 
-**Noisy counts** of the items that were selected. Each gets fresh discrete Laplace noise of scale L / eps3, where L is
-the most that one person can move the counts of all c selected items together: 1 where a person is a row, which is of
-one item; otherwise c, or the most candidates a person can have where that is bounded below c; of clipped sums as many
-times what one person moves one of them. *Theorem* (Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden,
-Sundararajan 2009): for any fixed items this is eps3-differentially private, and so the selection and the answers
-together are (epsilon + eps3, delta)-DP by composition. Noise that took part in the selection is not used again.
+Noisy counts of the items that were selected are in ``tables.answers``.
 """
 
 from __future__ import annotations

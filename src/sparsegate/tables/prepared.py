@@ -38,7 +38,6 @@ from sparsegate.tables.counting import (
     count_items,
     cut_users,
     name_picks,
-    noisy_counts,
     number_of_people,
     weigh_items,
 )
@@ -213,8 +212,8 @@ class Prepared:
         # A set has no order but that of its labels.
         shown = question.request.shown_order(labels) if question.bar is None else by_label(labels)
         labels = [labels[place] for place in shown]
-        if (scale := question.answer_scale) is not None:
-            estimates = noisy_counts(noise.stream(), [names[place][1] for place in shown], scale)
+        if (answers := question.answers) is not None:
+            estimates = answers.noisy(noise.stream(), [names[place][1] for place in shown])
         bars = question.error_bars(self.size, items=len(picks))
         if estimates is None or bars is None:
             return TopItems(items=tuple(labels), record=record)

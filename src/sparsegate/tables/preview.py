@@ -171,6 +171,7 @@ def preview_of(
             "count": question.count,
             "above": question.above,
             "answers_epsilon": Fraction(question.answers_epsilon),
+            "answers_noise": None if question.answers is None else question.answers.name,
             "domain": "observed" if question.observed else "public",
             "domain_size": total,
             "people": question.people,
@@ -382,7 +383,7 @@ def by_method(question: Question, method: str, epsilon: Number) -> Question:
         question,
         method=method,
         epsilon=epsilon,
-        delta=question.delta if question.observed or "delta" in row.options else 0,
+        delta=question.delta if question.observed or "delta" in row.options or question.answers_delta else 0,
         threshold=question.threshold if "threshold" in row.options else None,
     )
 

@@ -22,18 +22,19 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Final, NoReturn
 
+import numpy as np
+
 from sparsegate.budget import Cost, Number, exact_count, exact_decimal, exact_delta, exact_epsilon
 from sparsegate.conditions import names_in
 from sparsegate.errors import ParameterError
-from sparsegate.gates.laplace import error_bar, error_bar_all
 from sparsegate.gates.lattice import LIMIT
 from sparsegate.gates.preview import least_epsilon
 from sparsegate.selection.accuracy import Promise, peeled_case
 from sparsegate.selection.scores import Scores
-from sparsegate.selection.select import AUTO, WORTHWHILE, Request
+from sparsegate.selection.select import AUTO, METHODS, WORTHWHILE, Request
+from sparsegate.tables.answers import AnswerNoise, answer_noise
 from sparsegate.tables.choosing import BOUND, BOUNDS, CHOICES, CLIP, FINENESS, LEAST_EPSILON, SHARE, choice_rho
 from sparsegate.tables.columns import check_unit
-from sparsegate.tables.counting import answer_scale
 from sparsegate.tables.domain import EXPLAINED, MOST_CANDIDATES
 from sparsegate.tables.groups import public_groups
 from sparsegate.tables.labels import STRING
@@ -120,7 +121,7 @@ class Question:
         if self.above is not None:
             self._check_above()
         self._check_groups()
-        _ = self.answer_scale  # an answers_epsilon that no noise can be made for is refused here
+        _ = self.answers  # an answers_epsilon that no noise can be made for is refused here
         _ = self.possible  # so is what could not be released of every choice
 
     def _set(self, **checked: object) -> None:
@@ -211,7 +212,7 @@ class Question:
         request = Request(
             count=self.count,
             epsilon=self.epsilon,
-            delta=0 if self.observed else self.delta,
+            delta=self._request_delta,
             sensitivity=self.sensitivity,
             monotonic=sums is None or sums.monotonic,
             max_items_per_user=self.max_items_per_user,
@@ -221,6 +222,13 @@ class Question:
         )
         together = request.estimates and self.answers_epsilon
         return replace(request, epsilon=self.total) if together else request
+
+    @property
+    def _request_delta(self) -> Fraction:
+        """What the method may spend of delta. One that reads none gets none where counts do."""
+        row = METHODS.get(self.method) if isinstance(self.method, str) else None
+        reads = row is None or "delta" in row.options
+        return Fraction(0) if self.observed or (self.answers_delta and not reads) else self.selection_delta
 
     @cached_property
     def sums(self) -> Clip | None:
@@ -264,8 +272,8 @@ class Question:
         """What is spent, by either rule: on the selection, and then on counts, each of which has its part of eps3.
 
         For groups see ``tables.groups``, for an observed domain and labels above a bar ``tables.observed`` and
-        ``tables.weighted``; counts that one person moves are apart, so that their rhos add (``budget.pure_rho``).
-        Choices come before, and add, too; what follows them costs at most the most of what may be chosen.
+        ``tables.weighted``, for the counts ``tables.answers``. Choices come before, and add, too; what follows them
+        costs at most the most of what may be chosen.
         """
         if self.per is not None:
             return (self.groups_per_user or 1) * self.share.cost
@@ -273,11 +281,10 @@ class Question:
             rho = choice_rho(self.choices_epsilon, len(self.choose))
             return Cost(epsilon=self.choices_epsilon, rho=rho) + Cost.most(each.cost for each in self.possible)
         if self.bar is not None:
-            cost = self.bar.cost(Fraction(self.epsilon), Fraction(self.delta))
+            cost = self.bar.cost(Fraction(self.epsilon), self.selection_delta)
         else:
             cost = self.accounting.cost if self.observed else self.request.checked.cost
-        extra = self.extra_answers
-        return cost + Cost.of(extra, parts=self._moved) if extra else cost
+        return cost if self.answers is None else cost + self.answers.cost
 
     @property
     def estimated(self) -> bool:
@@ -291,21 +298,32 @@ class Question:
         return Fraction(0) if free else Fraction(self.answers_epsilon)
 
     @cached_property
-    def answer_scale(self) -> Fraction | None:
-        """The scale of the noise that counts get of their own; None where they get none."""
-        if not self.extra_answers:
+    def answers(self) -> AnswerNoise | None:
+        """The noise that counts get of their own; None where they get none."""
+        return self._answers if self.extra_answers else None
+
+    @cached_property
+    def _answers(self) -> AnswerNoise | None:
+        """The noise that counts would get, from what was asked alone: the method may hang on what is left of delta."""
+        moved = [bound for bound in (self.count, self.max_items_per_user) if isinstance(bound, int | np.integer)]
+        if not self.answers_epsilon or not moved or min(moved) < 1:
             return None
-        return answer_scale(
-            count=self.count,
-            max_items_per_user=self.max_items_per_user,
-            epsilon=self.extra_answers,
+        return answer_noise(
+            moved=int(min(moved)),
             sensitivity=self.sensitivity,
+            epsilon=Fraction(self.answers_epsilon),
+            delta=Fraction(self.delta) / 2,
         )
 
     @property
-    def _moved(self) -> int:
-        """How many of the counts one person moves, as ``answer_scale`` has it."""
-        return min(bound for bound in (self.count, self.max_items_per_user) if bound is not None)
+    def answers_delta(self) -> Fraction:
+        """What counts would have of delta."""
+        return Fraction(0) if self._answers is None else self._answers.cost.delta
+
+    @property
+    def selection_delta(self) -> Fraction:
+        """What is left of delta for the selection."""
+        return Fraction(self.delta) - self.answers_delta
 
     @property
     def cut(self) -> int | None:
@@ -319,7 +337,7 @@ class Question:
         assert self.dbar is not None
         return best_accounting(
             epsilon=Fraction(self.epsilon),
-            delta=Fraction(self.delta),
+            delta=self.selection_delta,
             count=self.count,
             max_items_per_user=min(self.dbar, self.max_items_per_user or self.dbar),
         )
@@ -335,8 +353,8 @@ class Question:
                 "must be given with above: a person is hidden in each of their items, at a share of epsilon and delta"
             )
             self._refuse("max_items_per_user", rule, "pass for instance max_items_per_user=3")
-        epsilon, delta = Fraction(self.epsilon), Fraction(self.delta)
-        return bar_at(self.above, epsilon=epsilon, delta=delta, max_items_per_user=most)
+        epsilon = Fraction(self.epsilon)
+        return bar_at(self.above, epsilon=epsilon, delta=self.selection_delta, max_items_per_user=most)
 
     @property
     def lower_bar(self) -> int | None:
@@ -344,7 +362,7 @@ class Question:
         most = self.max_items_per_user
         if not isinstance(self.bar, CountBar) or most is None or most <= FEW:
             return None
-        weighted = lowest_bar(epsilon=Fraction(self.epsilon), delta=Fraction(self.delta), max_items_per_user=most)
+        weighted = lowest_bar(epsilon=Fraction(self.epsilon), delta=self.selection_delta, max_items_per_user=most)
         return None if weighted is None or weighted.above >= self.bar.above else weighted.above
 
     @property
@@ -385,9 +403,8 @@ class Question:
         self, total: int | None, confidence: float = CONFIDENCE, *, items: int | None = None
     ) -> tuple[int, int] | None:
         """How far noisy scores are off: each, and all ``items`` at once; in steps, None where none are released."""
-        if (scale := self.answer_scale) is not None:
-            items = self.count or 1 if items is None else items
-            return error_bar(scale, confidence), error_bar_all(scale, confidence, items)
+        if self.answers is not None:
+            return self.answers.error_bars(confidence, self.count or 1 if items is None else items)
         if self.observed or total is None or not self.request.estimates:
             return None
         estimated = self.request.prepare(Scores.histogram({0: total})).estimated

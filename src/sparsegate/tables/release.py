@@ -15,7 +15,7 @@ from sparsegate.budget import Number
 from sparsegate.display.plain import exact_text, plain
 from sparsegate.display.published import SCHEMA, TopTable, published_items
 from sparsegate.errors import ParameterError
-from sparsegate.gates.accounting import Accountant, composed, pure_event, selection_event
+from sparsegate.gates.accounting import Accountant, composed, gaussian_event, pure_event, selection_event
 from sparsegate.gates.normal import PARTS
 from sparsegate.selection.select import METHODS
 from sparsegate.tables.observed import CountBar
@@ -23,7 +23,7 @@ from sparsegate.tables.question import CONFIDENCE, Question
 from sparsegate.tables.sums import plain as plain_number
 from sparsegate.tables.weighted import WeightBar
 
-AMOUNTS = ("epsilon", "delta", "answers_epsilon", "choice_epsilon")
+AMOUNTS = ("epsilon", "delta", "answers_epsilon", "answers_delta", "choice_epsilon")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,10 +31,12 @@ class Record:
     """How a release was made. Every entry is public: none was computed from the private table but what is ``chosen``.
 
     ``epsilon`` and ``delta`` are the cost of the whole release, exactly; ``answers_epsilon`` is the part of epsilon
-    that paid for the estimates. ``method`` selected the items, at ``threshold`` if it needs one, and ``ordered`` says
-    whether they are in the order selected. ``item`` is the column that was ranked, ``where`` the condition that rows
-    had to meet, ``unit`` what the neighbours of the theorem add or remove, "user" or "row", ``max_items_per_user`` how
-    many items one of them can have, and ``counted`` what counts of a user who was cut.
+    that paid for the estimates, ``answers_delta`` that of delta, and ``answers_noise`` says which noise they have,
+    "laplace" or "gaussian", of the standard deviation ``answers_deviation`` (``tables.answers``). ``method`` selected
+    the items, at ``threshold`` if it needs one, and ``ordered`` says whether they are in the order selected. ``item``
+    is the column that was ranked, ``where`` the condition that rows had to meet, ``unit`` what the neighbours of the
+    theorem add or remove, "user" or "row", ``max_items_per_user`` how many items one of them can have, and ``counted``
+    what counts of a user who was cut.
 
     ``domain_size`` is the number of public candidates, None for ``domain="observed"``; of that, ``accounting`` names
     the theorem of ``tables.observed``, and ``dbar`` is how many of the largest it chose from. Of what about ``above``
@@ -55,6 +57,9 @@ class Record:
     epsilon: Fraction
     delta: Fraction
     answers_epsilon: Fraction
+    answers_delta: Fraction | None = None
+    answers_noise: str | None = None
+    answers_deviation: float | None = None
     method: str
     ordered: bool
     max_items_per_user: int | None
@@ -101,6 +106,7 @@ class Record:
             epsilon=question.total,
             delta=question.total_delta,
             answers_epsilon=question.extra_answers,
+            **_noise(question),
             method=method,
             ordered=bar is None and METHODS[method].ordered,
             domain="observed" if observed else "public",
@@ -128,6 +134,7 @@ class Record:
             epsilon=most * self.epsilon,
             delta=most * self.delta,
             answers_epsilon=most * self.answers_epsilon,
+            answers_delta=None if self.answers_delta is None else most * self.answers_delta,
             per=question.per,
             groups=groups,
             groups_per_user=most,
@@ -169,6 +176,16 @@ class Record:
             if value is not None
         }
         return shown | {name: exact_text(entries[name]) for name in AMOUNTS if entries[name] is not None}
+
+
+def _noise(question: Question) -> dict[str, Any]:
+    """Which noise the estimates have of their own."""
+    if (answers := question.answers) is None:
+        return {}
+    step = Fraction(1) if question.sums is None else question.sums.granularity
+    deviation = float(f"{answers.deviation * float(step):.6g}")
+    named = {"answers_noise": answers.name, "answers_deviation": deviation}
+    return named | ({"answers_delta": answers.cost.delta} if answers.cost.delta else {})
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -238,12 +255,13 @@ class TopItems(TopTable):
             rule = "must be of a public domain: dp_accounting has no event for (epsilon, delta)"
             raise ParameterError("release", rule, next_step="charge it to a Ledger")
         answers, choice = record.answers_epsilon, record.choice_epsilon or Fraction(0)
-        epsilon = record.epsilon - answers - choice
+        epsilon, apart = record.epsilon - answers - choice, record.answers_delta or Fraction(0)
         selected = selection_event(
-            record.method, epsilon=epsilon, delta=record.delta, count=record.count, accountant=accountant
+            record.method, epsilon=epsilon, delta=record.delta - apart, count=record.count, accountant=accountant
         )
-        pure = [pure_event(amount, accountant) for amount in (answers, choice) if amount]
-        return composed([selected, *pure]) if pure else selected
+        others = [pure_event(amount, accountant) for amount in (choice, *([] if apart else [answers])) if amount]
+        others += [gaussian_event(answers, apart, accountant)] if apart else []
+        return composed([selected, *others]) if others else selected
 
     def to_dict(self) -> dict[str, Any]:
         """The release as JSON takes it, by the schema "sparsegate/top/1": see docs/reference/json.md."""

@@ -77,8 +77,9 @@ def top_items(
         domain a way to much less noise where many are selected. It is charged where it is used.
     method, ordered, threshold: as in ``select_top``. What is selected as a set comes sorted by label, or by its noisy
         counts where those are paid for.
-    answers_epsilon: eps3 > 0 adds noisy counts, with noise of scale c / eps3 (1 / eps3 for rows). Where counts come
-        with the selection ("noisy-scores", a person has at most c items), eps3 is spent on that, too.
+    answers_epsilon: eps3 > 0 adds noisy counts, with noise of scale c / eps3 (1 / eps3 for rows); or with Gaussian
+        noise and half of ``delta`` where that is much less: see ``tables.answers``. Where counts come with the
+        selection ("noisy-scores", a person has at most c items), eps3 is spent on that, too.
     max_items_per_user: cut each user to this many items first, by a hash of all their items. Less noise in the
         answers where it is below c, and a lower bar for "observed"; but counts, and their error bars, are then of what
         is left of each user, and lower than the counts of all items by an amount that nobody is told. "auto": chosen
