@@ -124,6 +124,7 @@ def test_the_entry_for_the_registry_names_this_version_and_options_that_are_ther
     [
         ([], "--service or files must be given, and not both"),
         (["visits.csv", "--service", "http://127.0.0.1:9"], "--service or files must be given, and not both"),
+        (["-", "--user", "visitor", "--ledger", "l"], "files must not be standard input"),
         (["visits.csv", "--user", "visitor"], "--ledger must be given: each start would spend the budget anew"),
         (["--service", "http://127.0.0.1:9"], "--token-file or the variable SPARSEGATE_TOKEN must hold the token"),
         (["--service", "http://127.0.0.1:9", "--token-file", "none"], "--token-file must be a file with the token"),

@@ -163,12 +163,14 @@ def test_questions_cost_nothing_more_until_the_gate_closes_and_unused_epsilon_go
         assert asked["cost"].startswith("nothing more")
         assert "this gate is closed" in again
         assert left["spent"] == opened["cost"] == "epsilon 100"
-        run(
+        described = run(
             made,
             ("open_gate", {"terms": CERTAIN}),
             ("open_gate", {"terms": CERTAIN}),
             ("close_gate", {"gate": "gate-2"}),
-        )
+            ("describe", {}),
+        )[-1]
+        assert [(line["gate"], line["threshold"]) for line in described["gates"]] == [("gate-3", 150)]
         assert charged(made) == ["spend", "spend", "spend", "refund"]
         made.table.close()
         assert charged(made) == ["spend", "spend", "spend", "refund", "refund"]
@@ -278,7 +280,7 @@ def test_a_cancelled_call_ends_its_count_counts_what_it_drew_and_leaves_as_late_
                     group.start_soon(client.call_tool, "ask", {"gate": "gate-1", "where": ["1 = 1", "1 = 1"]})
                     await anyio.to_thread.run_sync(began_to_count.wait)
                     group.cancel_scope.cancel()
-                await client.call_tool("describe", {})  # by now the server has heard of it
+                await client.list_tools()  # by now the server has heard of it
                 go_on.set()
                 left = _result(await client.call_tool("remaining", {}))  # waits for the turn
                 return clock.now - began, made.table.opened["gate-1"].remaining, left
@@ -389,6 +391,7 @@ def test_over_a_service_its_own_rules_hold_and_gates_that_were_opened_here_are_c
                     person=person,
                 )
                 assert described["columns"] == {"country": "text", "page": "text", "seconds": "text"}
+                assert [line["gate"] for line in described["gates"]] == [others]
                 assert opened["cost"] == chosen["cost"] == "epsilon 100"
                 assert len(questions) == 2
                 assert [row["item"] for row in chosen["items"]] == ["/home"]
@@ -396,8 +399,12 @@ def test_over_a_service_its_own_rules_hold_and_gates_that_were_opened_here_are_c
                 assert "domain must say which items may be selected" in refused
             assert {each.id: each.closed for each in client.gates()} == {others: False, opened["gate"]: True}
         with connect(url, service.analyst) as client:
-            text = run(AgentServer(ServiceTable(client), confirm_above=0.1), ("open_gate", {"terms": gate}))
-            assert "role" in text
+            made = AgentServer(ServiceTable(client), confirm_above=0.1)
+            calls = ("describe", {}), ("ask", {"gate": others, "where": [NOBODY]}), ("open_gate", {"terms": gate})
+            described, asked, refused = run(made, *calls)
+            assert [line["gate"] for line in described["gates"]] == [others]
+            assert asked["answers"][0]["answer"] == "BELOW"
+            assert "role" in refused
 
 
 def test_over_http_a_token_is_asked_for_where_there_is_one() -> None:

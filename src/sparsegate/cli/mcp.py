@@ -17,10 +17,12 @@ from sparsegate.errors import ParameterError, load_extra
 
 
 def mcp(
-    files: opt.FilesOrNone = None,
+    files: Annotated[
+        list[str] | None, typer.Argument(metavar="FILE...", help="Parquet, CSV, JSON, baskets, a database.")
+    ] = None,
     service: Annotated[str | None, option("URL", "Ask this service, in place of files.")] = None,
-    token_file: Annotated[
-        Path | None, option("FILE", "The token for --service; else the environment has it, as SPARSEGATE_TOKEN.")
+    service_token: Annotated[
+        Path | None, option("FILE", "Its token; else the environment has it, as SPARSEGATE_TOKEN.", "--token-file")
     ] = None,
     user: opt.User = None,
     unit: opt.Unit = None,
@@ -53,6 +55,8 @@ def mcp(
     """
     if bool(files) == bool(service):
         raise ParameterError("service", "or files must be given, and not both", next_step="give one of them")
+    if "-" in (files or ()):
+        raise ParameterError("files", "must not be standard input, where the client speaks", "-", "give a file")
     load_extra("mcp", extra="mcp")
     from sparsegate.service import agents
 
@@ -77,7 +81,7 @@ def mcp(
             others = {"ledger": ledger, "user": user, "unit": unit, "domain": domain, "budget": budget}
             for name in (name for name, value in others.items() if value):
                 raise ParameterError(name, "is for files: a service has its own", next_step="leave it out")
-            asked = agents.ServiceTable(stack.enter_context(sg.connect(service, _token(token_file))))
+            asked = agents.ServiceTable(stack.enter_context(sg.connect(service, _token(service_token))))
         stack.enter_context(closing(asked))
         server = agents.AgentServer(asked, confirm_above=confirm_above, version=sg.__version__)
         try:
@@ -112,11 +116,11 @@ def _token(file: Path | None) -> str:
         if text := os.environ.get("SPARSEGATE_TOKEN", ""):
             return text
         step = "set SPARSEGATE_TOKEN, or give --token-file FILE"
-        raise ParameterError("token_file", "or the variable SPARSEGATE_TOKEN must hold the token", next_step=step)
+        raise ParameterError("service_token", "or the variable SPARSEGATE_TOKEN must hold the token", next_step=step)
     try:
         return file.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):
-        raise ParameterError("token_file", "must be a file with the token that can be read", str(file)) from None
+        raise ParameterError("service_token", "must be a file with the token that can be read", str(file)) from None
 
 
 def _domains(texts: list[str]) -> dict[str, Any]:

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import itertools
 import json
 import math
 import os
@@ -91,6 +90,15 @@ You can ask a private table, through differential privacy. You never see rows, a
 """
 
 
+class Opened(BaseModel):
+    """A gate that is paid for."""
+
+    gate: str = Field(description="Its name, for `ask`.")
+    threshold: int
+    margin: float = Field(description="Counts this far from the threshold are answered rightly with 95 %.")
+    cost: str = Field(description="What was paid; where epsilons add up, what is not used goes back when it closes.")
+
+
 class Described(BaseModel):
     """What may be asked: none of it is data."""
 
@@ -99,6 +107,7 @@ class Described(BaseModel):
     columns: Mapping[str, str] = Field(description="Each column and its type.")
     domains: Mapping[str, str] = Field(description="The columns with declared candidates, for `top`.")
     delay: float = Field(description="Private answers leave in whole multiples of this many seconds.")
+    gates: list[Opened] = Field(default=[], description="Gates that are open.")
 
 
 class GateTerms(BaseModel):
@@ -136,16 +145,6 @@ class Previewed(BaseModel):
     warning: str | None
     confidence: float
     accuracy: dict[str, Any]
-
-
-class Opened(BaseModel):
-    """A gate that is paid for."""
-
-    gate: str = Field(description="Its name, for `ask`.")
-    margin: float = Field(description="Counts this far from the threshold are answered rightly with 95 %.")
-    cost: str = Field(
-        description="What was paid. Where epsilons add up, what the answers did not cost goes back when it closes."
-    )
 
 
 class AskedCondition(BaseModel):
@@ -206,6 +205,10 @@ class AskedTable(ABC):
     def gate(self, name: str) -> Any:
         """The gate of this name."""
 
+    @abstractmethod
+    def gates(self) -> list[Opened]:
+        """Those that are open."""
+
     def preview(self, terms: GateTerms | TopTerms, within: int | None = None) -> Preview:
         """What a release would cost and be good for: nothing is looked at, drawn or charged."""
         if isinstance(terms, GateTerms):
@@ -252,7 +255,7 @@ class SessionTable(AskedTable):
         told = Described(dataset=seen.name, person=seen.person, columns=seen.columns, domains=seen.domains, delay=delay)
         super().__init__(told, people={"user": session.user, "unit": session.unit}, domains=session.domains)
         self.session, self.delay = session, delay
-        self._numbers = itertools.count(1)
+        self._terms: dict[str, Opened] = {}
 
     def statement(self) -> Statement:
         return self.session.statement()
@@ -261,14 +264,19 @@ class SessionTable(AskedTable):
         return self.session.top(**terms).to_dict()
 
     def open_gate(self, **terms: Any) -> Opened:
-        gate, name = self.session.gate(**terms), f"gate-{next(self._numbers)}"
+        gate, name = self.session.gate(**terms), f"gate-{len(self.opened) + 1}"
         self.opened[name] = gate
-        return Opened(gate=name, margin=gate.margin(), cost=str(exact_amount(terms["epsilon"], 0)))
+        cost = str(exact_amount(terms["epsilon"], 0))
+        self._terms[name] = Opened(gate=name, threshold=terms["threshold"], margin=gate.margin(), cost=cost)
+        return self._terms[name]
 
     def gate(self, name: str) -> Any:
         if name not in self.opened:
             raise UnknownGate
         return self.opened[name]
+
+    def gates(self) -> list[Opened]:
+        return [self._terms[name] for name, gate in self.opened.items() if not gate.closed]
 
 
 class ServiceTable(AskedTable):
@@ -277,7 +285,9 @@ class ServiceTable(AskedTable):
     def __init__(self, client: Any) -> None:
         served = client.schema()
         columns = {column.name: column.kind.value for column in served.schema.columns}
-        told = Described(dataset=served.dataset, person=served.unit, columns=columns, domains={}, delay=served.delay)
+        told = Described(
+            dataset=served.dataset, person=f"each {served.unit}", columns=columns, domains={}, delay=served.delay
+        )
         super().__init__(told, people={"unit": "row"} if served.unit == "row" else {"user": "user"}, domains={})
         self.client = client
 
@@ -290,10 +300,18 @@ class ServiceTable(AskedTable):
     def open_gate(self, **terms: Any) -> Opened:
         gate = self.client.open_gate(**terms)
         self.opened[gate.id] = gate
-        return Opened(gate=gate.id, margin=gate.margin, cost=str(exact_amount(gate.epsilon, 0)))
+        return _view(gate)
 
     def gate(self, name: str) -> Any:
         return self.opened.get(name) or self.client.gate(name)
+
+    def gates(self) -> list[Opened]:
+        return [*map(_view, self.client.gates(closed=False))]
+
+
+def _view(gate: Any) -> Opened:
+    cost = str(exact_amount(gate.epsilon, 0))
+    return Opened(gate=gate.id, threshold=gate.threshold, margin=gate.margin, cost=cost)
 
 
 @contextmanager
@@ -436,8 +454,9 @@ class AgentServer(MCPServer[Any]):
         raise ToolError(f"nothing was spent: this costs {cost}, and {left}; {step}")
 
     async def describe(self) -> Described:
-        """What may be asked: columns, types, declared candidates. Free, and never data."""
-        return self.table.description
+        """What may be asked: columns, types, declared candidates, gates that are open. Free, and never data."""
+        async with self.turn():
+            return self.table.description.model_copy(update={"gates": await _run(self.table.gates)})
 
     async def remaining(self) -> Remaining:
         """What is left of the privacy budget. Free."""
