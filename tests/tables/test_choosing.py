@@ -299,12 +299,16 @@ def test_a_bound_for_all_that_many_have_leaves_out_those_whose_bar_is_too_high()
 
 
 def test_what_may_be_chosen_is_public_and_a_bound_that_would_not_help_is_none() -> None:
-    question = Question.asked(item="x", user="u", domain=99, count=10, epsilon=1, max_items_per_user="auto")
+    asked = {"item": "x", "user": "u", "domain": 99, "count": 10, "epsilon": 1, "max_items_per_user": "auto"}
+    question = Question.asked(**asked)
     assert [each.max_items_per_user for each in question.possible] == [1, 2, 3, 4, 6, None]
     assert {each.total for each in question.possible} == {Fraction(9, 10)}
     assert question.total == 1
     # A look is pure, at a twentieth; so is the choice, which is bounded-range.
-    assert question.cost.rho == Fraction(1, 800) + max(each.cost.rho for each in question.possible)
+    follows = max(each.cost.rho for each in question.possible)
+    assert question.cost.rho == Fraction(1, 20) ** 2 * (Fraction(1, 8) + Fraction(1, 2)) + follows
+    no_look = Question.asked(**asked | {"ordered": True})
+    assert no_look.cost.rho == Fraction(1, 10) ** 2 / 8 + max(each.cost.rho for each in no_look.possible)
 
 
 REFUSED = [

@@ -165,7 +165,7 @@ def subset_works(source: Source, margin: int, epsilon: Fraction) -> bool:
     return margin + int(discrete_laplace(source, exact_scale(1 / epsilon), 1)[0]) >= 2 / epsilon
 
 
-def choice_rho(epsilon: Fraction, choices: int, looks: int = 0) -> Fraction:
+def choice_rho(epsilon: Fraction, choices: int, looks: int) -> Fraction:
     """What so many choices and looks cost as zCDP, each with its part of epsilon."""
     return (epsilon / (choices + looks)) ** 2 * (Fraction(choices, 8) + Fraction(looks, 2))
 

@@ -278,7 +278,7 @@ class Question:
         if self.per is not None:
             return (self.groups_per_user or 1) * self.share.cost
         if self.choose:
-            rho = choice_rho(self.choices_epsilon, len(self.choose))
+            rho = choice_rho(self.choices_epsilon, len(self.choose), self.looks)
             return Cost(epsilon=self.choices_epsilon, rho=rho) + Cost.most(each.cost for each in self.possible)
         if self.bar is not None:
             cost = self.bar.cost(Fraction(self.epsilon), self.selection_delta)
