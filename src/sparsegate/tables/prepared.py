@@ -96,6 +96,19 @@ class CountsInPlace(ABC):
         """
 
 
+@dataclass(frozen=True, kw_only=True)
+class GroupsInPlace:
+    """The counts of every group of a table that is counted where it lives; see ``PreparedGroups``.
+
+    ``name`` gives the labels of picks (place * STRIDE + score, rank) with a score, of all groups at once. The counts of
+    a group name what has none.
+    """
+
+    size: Sized | None
+    groups: Mapping[Hashable, CountsInPlace]
+    name: Callable[[Sequence[Pick]], list[Named]]
+
+
 class TableInPlace(ABC):
     """A table that is counted where it lives: nothing but a histogram and names comes out of it.
 
@@ -121,6 +134,10 @@ class TableInPlace(ABC):
     def counts(self, question: Question, domain: Any) -> tuple[Sized | None, CountsInPlace]:
         """The size of the public domain, None for "observed"; and the counts, made when they are first asked for."""
 
+    @abstractmethod
+    def groups(self, question: Question, domain: Any, groups: Any) -> GroupsInPlace:
+        """The same for every group of a public list."""
+
 
 def prepare(
     engine: Engine | TableInPlace, question: Question, domain: Any, user: str | None, groups: Any = None
@@ -130,6 +147,10 @@ def prepare(
         for name in question.choose:
             rule = 'must not be "auto" for a table that stays in its database'
             raise ParameterError(name, rule, next_step=f"pass a number, or {engine.elsewhere}")
+        if question.per is not None:
+            held = engine.groups(question, domain, groups)
+            each = {label: Prepared(engine, question.share, held.size, part) for label, part in held.groups.items()}
+            return PreparedGroups(question=question, groups=each, together=held.name)
         size, counts = engine.counts(question, domain)
         return Prepared(engine, question, size, counts)
     rows, kind = read_columns(engine, question.item, user, question.value, question.per)
@@ -279,11 +300,11 @@ class PreparedChoice:
 
 @dataclass(frozen=True, kw_only=True)
 class PreparedGroups:
-    """The releases of all groups made ready; ``together`` has the counts of all of them, where one query made them."""
+    """The releases of all groups made ready; ``together`` names picks of all of them, where one query counted them."""
 
     question: Question
     groups: Mapping[Hashable, Prepared]
-    together: tuple[Engine, Counted] | None = None
+    together: Callable[[Sequence[Pick]], list[Named]] | None = None
 
     def record(self, *, private: bool) -> Record:
         """What may be said about all of them."""
@@ -310,8 +331,7 @@ class PreparedGroups:
         present = [
             (place * STRIDE + score, rank) for place, picks in enumerate(picked) for score, rank in picks if score
         ]
-        together = name_picks(*self.together, None, present)
-        names = ((parts[0].read(label), score % STRIDE) for label, score in together)
+        names = ((label, score % STRIDE) for label, score in self.together(present))
         absent = [
             iter(part.name([pick for pick in picks if pick[0] == 0])) for part, picks in zip(parts, picked, strict=True)
         ]
@@ -352,7 +372,19 @@ def _prepare_groups(
         histograms[place][int(score)] = histogram[place * STRIDE + int(score)] = int(items)
     every = Counted(counts=counts.select("item", f'"group" * {STRIDE} + score AS score'), histogram=histogram)
     counted = [Counted(counts=of(counts, place), histogram=each) for place, each in enumerate(histograms)]
-    return PreparedGroups(question=question, groups=parts(counted), together=(engine, every))
+    read = label_reader(domain, kind)
+    together = lambda picks: [(read(cell), n) for cell, n in name_picks(engine, every, None, picks)]  # noqa: E731
+    return PreparedGroups(question=question, groups=parts(counted), together=together)
+
+
+def check_groups(question: Question, number: int) -> None:
+    """Refuse what so many groups make impossible."""
+    most = question.groups_per_user
+    if most is not None and most > number:
+        raise ParameterError("groups_per_user", f"must be at most the number of groups, {number}", most)
+    if question.count is not None and question.count * number > MOST_SELECTED:
+        rule = f"times the number of groups, {number:,}, must be at most {MOST_SELECTED:,}"
+        raise ParameterError("count", rule, question.count, "ask for fewer")
 
 
 def listed_rows(
@@ -363,11 +395,7 @@ def listed_rows(
     From here on a group is its place in the list: numbers are joined and found sooner than texts.
     """
     most = question.groups_per_user
-    if most is not None and most > len(groups):
-        raise ParameterError("groups_per_user", f"must be at most the number of groups, {len(groups)}", most)
-    if question.count is not None and question.count * len(groups) > MOST_SELECTED:
-        rule = f"times the number of groups, {len(groups):,}, must be at most {MOST_SELECTED:,}"
-        raise ParameterError("count", rule, question.count, "ask for fewer")
+    check_groups(question, len(groups))
     places = engine.bring({"group": list(groups), "place": range(len(groups))})
     listed = rows.join(places, "group").with_columns(group="place")
     if question.user is None:

@@ -7,6 +7,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 import sqlalchemy
 from hypothesis import HealthCheck, given, settings
@@ -211,7 +212,9 @@ def test_names_that_are_not_there(store: Store) -> None:
         top([store.url, store.url], table="visits", count=1, domain=["a"])
 
 
-@pytest.mark.parametrize("options", [{"per": "page", "groups": ["a"]}, {"domain": ["a\0"]}, {"domain": ["\ud800"]}])
+@pytest.mark.parametrize(
+    "options", [{"per": "lower(page)", "groups": ["a"]}, {"domain": ["a\0"]}, {"domain": ["\ud800"]}]
+)
 def test_what_does_not_work_there_is_refused_by_name(store: Store, options: dict[str, Any]) -> None:
     store.fill(CELLS)
     with pytest.raises(ParameterError) as caught:
@@ -317,5 +320,98 @@ def test_what_is_not_counted_in_place_is_refused_and_the_advice_can_be_followed(
     tmp_path: Path, place: str, step: str
 ) -> None:
     groups = {"per": "country", "groups": ["DE"], "count": 1, "domain": ["a"]}
-    with pytest.raises(ParameterError, match=f"per must not be given for a table that stays in its database.*; {step}"):
-        top(place.format(tmp_path), table="t", **groups)
+    sums = {"value": "paid", "clip": (0, 1)}
+    with pytest.raises(ParameterError, match=f"value must not be given for a table that stays in .*; {step}"):
+        top(place.format(tmp_path), table="t", **groups, **sums)
+    with pytest.raises(ParameterError, match=f"per must be the name of a column .* make a view.*{step}"):
+        top(place.format(tmp_path), table="t", **groups | {"per": "year_month(day)", "groups": ["2024-01"]})
+
+
+# Groups
+
+
+COUNTRIES = ["DE", "FR", "it", "IT", "ß", "", "nowhere", "a'b"]
+IN_GROUPS = [
+    (ODD[n * n % len(ODD)], None if n % 31 == 0 else n % 23, COUNTRIES[(n // 7 + n % 3) % 7] if n % 11 else None)
+    for n in range(400)
+]
+BY_GROUP: list[dict[str, Any]] = [
+    {"count": 3, "domain": [*ODD, "nobody"]},
+    {"count": 12, "domain": [*ODD, "nobody", "nor this"], "groups_per_user": 2, "answers_epsilon": 1},
+    {"count": 3, "domain": list(ODD), "groups_per_user": 3, "max_items_per_user": 2},
+    {"count": 3, "domain": list(ODD), "groups_per_user": 8},
+    {"count": 2, "domain": "observed", "delta": 0.01, "epsilon": 20, "max_items_per_user": 4},
+    {"above": 5, "delta": 0.01, "epsilon": 20, "max_items_per_user": 4, "groups_per_user": 2},
+    {"count": 4, "domain": list(ODD), "user": None, "unit": "row"},
+]
+
+
+def grouped(cells: Any) -> pl.DataFrame:
+    names = ("page", "visitor", "country")
+    return pl.DataFrame({name: [row[place] for row in cells] for place, name in enumerate(names)})
+
+
+@pytest.mark.parametrize("question", BY_GROUP)
+def test_equal_rows_and_seeds_give_equal_groups(store: Store, question: dict[str, Any]) -> None:
+    store.fill(IN_GROUPS, columns="page text, visitor int, country text")
+    asked = question | {"per": "country", "groups": COUNTRIES}
+    expected = top(grouped(IN_GROUPS), **asked)
+    assert expected.items
+    assert expected.groups["nowhere"].record == expected.groups["DE"].record
+    assert store.top(**asked) == expected
+    assert store.top(sql="SELECT page, visitor, country FROM visits", **asked) == expected
+
+
+@pytest.mark.parametrize("domain", [9000, [3, 1, 2**63 - 1, 7]])
+def test_groups_and_items_that_are_whole_numbers(store: Store, domain: Any) -> None:
+    if "sqlite" in store.url and isinstance(domain, list):
+        domain = 40  # a list of numbers: items of SQLite are labels
+    cells = [(n * n % 50, n % 17, 5 * (n % 4)) for n in range(300)] + [(2**63 - 1, 1, 5)]
+    store.fill(cells, columns="page bigint, visitor int, country int")
+    asked = {
+        "per": "country",
+        "groups": "0,5,15,99",
+        "count": 4,
+        "domain": domain,
+        "epsilon": 0.1,
+        "groups_per_user": 2,
+    }
+    found, expected = store.top(**asked), top(grouped(cells), **asked)
+    if "sqlite" in store.url:  # groups are labels there, and compared as texts
+        assert [part.items for part in found.groups.values()] == [part.items for part in expected.groups.values()]
+    else:
+        assert found == expected
+
+
+def test_groups_of_dates_and_of_people_in_two_spellings(postgres: Store) -> None:
+    postgres.run("CREATE EXTENSION IF NOT EXISTS citext")
+    rows = [("a", f"{'uU'[day - 1]}{n}", f"2024-01-0{day}") for n in range(60) for day in (1, 2)]
+    postgres.fill(rows, columns="page text, visitor citext, day date")
+    asked = {
+        "per": "day",
+        "groups": "2024-01-01..2024-01-03",
+        "count": 1,
+        "domain": ["a", "b"],
+        "answers_epsilon": 2000,
+    }
+    found = postgres.top(**asked, where="page <> 'x'")
+    assert sum(sum(part.estimates or ()) for part in found.groups.values()) == 60
+    both = postgres.top(**asked, groups_per_user=2)
+    assert [sum(part.estimates or ()) for part in both.groups.values()] == [60, 60, 0]
+
+
+def test_groups_are_of_one_moment_and_what_is_wrong_is_refused(store: Store) -> None:
+    store.fill(IN_GROUPS, columns="page text, visitor int, country text")
+    asked = BY_GROUP[1] | {"per": "country", "groups": COUNTRIES}
+    expected = store.top(**asked)
+    assert store.top(**asked, ledger=Meanwhile(lambda: store.run("DELETE FROM visits"))) == expected
+    for wrong, parameter in (
+        ({"groups_per_user": 9}, "groups_per_user"),
+        ({"groups": ["a\0"]}, "groups"),
+        ({"groups": []}, "groups"),
+    ):
+        with pytest.raises(ParameterError) as refused:
+            store.top(**asked | wrong)
+        assert refused.value.parameter == parameter
+    with pytest.raises(TableError, match="no column 'land'"):
+        store.top(**asked | {"per": "land"})

@@ -80,26 +80,28 @@ class AskedRows:
     user: str | None
     where: str | None = None
     value: str | None = None
+    per: str | None = None
 
     @property
     def columns(self) -> list[str]:
         """The names that must be there."""
-        return [name for name in (self.item, self.user, self.value) if name is not None]
+        return [name for name in (self.item, self.user, self.value, self.per) if name is not None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class DialectRows:
     """The rows of a table in the words of one dialect. All about it is public.
 
-    ``rows`` are (item, person), or (item), and their value where one is asked for; items are compared and put in order
-    by their code points. ``kind`` is what items are. ``candidates`` makes rows (item) of public labels, and ``digest``
-    is ``engines.engine.digest`` of columns of a query.
+    ``rows`` are (item, person), or (item), and their value and ``part``, the group of a row, where one is asked for;
+    items are compared and put in order by their code points. ``kind`` is what items are, ``group_kind`` what groups.
+    ``candidates`` makes rows (item) of public labels; ``digest`` is ``engines.engine.digest`` of columns of a query.
     """
 
     kind: LabelKind
     rows: Select[Any]
     candidates: Callable[[Sequence[Any]], Select[Any] | TextualSelect]
     digest: Callable[..., ColumnElement[int]]
+    group_kind: LabelKind = STRING
 
 
 def rows_of(place: str, columns: dict[str, str], condition: str = "") -> Select[Any]:
@@ -133,6 +135,8 @@ def other_rows(connection: Connection, asked: AskedRows) -> DialectRows:
 
     if asked.where is not None:
         refuse("where", "use a view")
+    if asked.per is not None:
+        refuse("per", "copy the table to Parquet, and release from that")
     if asked.table is None:
         refuse("sql", "make a view of it, and name that with table")
     schema, _, name = asked.table.rpartition(".")
@@ -220,6 +224,8 @@ def sqlite_rows(connection: Connection, asked: AskedRows, *, whole: bool) -> Dia
     columns = {"item": f"sparsegate_whole({label})" if whole else label}
     if asked.user is not None:
         columns["person"] = f"t.{identifier(asked.user)}"
+    if asked.per is not None:
+        columns["part"] = _LABEL.format(f"t.{identifier(asked.per)}")
 
     def candidates(labels: Sequence[Any]) -> Select[Any]:
         each = func.json_each(literal(json.dumps(list(labels)))).table_valued(column("value"))

@@ -335,13 +335,23 @@ def postgres_rows(connection: Connection, asked: AskedRows) -> DialectRows:
             columns["person"] = f"nullif({columns['person']}, 'NaN')"
         else:
             check_person(types, asked.user)
+    group_kind = STRING
+    if asked.per is not None:
+        if types[asked.per] not in _LABELS:
+            raise TableError(
+                f"the groups in column {asked.per!r} must be text, whole numbers, booleans or dates, not "
+                f"{types[asked.per]}; cast the column, in a query or in a view"
+            )
+        group_kind, form = _LABELS[types[asked.per]]
+        columns["part"] = form.format(f"t.{identifier(asked.per)}")
     if asked.value is not None:
         if types[asked.value] not in _NUMBERS:
             raise TableError(
                 f"the values in column {asked.value!r} must be numbers, not {types[asked.value]}; cast the column"
             )
         columns["value"] = f"nullif(t.{identifier(asked.value)}::float8, 'NaN')"
-    return DialectRows(kind=kind, rows=rows_of(place, columns, condition), candidates=_candidates, digest=_digest)
+    rows = rows_of(place, columns, condition)
+    return DialectRows(kind=kind, rows=rows, candidates=_candidates, digest=_digest, group_kind=group_kind)
 
 
 def _candidates(labels: Sequence[Any]) -> TextualSelect:

@@ -10,14 +10,18 @@ equal seeds name equal items.
 
 A listed domain is joined from the left: a candidate that nobody has is one of score 0. Names come by a second count,
 in the same transaction, that numbers the items; in PostgreSQL they come without one, by ``HeldCounts``.
+
+**Groups** are counted by one query, as ``tables.prepared`` does it: the score s of the group at place p of the public
+list is p * STRIDE + s. People are cut to some of their groups by the rule of ``tables.groups``, without a join.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Hashable, Mapping, Sequence
+from functools import cached_property, partial
 from itertools import accumulate
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, NoReturn
 
 from sqlalchemy import (
     CTE,
@@ -27,13 +31,16 @@ from sqlalchemy import (
     Double,
     Engine,
     Select,
+    String,
     Subquery,
     case,
+    column,
     func,
     literal,
     null,
     select,
     union_all,
+    values,
 )
 
 from sparsegate.errors import ParameterError, TableError
@@ -42,7 +49,8 @@ from sparsegate.tables.counting import SEED_SHIFT, Named, Pick
 from sparsegate.tables.databases.dialects import AskedRows, DialectRows, known_functions, other_rows, sqlite_rows
 from sparsegate.tables.databases.snapshot import NAMES, UNREAD, engine_at, one_moment, quiet_database
 from sparsegate.tables.domain import BASE, CHANGED, Sized, public_labels, whole_labels
-from sparsegate.tables.prepared import CountsInPlace, TableInPlace
+from sparsegate.tables.groups import public_groups
+from sparsegate.tables.prepared import STRIDE, CountsInPlace, GroupsInPlace, TableInPlace, check_groups
 from sparsegate.tables.question import Question
 from sparsegate.tables.sums import CAP, Clip
 from sparsegate.tables.weighted import WeightBar
@@ -59,7 +67,7 @@ CURSOR: Final = "sparsegate_counts"
 def readable(table: DialectRows) -> Select[Any]:
     """The rows that have all that is asked for."""
     read = table.rows.subquery("cells")
-    return select(*read.c).where(*(column.is_not(None) for column in read.c))
+    return select(*read.c).where(*(each.is_not(None) for each in read.c))
 
 
 def scored(
@@ -71,13 +79,10 @@ def scored(
     people).
     """
     rows, listed = readable(table), None
-    item = rows.selected_columns.item
-    if isinstance(domain, Sized):
-        rows = rows.where(item.between(0, domain.size - 1))
-    elif domain is not None:
+    if isinstance(domain, Sized) or (domain is not None and most is not None):
+        rows = _restricted(table, rows, domain)
+    if domain is not None and not isinstance(domain, Sized):
         listed = table.candidates(domain).cte("listed")
-        if most is not None:
-            rows = rows.where(item.in_(select(listed.c.item)))
     if clip is not None:
         counts = _sums(table, rows.cte("rows"), most, clip)
     else:
@@ -93,17 +98,59 @@ def scored(
     return select(listed.c.item, func.coalesce(held.c.score, 0).label("score")).select_from(joined).cte("scored")
 
 
-def _cut(table: DialectRows, pairs: CTE, most: int) -> Select[Any]:
+def _restricted(table: DialectRows, rows: Select[Any], domain: Candidates) -> Select[Any]:
+    """The rows of candidates."""
+    item = rows.selected_columns.item
+    if domain is None:
+        return rows
+    if isinstance(domain, Sized):
+        return rows.where(item.between(0, domain.size - 1))
+    return rows.where(item.in_(select(table.candidates(domain).cte("allowed").c.item)))
+
+
+def _cut(
+    table: DialectRows,
+    pairs: CTE,
+    most: int,
+    *,
+    cut: str = "item",
+    told_by: Sequence[str] = ("item",),
+    within: Sequence[str] = ("person",),
+) -> Select[Any]:
     """At most ``most`` of each person's ``pairs``, different items: the rule, and the proof, of ``counting.cut_users``.
 
-    People are never joined: what "=" says of citext depends on a path, and what groups say of it does not.
+    People are never joined: what "=" says of citext depends on a path, and what groups say of it does not. Of what is
+    ``cut`` the first ``most`` are kept with all their rows; ``told_by`` are the columns whose hashes make the seed.
     """
-    part = table.digest("pairs.item") // 2**SEED_SHIFT
-    seeded = select(pairs, func.sum(part).over(partition_by=pairs.c.person).label("seed")).cte("seeded")
-    order = (table.digest("seeded.seed", "seeded.item"), seeded.c.item)
-    place = func.row_number().over(partition_by=seeded.c.person, order_by=order).label("place")
-    placed = select(seeded, place).subquery("placed")
-    return select(*(placed.c[column.name] for column in pairs.c)).where(placed.c.place <= most)
+    seeded_name = f"{pairs.name}_seeded"
+    part = table.digest(*(f"{pairs.name}.{name}" for name in told_by)) // 2**SEED_SHIFT
+    person = [pairs.c[name] for name in within]
+    seeded = select(pairs, func.sum(part).over(partition_by=person).label("seed")).cte(seeded_name)
+    order = (table.digest(f"{seeded_name}.seed", f"{seeded_name}.{cut}"), seeded.c[cut])
+    person = [seeded.c[name] for name in within]
+    place = func.dense_rank().over(partition_by=person, order_by=order).label("place")
+    placed = select(seeded, place).subquery(f"{pairs.name}_placed")
+    return select(*(placed.c[each.name] for each in pairs.c)).where(placed.c.place <= most)
+
+
+def scored_groups(table: DialectRows, domain: Candidates, question: Question, groups: Mapping[Any, Hashable]) -> CTE:
+    """The query for (item, score) of all groups, without scores of 0: see the head of this file."""
+    rows = _restricted(table, readable(table), domain).cte("rows")
+    cells = list(groups)
+    kind = BigInteger() if isinstance(cells[0], int) else String()
+    listed = values(column("part", kind), column("place", BigInteger()), name="listed_groups")
+    places = listed.data([(cell, place) for place, cell in enumerate(cells)]).cte("places")
+    named = [rows.c[name] for name in ("item", "person") if name in rows.c]
+    inside = select(*named, places.c.place.label("part")).join_from(rows, places, rows.c.part == places.c.part)
+    if question.user is not None:
+        if (most := question.groups_per_user or 1) < len(cells):
+            inside = _cut(table, inside.cte("parts"), most, cut="part", told_by=("part", "item"))
+        inside = inside.distinct()
+        if question.cut is not None:
+            inside = _cut(table, inside.cte("pairs"), question.cut, within=("person", "part"))
+    kept = inside.subquery("kept")
+    score = (kept.c.part * STRIDE + func.count()).label("score")
+    return select(kept.c.item, score).group_by(kept.c.part, kept.c.item).cte("scored")
 
 
 def _weights(kept: Subquery) -> Select[Any]:
@@ -144,20 +191,11 @@ def _double(number: float) -> ColumnElement[float]:
 class DatabaseCounts(CountsInPlace):
     """What a table in a database says about items. Counted when the histogram is first asked for, and private."""
 
-    def __init__(
-        self,
-        connection: Connection,
-        table: DialectRows,
-        domain: Candidates,
-        most: int | None,
-        clip: Clip | None = None,
-        *,
-        weighted: bool = False,
-    ) -> None:
+    def __init__(self, connection: Connection, table: DialectRows, domain: Candidates, counted: CTE) -> None:
+        """``counted`` has (item, score), or (item, score, people) where scores are sums of weights."""
         self._connection, self._domain, self.read = connection, domain, table.kind.read
-        self._table = table
-        self._scored = scored(table, domain, most, clip, weighted=weighted)
-        self._number = self._scored.c.people if weighted else self._scored.c.score
+        self._table, self._scored = table, counted
+        self._number = counted.c.people if "people" in counted.c else counted.c.score
 
     @cached_property
     def histogram(self) -> dict[int, int]:
@@ -232,10 +270,34 @@ class DatabaseCounts(CountsInPlace):
             rows += [(int(score), item, int(number)) for _, score, item, number in at]
         return rows
 
-    def _taken(self, width: int, inside: Sequence[int] | None) -> dict[int, int]:
-        """How many items with a score there are in blocks of ``width`` numbers; see ``domain.Taken``."""
+    @quiet_database(UNREAD)
+    def absent(self, domain: Candidates, place: int, ranks: Sequence[int]) -> list[Any]:
+        """The candidates without a score in the group at this place that have these ranks among all of those."""
+        if isinstance(domain, Sized):
+            return domain.find(ranks, partial(self._taken, place=place))
+        assert domain is not None
+        listed = self._table.candidates(domain).cte("candidates")
+        taken = select(self._scored.c.item).where(self._in_group(place))
+        free = select(listed.c.item).where(listed.c.item.not_in(taken)).subquery("free")
+        rank = (func.row_number().over(order_by=free.c.item) - 1).label("rank")
+        numbered = select(rank, free.c.item).subquery("numbered")
+        names: dict[int, Any] = {}
+        for start in range(0, len(ranks), MOST_PLACES):
+            chosen = select(numbered).where(numbered.c.rank.in_(ranks[start : start + MOST_PLACES]))
+            names |= {int(rank): item for rank, item in self._connection.execute(chosen)}
+        if len(names) != len(set(ranks)):
+            raise TableError(CHANGED)
+        return [names[rank] for rank in ranks]
+
+    def _in_group(self, place: int) -> ColumnElement[bool]:
+        return self._scored.c.score.between(place * STRIDE + 1, (place + 1) * STRIDE - 1)
+
+    def _taken(self, width: int, inside: Sequence[int] | None, *, place: int | None = None) -> dict[int, int]:
+        """How many items with a score, in a group, there are in blocks of ``width`` numbers; see ``domain.Taken``."""
         item = self._scored.c.item
         blocks = select((item // width).label("block"))
+        if place is not None:
+            blocks = blocks.where(self._in_group(place))
         if inside is not None:
             blocks = blocks.where((item // (width * BASE)).in_(inside))
         block = blocks.subquery("blocks").c.block
@@ -299,6 +361,26 @@ class HeldCounts(DatabaseCounts):
         return self._connection.exec_driver_sql(sql, parameters, execution_options={"no_parameters": not parameters})
 
 
+class GroupCounts(CountsInPlace):
+    """Those of one group: the ``histogram`` is of it alone, and what is named is what has no score in it."""
+
+    histogram: Mapping[int, int] = MappingProxyType({})
+
+    def __init__(self, whole: DatabaseCounts, domain: Candidates, place: int, histogram: Mapping[int, int]) -> None:
+        self._whole, self._domain, self._place = whole, domain, place
+        self.histogram, self.read = histogram, whole.read
+
+    def cells(self, picks: Sequence[Pick]) -> list[Named]:
+        absent = self._whole.absent(self._domain, self._place, [rank for _, rank in picks]) if picks else []
+        return [(cell, 0) for cell in absent]
+
+    def everything(self) -> Sequence[Any]:
+        raise NotImplementedError("sets of items are of a whole table")
+
+    def masks(self, items: Sequence[Any], width: int) -> NoReturn:
+        raise NotImplementedError("sets of items are of a whole table")
+
+
 class TableInDatabase(TableInPlace):
     """A table, or a query, in the database with this URL, or of this engine of SQLAlchemy's."""
 
@@ -315,14 +397,54 @@ class TableInDatabase(TableInPlace):
 
     def counts(self, question: Question, domain: Any) -> tuple[Sized | None, DatabaseCounts]:
         postgres, weighted = self._dialect == "postgresql", isinstance(question.bar, WeightBar)
-        if weighted and not postgres:
+        if not postgres:
+            self._refuse_weights(question)
+            self._refuse(value=question.value)
+        with quiet_database(UNREAD):
+            connection, table, public = self._read(question, domain)
+            kind = HeldCounts if postgres else DatabaseCounts
+            counted = scored(table, public, question.cut, question.sums, weighted=weighted)
+            counts = kind(connection, table, public, counted)
+        self._opened.callback(counts.close)
+        return _sized(public), counts
+
+    def groups(self, question: Question, domain: Any, groups: Any) -> GroupsInPlace:
+        per = question.per or ""
+        self._refuse_weights(question.share)
+        self._refuse(value=question.value)
+        if "(" in per:
+            rule = "must be the name of a column for a table that stays in its database"
+            raise ParameterError("per", rule, per, f"make a view that has it as a column, or {self.elsewhere}")
+        with quiet_database(UNREAD):
+            connection, table, public = self._read(question, domain)
+            listed = public_groups(groups, per, table.group_kind)
+            if isinstance(next(iter(listed)), str):
+                _check_labels(list(listed), "groups")
+            check_groups(question, len(listed))
+            kind = HeldCounts if self._dialect == "postgresql" else DatabaseCounts
+            counts = kind(connection, table, None, scored_groups(table, public, question, listed))
+        self._opened.callback(counts.close)
+        histograms: list[dict[int, int]] = [{} for _ in listed]
+        for composed, items in counts.histogram.items():
+            place, score = divmod(composed, STRIDE)
+            histograms[place][score] = items
+        parts = [GroupCounts(counts, public, place, each) for place, each in enumerate(histograms)]
+        labels = dict(zip(listed.values(), parts, strict=True))
+        return GroupsInPlace(size=_sized(public), groups=labels, name=counts.named)
+
+    def _refuse_weights(self, question: Question) -> None:
+        if isinstance(question.bar, WeightBar):
             rule = "must be higher for a table that stays in its database: weights are not added up there"
             raise ParameterError("above", rule, question.above, self.elsewhere)
-        refused = {"per": question.per, "value": None if postgres else question.value}
-        for parameter, option in refused.items():
+
+    def _refuse(self, **options: Any) -> None:
+        for parameter, option in options.items():
             if option is not None:
                 rule = "must not be given for a table that stays in its database"
                 raise ParameterError(parameter, rule, option, self.elsewhere)
+
+    def _read(self, question: Question, domain: Any) -> tuple[Connection, DialectRows, Candidates]:
+        """The rows of the table at one moment, and the public domain."""
         asked = AskedRows(
             table=self._table,
             sql=self._sql,
@@ -330,17 +452,14 @@ class TableInDatabase(TableInPlace):
             user=question.user,
             where=question.where,
             value=question.value,
+            per=question.per,
         )
-        with quiet_database(UNREAD):
-            connection = self._opened.enter_context(one_moment(self._engine))
-            table = self._rows(connection, asked, whole=whole_labels(domain))
-            public = None if question.observed else public_labels(domain, item=question.item, kind=table.kind)
-            if isinstance(public, list) and isinstance(public[0], str):
-                _check_labels(public)
-            kind = HeldCounts if postgres else DatabaseCounts
-            counts = kind(connection, table, public, question.cut, question.sums, weighted=weighted)
-        self._opened.callback(counts.close)
-        return Sized(size=len(public)) if isinstance(public, list) else public, counts
+        connection = self._opened.enter_context(one_moment(self._engine))
+        table = self._rows(connection, asked, whole=whole_labels(domain))
+        public = None if question.observed else public_labels(domain, item=question.item, kind=table.kind)
+        if isinstance(public, list) and isinstance(public[0], str):
+            _check_labels(public)
+        return connection, table, public
 
     def _rows(self, connection: Connection, asked: AskedRows, *, whole: bool) -> DialectRows:
         if self._dialect == "postgresql":
@@ -353,8 +472,12 @@ class TableInDatabase(TableInPlace):
         return other_rows(connection, asked)
 
 
-def _check_labels(labels: Sequence[Any]) -> None:
+def _sized(public: Candidates) -> Sized | None:
+    return public if public is None or isinstance(public, Sized) else Sized(size=len(public))
+
+
+def _check_labels(labels: Sequence[Any], parameter: str = "domain") -> None:
     """Refuse labels that cannot be sent to a database, before anything is read."""
     joined = "".join(map(str, labels))
     if "\0" in joined or joined.encode("utf-8", "replace").decode() != joined:
-        raise ParameterError("domain", "must hold text of Unicode without a zero byte, for a database")
+        raise ParameterError(parameter, "must hold text of Unicode without a zero byte, for a database")
