@@ -467,12 +467,31 @@ class PreviewCurveJson(BaseModel):
     label: str = means("What it is the curve of, where there are several.", "")
 
 
+class SeriesJson(BaseModel):
+    """What a series of equal releases costs by either rule."""
+
+    times: int = means("How many there are.", 365)
+    epsilon: Amount = means("What they cost on a ledger that adds.", "36.5")
+    delta: Amount = means("The delta of that.", "0")
+    rho: Amount = means("What they cost on a zCDP ledger.", "0.045625")
+    rho_delta: Amount = means("The delta that they have of their own beside that.", "0")
+    conversion_delta: Amount = means("The delta at which that rho is made an epsilon.", "0.000001")
+    zcdp_epsilon: float = means("The epsilon of that rho at that delta.", 1.4007)
+    better: Literal["epsilon", "zcdp"] = means("The rule with the smaller epsilon.", "zcdp")
+    largest_epsilon: dict[str, Amount | None] = means(
+        "By rule: the largest epsilon of a release of which so many fit the budget given; null where none does.",
+        {"zcdp": "0.073", "epsilon": "0.00273"},
+    )
+
+
 class PreviewJson(BaseModel):
     """What a release would be charged, and the accuracy to expect of it: from public numbers."""
 
     release: str = means("What is previewed.", "gate")
     epsilon: Amount = means("The privacy loss that would be charged.", "1")
     delta: Amount = means(_DELTA, "0")
+    rho: Amount = means("What a zCDP ledger would be charged.", "0.462117157260009")
+    rho_delta: Amount = means("The delta that it would be charged beside that.", "0")
     confidence: float = means("The probability with which the figures hold.", 0.95)
     settings: dict[str, Any] = means(
         "The public parameters and choices that the figures are for.", {"threshold": 1000, "cutoff": 5}
@@ -488,6 +507,7 @@ class PreviewJson(BaseModel):
         [{"change": {"delta": "0.000001"}, "method": "gumbel", "within": 310}],
     )
     curves: list[PreviewCurveJson] = means("How the figures change with a parameter.")
+    series: SeriesJson | None = means("What many such releases would cost; null where that was not asked for.", None)
 
 
 Share = Annotated[float, Field(ge=0)]

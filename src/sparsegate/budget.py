@@ -256,6 +256,22 @@ _SMALL, _LARGE = Fraction(1, 2**32), 64
 _LEVELS = 15  # of the continued fraction; odd
 
 
+PLACES = 30
+"""Decimal places of a rho at most."""
+
+
+def in_decimals(value: Fraction, *, digits: int = 15, up: bool = True) -> Fraction:
+    """To so many digits and ``PLACES`` decimal places, so that sums stay short: a charge up, what is allowed down.
+
+    >>> float(in_decimals(Fraction(2, 3))), float(in_decimals(Fraction(2, 3), digits=3, up=False))
+    (0.666666666666667, 0.666)
+    """
+    size = len(str(value.numerator)) - len(str(value.denominator))
+    size += value >= Fraction(10) ** size  # now 10**(size - 1) <= value < 10**size
+    unit = Fraction(10) ** min(digits - size, PLACES)
+    return (math.ceil if up else math.floor)(value * unit) / unit
+
+
 @dataclass(frozen=True, kw_only=True)
 class Cost:
     """What a release costs: it is (epsilon, delta)-DP, and ``rho_delta``-approximately ``rho``-zCDP; both are proved.

@@ -68,6 +68,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "DependencyTree": tree,
     "Preview of items": lambda: sg.preview(count=10, epsilon=0.5, domain=5000),
     "Preview": lambda: sg.SparseVector.preview(threshold=9, cutoff=2, epsilon=1, sensitivity=1),
+    "Series": lambda: sg.preview(count=2, epsilon=1, domain=9, times=3, budget=2).series,
     "Verdict": verdict,
     "HoldoutScore": lambda: sg.uses.HoldoutScore(value=0.75, paid=True, margin=0.02, remaining=4),
     "OnlineAnswer": lambda: sg.uses.OnlineAnswer(
@@ -93,10 +94,11 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "TopAnswer": lambda: read_top(release().to_dict()),
     "ServedData": lambda: ServedData(dataset="v", unit="user", delay=0.1, schema=Schema((Column("page", Kind.TEXT),))),
     "RemotePreview": lambda: RemotePreview(
-        **dict.fromkeys(("standard_error", "remaining")),
+        **dict.fromkeys(("standard_error", "remaining", "remaining_rho")),
         **dict.fromkeys(("confidence", "margin", "margin_all"), 3.0),
         noise="laplace",
         cost=Fraction(1, 3),
+        rho=Fraction(1, 8),
         warning="a warning " * 20,
         curve=((1.0, 2.0),) * 50,
         by_cutoff=(),

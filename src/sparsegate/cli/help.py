@@ -53,7 +53,7 @@ PANELS: Final = {
     "monotonic",
     "Groups and sums": "per groups groups_per_user cells_per_user value clip granularity",
     "Windows": "time width start until lateness windows_per_user",
-    "Before you pay": "preview within expect like people",
+    "Before you pay": "preview within expect like people times",
     "Ledger": "ledger new_ledger budget budget_delta conversion_delta dataset key new_key close_gates no_refund state",
     "Sizes": "size_epsilon size_delta person_rows capacity",
     "Network": (

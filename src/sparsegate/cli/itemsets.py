@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from sparsegate.cli import options as opt
 from sparsegate.cli.options import option
 from sparsegate.cli.printing import drawable, publish
-from sparsegate.cli.top import check_candidates, check_preview, show_preview
+from sparsegate.cli.top import check_candidates, check_preview, show_preview, with_times
 from sparsegate.errors import ParameterError
 
 
@@ -36,6 +36,7 @@ def itemsets(
     encoding: opt.Encoding = None,
     preview: Annotated[bool, option("", "Say how good it will be; the data is not opened.", "--preview")] = False,
     within: Annotated[int | None, option("W", "With --preview: the epsilon for W people at most.")] = None,
+    times: opt.Times = None,
     people: Annotated[int | None, option("N", "With --preview: how many people there are, PUBLIC.")] = None,
     ledger: opt.LedgerFile = None,
     budget: opt.LedgerBudget = None,
@@ -53,7 +54,7 @@ def itemsets(
     from sparsegate.uses.itemsets_preview import preview_sets
 
     form = opt.read_output(output, as_json=as_json, as_csv=as_csv)
-    check_preview(files, epsilon, preview=preview, within=within)
+    check_preview(files, epsilon, preview=preview, within=within, times=times)
     if people is not None and not preview:
         raise ParameterError("people", "is for --preview", people, "give --preview too")
     data = Table(files or "-", table=table, sql=sql, format=input_format, separator=separator, encoding=encoding)
@@ -73,7 +74,9 @@ def itemsets(
         check_candidates(question.domain, files)
         if plot is not None:
             drawable(plot)
-        show_preview(preview_sets(question, fixed=epsilon is not None, within=within, people=people), form, plot)
+        shown = preview_sets(question, fixed=epsilon is not None, within=within, people=people)
+        allowed = opt.budget_like(budget, conversion_delta)
+        show_preview(with_times(shown, times, ledger=ledger, budget=allowed), form, plot)
         return
     make = partial(frequent_itemsets, data, **sets, **public)
     publish(

@@ -65,6 +65,9 @@ ConversionDelta = Annotated[
     float | None,
     option("", "Of a zCDP ledger: all is (--budget, this + --budget-delta)-DP together.", "--conversion-delta"),
 ]
+Times = Annotated[
+    int | None, option("N", "With --preview: what N of them cost, and how large each may be for --budget.")
+]
 NoRefund = Annotated[bool, option("", "Gates that close keep what they did not use: it stays spent.", "--no-refund")]
 Dataset = Annotated[str | None, option("NAME", "The dataset that the ledger is for; checked.", "--dataset")]
 NOT_RECORDED = "not recorded"

@@ -23,6 +23,7 @@ from sparsegate.cli.printing import (
 from sparsegate.display.plain import printable
 from sparsegate.errors import ParameterError
 from sparsegate.gates.preview import Preview
+from sparsegate.ledger.account import BudgetLike
 from sparsegate.selection.select import AUTO, METHODS, describe_methods
 from sparsegate.tables.preview import preview_of
 from sparsegate.tables.question import Question
@@ -68,6 +69,7 @@ def top(
     groups_per_user: Annotated[int | None, option("K", "In how many groups a user counts, at epsilon / K; 1.")] = None,
     preview: Annotated[bool, option("", "Say how good it will be; the data is not opened.", "--preview")] = False,
     within: Annotated[int | None, option("W", "With --preview: the epsilon for W people at most.")] = None,
+    times: opt.Times = None,
     like: Annotated[
         str | None,
         option("FILE|zipf|COUNT:ITEMS,...", "With --preview: simulate on PUBLIC data like yours."),
@@ -98,7 +100,7 @@ def top(
     shape = opt.read_output(output, as_json=as_json, as_csv=as_csv)
     if (count is None) == (above is None):
         raise ParameterError("count", "or --above must be given, and not both", next_step="give -c 50, or --above 500")
-    check_preview(files, epsilon, preview=preview, within=within, like=like)
+    check_preview(files, epsilon, preview=preview, within=within, like=like, times=times)
     data = Table(files or "-", table=table, sql=sql, format=input_format, separator=separator, encoding=encoding)
     column, person = names_of(item, user, unit)
     question = Question.asked(
@@ -130,7 +132,9 @@ def top(
         check_candidates(question.domain, files)
         if plot is not None:
             drawable(plot)
-        show_preview(preview_of(question, fixed=epsilon is not None, within=within, like=like), shape, plot)
+        shown = preview_of(question, fixed=epsilon is not None, within=within, like=like)
+        allowed = opt.budget_like(budget, conversion_delta)
+        show_preview(with_times(shown, times, ledger=ledger, budget=allowed), shape, plot)
         return
     publish(
         lambda spending: release(data, question, named=item is not None, ledger=spending),
@@ -145,14 +149,20 @@ def top(
 
 
 def check_preview(
-    files: Sequence[str] | None, epsilon: float | None, *, preview: bool, within: int | None, like: str | None = None
+    files: Sequence[str] | None,
+    epsilon: float | None,
+    *,
+    preview: bool,
+    within: int | None,
+    like: str | None = None,
+    times: int | None = None,
 ) -> None:
     """What only one of a release and a preview can do without."""
     if not preview and not files:
         raise ParameterError("file", "must be given", next_step="name the files, or give --preview")
     if epsilon is None and not (preview and within is not None):
         raise ParameterError("epsilon", "must be given", next_step="give --epsilon 0.5, or --preview --within 100")
-    for name, value in (("within", within), ("like", like)):
+    for name, value in (("within", within), ("like", like), ("times", times)):
         if value is not None and not preview:
             raise ParameterError(name, "is for --preview", value, "give --preview too")
     if like is not None and _paths([like]) & _paths(files):
@@ -203,6 +213,16 @@ def check_candidates(domain: object, files: Sequence[str] | None) -> None:
             raise ParameterError("domain", rule, str(domain), "give a public list, or their number")
 
 
+def with_times(preview: Preview, times: int | None, *, ledger: str | None, budget: BudgetLike | None) -> Preview:
+    """The preview with what --times of them cost, and how large each may be for the budget, or what a ledger has."""
+    if times is None or budget is not None or ledger is None:
+        return preview if times is None else preview.repeated(times, budget=budget)
+    from sparsegate.ledger.ledger import Ledger
+
+    with Ledger(ledger) as opened:
+        return preview.repeated(times, ledger=opened)
+
+
 def show_preview(preview: Preview, form: str, plot: str | None) -> None:
     """Print a preview, and draw it."""
     ready_to_print()
@@ -249,6 +269,8 @@ def _print_preview(preview: Preview) -> None:
     if preview.helps:
         lines.append("What would help:")
         lines += [f"  {_changed(row['change'])}: within {row['within']:,}, by {row['method']}" for row in preview.helps]
+    lines.append(f"It costs {preview.cost.in_epsilon}; on a zCDP ledger {preview.cost.in_rho}.")
+    lines += [] if preview.series is None else [preview.series.statement]
     print_plain(*(printable(line) for line in lines), "The table was not read, and nothing was charged.")
 
 

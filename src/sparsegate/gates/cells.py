@@ -44,6 +44,7 @@ from collections.abc import Container, Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, Literal, Self
 
 from sparsegate.budget import Allocation, Charge, Cost, Number, Spender, charge, check_truth, exact_count, exact_epsilon
@@ -228,6 +229,8 @@ class Gates(Uncopied):
             f"{cutoff:,} of each: an answer {single.margin:,.15g} or more from the threshold{bar} is right with "
             f"{100 * confidence:.6g} %; {answers:,} of them at once, over all cells, {together:,.15g} or more.",
             make_curves=curves,
+            cost=Cost.of(total, parts=most),
+            cost_at=partial(Cost.of, parts=most),
         )
 
     @property

@@ -71,7 +71,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
-from sparsegate.budget import Budget, Meter, Metering, pure_rho
+from sparsegate.budget import Budget, Cost, Meter, Metering, pure_rho
 from sparsegate.errors import ParameterError
 from sparsegate.gates.calibration import Calibration
 from sparsegate.gates.lattice import Lattice, exact_number
@@ -203,9 +203,11 @@ def per_above_preview(
         paid += f" What the ledger has left pays for {f'that and {above:,} ABOVE' if above else 'none of that'}."
     costs = {"expect": calibration.cutoff, "opening_rho": price.opening_rho, "above_rho": price.above_rho}
     settings = {name: value for name, value in margins.settings.items() if name != "cutoff"}
+    epsilon = price.opening + calibration.cutoff * price.above
     return replace(
         margins,
-        epsilon=price.opening + calibration.cutoff * price.above,
+        epsilon=epsilon,
+        cost=Cost(epsilon=epsilon, rho=price.opening_rho + calibration.cutoff * price.above_rho),
         settings={**settings, **costs, "above_paid": above},
         statement=paid,
         make_curves=tuple,

@@ -13,19 +13,22 @@ import contextlib
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
+from sparsegate.budget import Cost, in_decimals
 from sparsegate.display.charts import new_figure
 from sparsegate.display.plain import amount_text, plain
 from sparsegate.display.sheet import Sheet
 from sparsegate.display.tabular import Tabular
 from sparsegate.errors import ParameterError
+from sparsegate.gates.accounting import gate_cost
 from sparsegate.gates.calibration import Calibration
 from sparsegate.gates.gate import Estimator
 from sparsegate.gates.lattice import exact_number
+from sparsegate.gates.series import Budget, Series, series_of
 from sparsegate.gates.variants import Scales
 from sparsegate.noise import exact_scale
 
@@ -98,6 +101,34 @@ class Preview(Tabular):
     """What to compare the first figure with, such as the threshold: dashed lines of the picture."""
     make_curves: Callable[[], Iterable[Curve]] = field(default=tuple, compare=False)
     """Computes ``curves`` when they are first read."""
+    cost: Cost = None  # type: ignore[assignment]
+    """What would be charged by either rule: epsilon and delta, or rho and the delta beside it."""
+    cost_at: Callable[[Fraction], Cost] | None = field(default=None, compare=False)
+    """What the same would cost at another epsilon; None where that is not known."""
+    series: Series | None = None
+    """What many of them would cost, where that was asked for."""
+
+    def __post_init__(self) -> None:
+        whole = Cost.of(self.epsilon, self.delta)
+        if self.cost is None:
+            object.__setattr__(self, "cost", whole)
+        if self.cost_at is None and self.cost == whole and self.epsilon:
+            object.__setattr__(self, "cost_at", partial(Cost.of, delta=self.delta))
+
+    def repeated(self, times: int, *, budget: Budget | None = None, ledger: Any = None) -> Preview:
+        """The same preview with its ``series``: what so many of these releases cost by either rule.
+
+        ``budget``, an epsilon or an epsilon and a delta, or what an open ``ledger`` has left, says what they should
+        fit: then the series says how large each of them may be.
+
+        >>> import sparsegate as sg
+        >>> weekly = sg.SparseVector.preview(threshold=1000, cutoff=5, epsilon=0.2, sensitivity=1, monotonic=True)
+        >>> print(weekly.repeated(52, budget=(3, 1e-6)).series.statement)
+        52 of them cost epsilon 10.4 by adding, and rho 1.03655 on a zCDP ledger, which is epsilon 7.93 at delta 1e-06:
+        a zCDP ledger is better. So that they fit epsilon 3 at delta 1e-06 each may have epsilon 0.0843 at most on a
+        zCDP ledger, and 0.0576 by adding.
+        """
+        return replace(self, series=series_of(self.cost, times, budget=budget, ledger=ledger, cost_at=self.cost_at))
 
     def __getattr__(self, name: str) -> Any:
         for named in (self.__dict__.get("accuracy", {}), self.__dict__.get("settings", {})):
@@ -134,6 +165,8 @@ class Preview(Tabular):
             "release": self.release,
             "epsilon": amount_text(self.epsilon),
             "delta": amount_text(self.delta),
+            "rho": amount_text(in_decimals(self.cost.rho)),
+            "rho_delta": amount_text(self.cost.rho_delta),
             "confidence": self.confidence,
             "settings": plain(self.settings),
             "accuracy": plain(self.accuracy),
@@ -142,6 +175,7 @@ class Preview(Tabular):
             "items": plain(self.alternatives),
             "helps": plain(self.helps),
             "curves": plain(self.curves),
+            "series": None if self.series is None else self.series.to_dict(),
         }
 
     def sheet(self) -> Sheet:
@@ -151,10 +185,11 @@ class Preview(Tabular):
         columns = {name: [row.get(name) for row in cells] for name in dict.fromkeys(n for row in cells for n in row)}
         columns = {name: column for name, column in columns.items() if any(cell is not None for cell in column)}
         charged = {"epsilon": amount_text(self.epsilon), "delta": amount_text(self.delta)}
+        charged["rho"] = amount_text(in_decimals(self.cost.rho))
         figures = {**charged, "confidence": self.confidence, **self.settings, **self.accuracy}
         return Sheet(
             title=f"What the {self.release} will be good for",
-            brief=" ".join(filter(None, [self.statement, self.warning, self.advice])),
+            brief=" ".join(filter(None, [self._said, self.advice])),
             columns=columns,
             numbers=frozenset(n for n, column in columns.items() if not any(isinstance(c, str | bool) for c in column)),
             about={name.replace("_", " "): plain(value) for name, value in figures.items()},
@@ -204,8 +239,13 @@ class Preview(Tabular):
         axes.yaxis.set_major_formatter("{x:,g}")
         axes.spines[["top", "right"]].set_visible(False)
 
+    @property
+    def _said(self) -> str:
+        series = "" if self.series is None else self.series.statement
+        return " ".join(filter(None, [self.statement, self.warning, series]))
+
     def __repr__(self) -> str:
-        return f"<Preview: {' '.join(filter(None, [self.statement, self.warning]))}>"
+        return f"<Preview: {self._said}>"
 
 
 def gate_preview(
@@ -246,6 +286,7 @@ def gate_preview(
         warning=_warning(margin, error, bar),
         levels={"threshold": bar} if bar is not None and bar > 0 else {},
         make_curves=partial(_gate_curves, calibration, confidence, at_cutoff),
+        cost=gate_cost(calibration),
     )
 
 

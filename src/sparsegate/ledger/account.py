@@ -113,7 +113,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from sparsegate.budget import Number, exact_delta, exact_epsilon, pure_rho
+from sparsegate.budget import PLACES, Number, exact_delta, exact_epsilon, in_decimals, pure_rho
 from sparsegate.display.plain import exact_text as exact_text
 from sparsegate.display.plain import plain
 from sparsegate.display.published import SCHEMA, PrintedTop
@@ -125,7 +125,7 @@ BudgetLike = Number | tuple[Number, Number]
 """An epsilon, to which epsilons add up; or an epsilon and a delta, for a zCDP ledger."""
 
 _NONE = Fraction(0)
-_RHO_DIGITS, _EPSILON_DIGITS, _PLACES = 15, 6, 30
+_EPSILON_DIGITS = 6
 _DIGITS = 400
 _EXACT = re.compile(rf"\d{{1,{_DIGITS}}}(\.\d{{1,{_DIGITS}}}|/[1-9]\d{{0,{_DIGITS - 1}}})?", re.ASCII)
 
@@ -318,8 +318,8 @@ class Statement(Printed):
         left = self.budget - self.spent
         if self.conversion_delta is None or left.rho is None:
             return left
-        root = math.isqrt(math.floor(2 * max(left.rho, _NONE) * 10 ** (2 * _PLACES)))  # pure_rho < epsilon**2 / 2
-        return replace(left, epsilon=_rounded(Fraction(root, 10**_PLACES), digits=_EPSILON_DIGITS, up=False))
+        root = math.isqrt(math.floor(2 * max(left.rho, _NONE) * 10 ** (2 * PLACES)))  # pure_rho < epsilon**2 / 2
+        return replace(left, epsilon=in_decimals(Fraction(root, 10**PLACES), digits=_EPSILON_DIGITS, up=False))
 
     def room(self, amount: Amount, *, most: int) -> int:
         """How many more charges of this amount, without a delta, a zCDP ledger admits, up to ``most``."""
@@ -390,7 +390,7 @@ def exact_amount(
     recordable(exact.epsilon, epsilon_name)
     recordable(exact.delta, delta_name)
     proved = pure_rho(exact.epsilon) if rho is None else recordable(exact_epsilon(rho, "rho"), "rho")
-    rounded = _rounded(proved, digits=_RHO_DIGITS, up=True)
+    rounded = in_decimals(proved)
     return replace(exact, rho=recordable(rounded, epsilon_name if rho is None else "rho"))
 
 
@@ -419,19 +419,11 @@ def exact_budget(budget: BudgetLike, budget_delta: Number) -> tuple[Amount, Frac
     from sparsegate.gates.approximate import zcdp_rho  # heavy, and only where a rho is fixed
 
     amount, delta = exact_amount(budget[0], budget_delta, **names), exact_delta(budget[1], "budget")
-    rho = _rounded(zcdp_rho(epsilon=amount.epsilon, delta=delta), digits=_RHO_DIGITS, up=False)
+    rho = in_decimals(zcdp_rho(epsilon=amount.epsilon, delta=delta), up=False)
     if not rho or not _EXACT.fullmatch(exact_text(delta)):
-        rule = f"must leave a rho of at least 1e-{_PLACES}, and have at most {_DIGITS} digits"
+        rule = f"must leave a rho of at least 1e-{PLACES}, and have at most {_DIGITS} digits"
         raise ParameterError("budget", rule, budget, "pass a larger epsilon or delta")
     return replace(amount, rho=rho), delta
-
-
-def _rounded(value: Fraction, *, digits: int, up: bool) -> Fraction:
-    """To so many digits and ``_PLACES`` decimal places: a charge up, what is allowed down."""
-    size = len(str(value.numerator)) - len(str(value.denominator))
-    size += value >= Fraction(10) ** size  # now 10**(size - 1) <= value < 10**size
-    unit = Fraction(10) ** min(digits - size, _PLACES)
-    return (math.ceil if up else math.floor)(value * unit) / unit
 
 
 @lru_cache(maxsize=4096)  # a ledger of many entries holds few different amounts

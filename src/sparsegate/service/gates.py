@@ -30,7 +30,7 @@ from sparsegate.gates.calibration import Calibration
 from sparsegate.gates.planning import check_plan_work
 from sparsegate.gates.preview import Preview, gate_preview
 from sparsegate.gates.sparse_vector import gate_calibration
-from sparsegate.ledger.account import exact_text, exact_value
+from sparsegate.ledger.account import Statement, exact_amount, exact_text, exact_value
 from sparsegate.ledger.gate import AnswerCounts, rounded_down
 
 CONFIDENCE: Final = 0.95
@@ -226,17 +226,19 @@ def gate_view(gate: GateRow) -> dict[str, Any]:
     }
 
 
-def preview_view(spec: GateSpec, remaining: Fraction | None) -> dict[str, Any]:
-    """What a gate would be good for that is not opened; ``remaining`` is what the ledger has left, if that is told."""
+def preview_view(spec: GateSpec, statement: Statement | None) -> dict[str, Any]:
+    """What a gate would be good for that is not opened; ``statement`` is that of the ledger, if that is told."""
     check_work(spec, MOST_PREVIEWED)
-    preview, left = _preview(spec), None if remaining is None else exact_text(remaining)
-    warnings = [preview.warning]
-    if remaining is not None and spec.epsilon > remaining:
-        warnings.append(f"It costs more than the {left} of epsilon that the ledger has left: it would be refused.")
+    preview, amount = _preview(spec), exact_amount(spec.epsilon, 0)
+    warnings, left = [preview.warning], None if statement is None else statement.remaining
+    if statement is not None and left is not None and not statement.covers(left, amount):
+        warnings.append(f"It costs more than the {statement.says(left)} that the ledger has left: it would be refused.")
     same = ("confidence", "margin", "margin_all", "standard_error", "noise")
     return {name: getattr(preview, name) for name in same} | {
         "cost": exact_text(spec.epsilon),
-        "remaining": left,
+        "rho": exact_text(amount.rho or Fraction(0)),
+        "remaining": None if left is None else exact_text(left.epsilon),
+        "remaining_rho": None if left is None or left.rho is None else exact_text(left.rho),
         "warning": " ".join(filter(None, warnings)) or None,
         "curve": [{"epsilon": epsilon, "margin": margin} for epsilon, margin in preview.points("epsilon")],
         "by_cutoff": [{"cutoff": cutoff, "margin": margin} for cutoff, margin in preview.points("cutoff")],

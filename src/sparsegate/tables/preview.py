@@ -22,9 +22,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from sparsegate.budget import Number, exact_count
+from sparsegate.budget import Cost, Number, exact_count
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.gates.preview import FACTORS, Curve, Preview, least_epsilon
+from sparsegate.gates.series import Budget
 from sparsegate.noise import Seeded
 from sparsegate.noise.own_settings import own_settings
 from sparsegate.selection.accuracy import check_confidence
@@ -73,6 +74,9 @@ def preview(
     within: int | None = None,
     like: Any = None,
     confidence: float = CONFIDENCE,
+    times: int | None = None,
+    budget: Budget | None = None,
+    ledger: Any = None,
 ) -> Preview:
     """What ``top_items``, ``items_above`` or ``top_sums`` will be good for, and what it would charge.
 
@@ -92,6 +96,8 @@ def preview(
         counts by label, a histogram {count: items} or "count:items,...", or a file with the columns ``item`` and
         ``user``, or ``item`` and ``count``.
     confidence: 0.95 unless given.
+    times, budget, ledger: what this many such releases cost by either rule, in ``series``; and how large each may be so
+        that they fit the budget, an epsilon or an epsilon and a delta, or what an open ledger has left.
 
     All others are those of ``top_items``, of ``items_above`` or of ``top_sums``. Without a ``user`` or a ``unit``,
     people may have many rows. (``value``, ``clip`` and ``granularity`` are those of ``top_sums``.)
@@ -107,6 +113,7 @@ def preview(
     """
     asked = locals()
     aside = {name: asked.pop(name) for name in ("within", "like", "confidence")}
+    series = {name: asked.pop(name) for name in ("times", "budget", "ledger")}
     if epsilon is None and within is None:
         rule = "must be given, or within for the epsilon that is needed"
         raise ParameterError("epsilon", rule, next_step="pass for instance epsilon=0.5")
@@ -116,7 +123,17 @@ def preview(
     elif domain is None and like is not None:
         asked["domain"] = stand_in(like, total=None, people=people, item=item, user=asked["user"]).total
     question = Question.asked(**asked | {"epsilon": 1 if epsilon is None else epsilon})
-    return preview_of(question, fixed=epsilon is not None, **aside)
+    return with_series(preview_of(question, fixed=epsilon is not None, **aside), **series)
+
+
+def with_series(preview: Preview, times: int | None, budget: Budget | None, ledger: Any) -> Preview:
+    """The preview, and what many such releases cost where that is asked for."""
+    if times is not None:
+        return preview.repeated(times, budget=budget, ledger=ledger)
+    for name, value in (("budget", budget), ("ledger", ledger)):
+        if value is not None:
+            raise ParameterError(name, "is for a series of releases", next_step="pass times=365, or leave it out")
+    return preview
 
 
 @own_settings
@@ -185,6 +202,8 @@ def preview_of(
         helps=() if chosen is None else tuple(options.helps(question, chosen["within"])),
         levels={} if question.people is None else {"people in all": question.people},
         make_curves=partial(options.curves, rows),
+        cost=parts * question.cost,
+        cost_at=partial(_cost_at, question, None if chosen is None else chosen["method"], parts),
     )
 
 
@@ -374,6 +393,14 @@ def _changes(question: Question) -> Iterator[dict[str, Any]]:
         yield {"ordered": False}
     if question.answers_epsilon:
         yield {"answers_epsilon": Fraction(0), "epsilon": question.total}
+
+
+def _cost_at(question: Question, method: str | None, parts: int, total: Fraction) -> Cost:
+    """What the same costs by the method that would run, at another epsilon in all, its parts in proportion."""
+    share = total / parts / question.total
+    epsilon, answers = share * Fraction(question.epsilon), share * Fraction(question.answers_epsilon)
+    same = question if method is None else by_method(question, method, epsilon)
+    return parts * replace(same, epsilon=epsilon, answers_epsilon=answers).cost
 
 
 def by_method(question: Question, method: str, epsilon: Number) -> Question:

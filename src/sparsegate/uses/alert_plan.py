@@ -183,7 +183,10 @@ class AlertPlan:
         """
         if self.price is not None:
             return Cost(epsilon=self.price.opening, rho=self.price.opening_rho)
-        return Cost.of(self.epsilon, parts=(self.moved or 1) if self.method == "counts" else self.cells_per_user)
+        return self._cost_at(self.epsilon)
+
+    def _cost_at(self, epsilon: Fraction) -> Cost:
+        return Cost.of(epsilon, parts=(self.moved or 1) if self.method == "counts" else self.cells_per_user)
 
     def margin(self, confidence: float = CONFIDENCE, *, windows: int | None = None) -> int:
         """How far from the threshold a count must be for a right answer with this probability; or all of several."""
@@ -235,7 +238,13 @@ class AlertPlan:
                 for name, value in margins.items()
                 if name == "gate" or not (number or self.price)
             ),
+            cost=self.cost if self.price is None else self._expected(self.price),
+            cost_at=self._cost_at if self.price is None else None,
         )
+
+    def _expected(self, price: Price) -> Cost:
+        """Of the opening, and of as many alarms as are expected."""
+        return Cost(epsilon=self.epsilon, rho=price.opening_rho + self.cutoff * price.above_rho)
 
     def _priced(self) -> dict[str, Any]:
         """What is said of a gate that pays for each alarm, in place of a cutoff."""

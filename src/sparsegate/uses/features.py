@@ -60,6 +60,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from types import MappingProxyType
@@ -68,7 +69,7 @@ from typing import Any, Final, NamedTuple, NoReturn, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsegate.budget import Number, Spender, check_choice, exact_count, exact_delta, exact_epsilon
+from sparsegate.budget import Cost, Number, Spender, check_choice, exact_count, exact_delta, exact_epsilon
 from sparsegate.display.plain import amount_text
 from sparsegate.errors import ParameterError, SparsegateError, SparsegateWarning, load_extra
 from sparsegate.gates.preview import Preview
@@ -311,6 +312,10 @@ def _bases() -> tuple[Any, ...]:
     return (mixin, load_extra("sklearn.base", extra="learn").BaseEstimator)
 
 
+def _cost_at(request: Request, epsilon: Fraction) -> Cost:
+    return replace(request, epsilon=epsilon).checked.cost
+
+
 class SelectKBestPrivate(*_bases()):  # type: ignore[misc]
     """Select the k features with the highest scores; which they are is (epsilon, delta)-differentially private.
 
@@ -426,6 +431,8 @@ class SelectKBestPrivate(*_bases()):  # type: ignore[misc]
             settings={"k": self.k, "features": features, "method": request.method},
             statement=f"Of {features:,} features {self.k:,} are selected; the score of the worst of them {worst}, "
             f"with {100 * confidence:g} %.",
+            cost=Cost.of(Fraction(0)) if everything else request.checked.cost,
+            cost_at=None if everything else partial(_cost_at, request),
         )
 
     def _scored(self, features: int) -> Scored:

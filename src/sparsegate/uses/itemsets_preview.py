@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from sparsegate.budget import Number, exact_count
+from sparsegate.budget import Cost, Number, exact_count
 from sparsegate.errors import ParameterError
 from sparsegate.gates.preview import FACTORS, Curve, Preview, least_epsilon
 from sparsegate.noise.own_settings import own_settings
@@ -131,7 +131,15 @@ def preview_sets(
         alternatives=tuple(rows),
         levels={} if crowd is None else {"people in all": crowd},
         make_curves=partial(_curves, question, rows, items, confidence),
+        cost=question.cost(plan),
+        cost_at=partial(_cost_at, question, plan),
     )
+
+
+def _cost_at(question: ItemsetQuestion, plan: LevelPlan, total: Fraction) -> Cost:
+    """What the same costs at another epsilon in all, its parts in proportion."""
+    share = total / (question.spent + question.answers)
+    return replace(question, epsilon=share * question.spent, answers_epsilon=share * question.answers).cost(plan)
 
 
 def _by_method(question: ItemsetQuestion, method: str, epsilon: Fraction) -> ItemsetQuestion:

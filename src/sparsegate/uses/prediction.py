@@ -598,6 +598,7 @@ class PrivatePredictor(Uncopied):
             statement=f"{paid}, {terms.batches:,} batches: a distance {margin:.3g} or more from the threshold {bar:g} "
             f"is told with {100 * confidence:g} %; up to {terms.cutoff:,} tokens are paid for, and drawn at a "
             f"temperature of {terms.temperature:.3g}.",
+            cost=terms.cost,
         )
 
     @staticmethod

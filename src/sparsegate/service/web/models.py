@@ -192,7 +192,9 @@ class GatePreview(BaseModel):
     standard_error: float | None = _STANDARD_ERROR
     noise: Literal["exponential", "laplace"] = means(_NOISE, "exponential")
     cost: str = means("The epsilon that opening it reserves.", "0.5")
+    rho: str = means("What opening it is charged where the ledger is a zCDP one.", "0.12245933120185456")
     remaining: str | None = means("The epsilon that the ledger has left; null for analysts.", "1.5")
+    remaining_rho: str | None = means("The rho that a zCDP ledger has left; null of others, and for analysts.", None)
     warning: str | None = means("Why it is of little use, or cannot be opened; in sentences.", None)
     curve: list[CurvePoint] = means("From a tenth of its epsilon to ten times that.")
     by_cutoff: list[CutoffPoint] = means(

@@ -80,8 +80,8 @@ async def open_gate(
 @gate_router.post("/preview", response_model=models.GatePreview, responses=fails(*READ))
 async def preview(body: models.GateNumbers, service: Service, token: Anybody) -> Body:
     """What a gate would be good for, and what it would cost: from public numbers, and free."""
-    left = (await service.run(service.keeper.budget)).remaining.epsilon if token.role is Role.OWNER else None
-    view = (await service.planning.run(token.number, preview_view, GateSpec(**dict(body)), left))()
+    statement = await service.run(service.keeper.budget) if token.role is Role.OWNER else None
+    view = (await service.planning.run(token.number, preview_view, GateSpec(**dict(body)), statement))()
     return service.label(view)
 
 

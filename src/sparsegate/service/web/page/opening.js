@@ -65,7 +65,10 @@ export async function showOpening({ at, signal }, place) {
     at("warning").textContent = preview.warning ?? "";
     const cost = place.practice
       ? "Nothing: this is practice."
-      : `ε ${short(preview.cost)} is reserved.` + (preview.remaining == null ? "" : ` ${short(preview.remaining)} are left before, ${short(String(left()))} after.`);
+      : preview.remaining_rho != null
+        ? `ρ ${short(preview.rho)} is spent. ${short(preview.remaining_rho)} are left before, ${short(String(left(preview.remaining_rho, preview.rho)))} after.`
+        : `ε ${short(preview.cost)} is reserved (ρ ${short(preview.rho)} on a zCDP ledger).` +
+          (preview.remaining == null ? "" : ` ${short(preview.remaining)} are left before, ${short(String(left(preview.remaining, preview.cost)))} after.`);
     const facts = [
       ["Margin of each answer", `± ${people(preview.margin)}, ${percent(preview.confidence)} of the time`],
       [`Of ${count(several(preview))} answers at once`, `± ${people(preview.margin_all)}, ${percent(preview.confidence)} of the time`],
@@ -83,7 +86,7 @@ export async function showOpening({ at, signal }, place) {
     redraw();
   }
 
-  const left = () => Number((Number(preview.remaining) - Number(preview.cost)).toPrecision(12));
+  const left = (before, cost) => Number((Number(before) - Number(cost)).toPrecision(12));
 
   form.addEventListener("input", () => {
     clearTimeout(timer);

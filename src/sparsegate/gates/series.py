@@ -1,0 +1,196 @@
+"""What a series of equal releases costs by either rule, and how large each may be so that all of them fit a budget."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Final
+
+from sparsegate.budget import Cost, Number, exact_count, exact_delta, exact_epsilon, in_decimals
+from sparsegate.display.plain import amount_text
+from sparsegate.display.sheet import Sheet
+from sparsegate.display.tabular import Printed
+from sparsegate.errors import ParameterError
+from sparsegate.gates.approximate import zcdp_epsilon, zcdp_rho
+
+DELTA: Final = Fraction(1, 10**6)
+"""At which a rho is made an epsilon, unless a budget or a ledger says another."""
+
+_DIGITS: Final = 4  # of an epsilon that is shown
+_AROUND: Final = 4  # powers of ten around an epsilon in which the largest is looked for
+
+Budget = Number | tuple[Number, Number]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Series(Printed):
+    """What ``times`` releases cost, each of them alike: ``cost`` in all, ``epsilon`` by adding, ``rho`` by zCDP.
+
+    ``zcdp_epsilon`` is the epsilon of that rho at ``delta``. ``largest`` has, by the rule of a budget that was given,
+    the largest epsilon of a release of which so many fit it, None where none does.
+
+    >>> import sparsegate as sg
+    >>> daily = {"count": 10, "epsilon": 0.1, "domain": 1000, "method": "exponential"}
+    >>> print(sg.preview(**daily, times=365, budget=(1, 1e-6)).series.statement)
+    365 of them cost epsilon 36.5 by adding, and rho 0.045625 on a zCDP ledger, which is epsilon 1.401 at delta 1e-06:
+    a zCDP ledger is better. So that they fit epsilon 1 at delta 1e-06 each may have epsilon 0.073 at most on a zCDP
+    ledger, and 0.00273 by adding.
+    """
+
+    times: int
+    cost: Cost
+    delta: Fraction = DELTA
+    limit: str = ""
+    """The budget that they should fit, in words; empty where none was given."""
+    largest: Mapping[str, Fraction | None] = field(default_factory=dict)
+
+    @property
+    def zcdp_epsilon(self) -> float:
+        """The epsilon of all of them at ``delta``, by their rho; rounded up."""
+        return zcdp_epsilon(rho=self.cost.rho, delta=self.delta)
+
+    @property
+    def better(self) -> str:
+        """The rule that makes the smaller epsilon of them: "epsilon", by adding, or "zcdp"."""
+        return "zcdp" if self.zcdp_epsilon < self.cost.epsilon else "epsilon"
+
+    @property
+    def statement(self) -> str:
+        """The series in a sentence or two."""
+        own = f" + {float(self.cost.rho_delta):g}" if self.cost.rho_delta else ""
+        at = f"epsilon {rounded_up(self.zcdp_epsilon)} at delta {float(self.delta):g}{own}"
+        rule = {"zcdp": "a zCDP ledger is better", "epsilon": "adding is better"}[self.better]
+        said = f"{self.times:,} of them cost {self.cost.in_epsilon} by adding, and {self.cost.in_rho} on a zCDP ledger,"
+        said += f" which is {at}: {rule}."
+        words = {"zcdp": "on a zCDP ledger", "epsilon": "by adding"}
+        shares = [
+            f"{'' if number else 'each may have epsilon '}{float(most):g}{'' if number else ' at most'} {words[name]}"
+            for number, (name, most) in enumerate((n, m) for n, m in self.largest.items() if m is not None)
+        ]
+        if shares:
+            return f"{said} So that they fit {self.limit} {', and '.join(shares)}."
+        return f"{said} However small, they do not fit {self.limit}." if self.largest else said
+
+    def to_dict(self) -> dict[str, Any]:
+        """The series as JSON takes it."""
+        return {
+            "times": self.times,
+            "epsilon": amount_text(self.cost.epsilon),
+            "delta": amount_text(self.cost.delta),
+            "rho": amount_text(in_decimals(self.cost.rho)),
+            "rho_delta": amount_text(self.cost.rho_delta),
+            "conversion_delta": amount_text(self.delta),
+            "zcdp_epsilon": self.zcdp_epsilon,
+            "better": self.better,
+            "largest_epsilon": {
+                name: None if most is None else amount_text(most) for name, most in self.largest.items()
+            },
+        }
+
+    def sheet(self) -> Sheet:
+        """A row for each rule."""
+        columns: dict[str, list[Any]] = {
+            "rule": ["epsilon", "zcdp"],
+            "epsilon": [float(self.cost.epsilon), self.zcdp_epsilon],
+            "delta": [float(self.cost.delta), float(self.delta + self.cost.rho_delta)],
+        }
+        if self.largest:
+            each = [self.largest.get(rule) for rule in columns["rule"]]
+            columns["largest epsilon of each"] = [None if most is None else float(most) for most in each]
+        numbers = frozenset(columns) - {"rule"}
+        return Sheet(title=f"{self.times:,} releases", brief=self.statement, columns=columns, numbers=numbers)
+
+
+def series_of(
+    cost: Cost,
+    times: object,
+    *,
+    budget: Budget | None = None,
+    ledger: Any = None,
+    cost_at: Callable[[Fraction], Cost] | None = None,
+) -> Series:
+    """What ``times`` releases of that cost are together; ``cost_at`` says what one costs that has another epsilon.
+
+    ``budget`` is an epsilon, or an epsilon and a delta for a zCDP ledger; of an open ``ledger`` what it has left
+    counts, by its rule. Nothing is charged.
+    """
+    several = exact_count(times, "times")
+    if budget is not None and ledger is not None:
+        raise ParameterError(
+            "budget", "must not be given with a ledger, which has one", budget, "leave one of them out"
+        )
+    at, words, limits = _limits(budget, ledger)
+
+    def fits(rule: str, one: Cost) -> bool:
+        most, spare = limits[rule]
+        every = several * one
+        spent, extra = (every.epsilon, every.delta) if rule == "epsilon" else (every.rho, every.rho_delta)
+        return spent <= most and (spare is None or extra <= spare)
+
+    largest = {}
+    if cost_at is not None:
+        largest = {
+            rule: _largest(lambda epsilon, rule=rule: fits(rule, cost_at(epsilon)), cost.epsilon)  # type: ignore[misc]
+            for rule in limits
+        }
+    return Series(times=several, cost=several * cost, delta=at, limit=words, largest=largest)
+
+
+Limits = dict[str, tuple[Fraction, Fraction | None]]
+"""By rule: how much epsilon or rho there is, and how much delta that releases have of their own, None: any."""
+
+
+def _limits(budget: Budget | None, ledger: Any) -> tuple[Fraction, str, Limits]:
+    """The delta of the conversion, the budget in words, and what it allows by each rule that it is for."""
+    if ledger is not None:
+        statement = ledger.statement()
+        left, at = statement.remaining, ledger.conversion_delta
+        limits: Limits = {"epsilon": (left.epsilon, left.delta)} if at is None else {"zcdp": (left.rho, left.delta)}
+        return at or DELTA, f"what the ledger has left, {statement.says(left)},", limits
+    if budget is None:
+        return DELTA, "", {}
+    if not isinstance(budget, tuple | list):
+        whole = exact_epsilon(budget, "budget")
+        return DELTA, f"epsilon {amount_text(whole)}", {"epsilon": (whole, None)}
+    if len(budget) != 2:
+        rule = "must be an epsilon, or an epsilon and a delta"
+        raise ParameterError("budget", rule, budget, "pass for instance budget=(1, 1e-6)")
+    whole, at = exact_epsilon(budget[0], "budget"), exact_delta(budget[1], "budget")
+    rho = zcdp_rho(epsilon=whole, delta=at)
+    words = f"epsilon {amount_text(whole)} at delta {float(at):g}"
+    return at, words, {"zcdp": (rho, None), "epsilon": (whole, None)}
+
+
+def _largest(fits: Callable[[Fraction], bool], near: Fraction) -> Fraction | None:
+    """The largest epsilon of three digits that fits, around this one; None where none does."""
+    power = math.floor(math.log10(near))
+
+    def decimal(place: int) -> Fraction:  # ..., 0.998, 0.999, 1, 1.01, ...
+        tens, digits = divmod(place, 900)
+        return (100 + digits) * Fraction(10) ** (power - _AROUND - 2 + tens)
+
+    def works(place: int) -> bool:
+        try:
+            return fits(decimal(place))
+        except ParameterError:  # an epsilon that no noise can be made for
+            return False
+
+    low, high = 0, 900 * 2 * _AROUND
+    if not works(low):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if works(middle) else (low, middle)
+    return decimal(low)
+
+
+def rounded_up(epsilon: float) -> str:
+    """An epsilon to be shown: four digits, and never less than it is.
+
+    >>> rounded_up(1.40069), rounded_up(0.25), rounded_up(11.07114)
+    ('1.401', '0.25', '11.08')
+    """
+    unit = 10.0 ** (math.floor(math.log10(epsilon)) + 1 - _DIGITS) if epsilon > 0 else 1.0
+    return f"{math.ceil(epsilon / unit * (1 - 1e-12)) * unit:.{_DIGITS}g}"
