@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 from fastapi import FastAPI
 from tests.support.display import valid
-from tests.support.serving import CERTAIN, MANY, NOBODY, TOP, UNLIMITED, assert_problem, serving
+from tests.support.serving import CERTAIN, MANY, NOBODY, TOP, UNLIMITED, assert_problem, serving, visits
 
 from sparsegate.service.web.admission import OwnWork
 from sparsegate.service.web.http import page_routes
@@ -301,9 +301,19 @@ def test_a_preview_tells_an_owner_what_is_left_and_an_analyst_not(service):
     wanted = NUMBERS | {"epsilon": "1000.5"}
     told = service.send("POST", "/v1/preview", wanted, key=None).json()
     assert told["remaining"] == "1000"
-    assert "costs more than the 1000 of epsilon" in told["warning"]
+    assert "costs more than the epsilon 1000 that the ledger has left" in told["warning"]
+    assert (told["rho"], told["remaining_rho"]) == ("1000.5", None)  # tanh(500) is 1 to hundreds of digits
     untold = service.send("POST", "/v1/preview", wanted, key=None, token="analyst").json()
-    assert (untold["remaining"], untold["warning"]) == (None, None)
+    assert (untold["remaining"], untold["remaining_rho"], untold["warning"]) == (None, None, None)
+
+
+def test_a_preview_on_a_zcdp_ledger_counts_rho(tmp_path):
+    with visits(tmp_path) as data, serving(tmp_path, data, epsilon=(3, 1e-6)) as service:
+        told = service.send("POST", "/v1/preview", NUMBERS | {"epsilon": "0.5"}, key=None).json()
+        assert float(told["rho"]) < float(told["remaining_rho"])
+        assert told["warning"] is None
+        dear = service.send("POST", "/v1/preview", NUMBERS | {"epsilon": "2"}, key=None).json()
+        assert "costs more than the rho" in dear["warning"]
 
 
 @pytest.mark.parametrize(("path", "most"), [("/v1/preview", 1000), ("/v1/gates", 20_000)])
