@@ -312,7 +312,8 @@ class RemotePreview(Printed):
     With this ``confidence`` an answer is right that is ``margin`` or more from the threshold; with ``margin_all`` as
     many at once are as the cutoff says, or the number of questions where that was given.  ``standard_error`` is that of
     the estimate of an ABOVE, ``noise`` the law that would be used, ``cost`` what the gate would be charged
-    (``rho``, where the ledger is a zCDP one), and ``warning`` what speaks against it. ``remaining`` is told to owners.
+    (``rho``, where the ledger is a zCDP one), and ``warning`` what speaks against it. ``remaining`` is told to owners;
+    of a zCDP ledger ``remaining_rho``, too.
     """
 
     confidence: float
