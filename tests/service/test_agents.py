@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import httpx
 import pytest
 from mcp.client import Client
@@ -175,7 +176,7 @@ def test_questions_cost_nothing_more_until_the_gate_closes_and_unused_epsilon_go
         made.table.close()
         assert charged(made) == ["spend", "spend", "spend", "refund", "refund"]
         assert "there is no such gate" in run(made, ("ask", {"gate": "gate-9", "where": ["page = '/pay'"]}))
-        assert "1 to 1000" in run(made, ("ask", {"gate": "gate-1", "where": []}))
+        assert "1 to 50" in run(made, ("ask", {"gate": "gate-1", "where": []}))
 
 
 def test_a_private_error_is_one_constant_sentence_and_reaches_neither_agent_nor_log(
@@ -254,6 +255,23 @@ def test_a_private_call_leaves_after_a_whole_multiple_of_the_delay_whatever_came
         began = clock.now
         run(made, ("remaining", {}), ("describe", {}), ("preview", {"terms": CERTAIN}))
         assert clock.now == began
+
+
+def test_each_of_many_conditions_takes_a_whole_multiple_of_the_delay(monkeypatch: pytest.MonkeyPatch) -> None:
+    with server(delay=2.0) as made:
+        clock: Clock = made.test_clock  # type: ignore[attr-defined]
+        run(made, ("open_gate", {"terms": CERTAIN}))
+        works = iter([0.1, 1.9, 2.1, 0.5])
+
+        def count(*_: object) -> int:
+            clock.now += next(works)
+            return 1
+
+        monkeypatch.setattr(made.table.opened["gate-1"], "_count", count)
+        began = clock.now
+        run(made, ("ask", {"gate": "gate-1", "where": ["1 = 1"] * 4}))
+        assert clock.now - began == pytest.approx(2 + 2 + 4 + 2)
+        assert "must have 1 to 25 conditions" in run(made, ("ask", {"gate": "gate-1", "where": ["1 = 1"] * 26}))
 
 
 def test_a_cancelled_call_ends_its_count_counts_what_it_drew_and_leaves_as_late_as_any(

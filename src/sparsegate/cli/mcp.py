@@ -57,7 +57,7 @@ def mcp(
         raise ParameterError("service", "or files must be given, and not both", next_step="give one of them")
     if "-" in (files or ()):
         raise ParameterError("files", "must not be standard input, where the client speaks", "-", "give a file")
-    load_extra("mcp", extra="mcp")
+    load_extra("mcp.server.mcpserver", extra="mcp")  # which an older one lacks
     from sparsegate.service import agents
 
     with ExitStack() as stack:

@@ -10,10 +10,11 @@ An agent is an outsider who reads nothing but what is released. The rules:
    that goes wrong is one constant sentence, and is logged nowhere.
 3. **One call at a time.** A call has the one turn until its answer leaves, so no free call runs beside a private one,
    where how long it takes would tell how busy the machine is.
-4. **Time.** Over a session a private call leaves a whole multiple of ``delay`` after its turn came, whether it is
-   answered, refused or cancelled. So an outsider sees, of how long a count took, how many multiples that is, and
-   nothing where it is one. A service holds its answers until its own D, and promises more (``service.deadline``): there
-   nothing is added.
+4. **Time.** Over a session each private answer takes a whole multiple of ``delay`` from when its turn came, whether it
+   is an answer, a refusal or a call that was cancelled; also each of many conditions in one call, or their sum would
+   tell what none of them does. So an outsider sees, of how long a count took, how many multiples that is, and nothing
+   where it is one. A service holds its answers until its own D, and promises more (``service.deadline``): there nothing
+   is added.
 5. **Nothing half done.** Work runs in a thread that a cancelled call waits for: what was drawn is counted, and what was
    charged stays charged. Between two questions of one call it stops. At the end the gates that were opened here are
    closed, and what they did not use goes back to the ledger.
@@ -31,12 +32,13 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar, cast
 
 import anyio
+import anyio.lowlevel
 from anyio import to_thread
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
@@ -62,15 +64,13 @@ Result = TypeVar("Result")
 LOST: Final = "this failed, and no more is told about it, because the reason may be private; look at `statement`"
 """What an agent is told of every error that is not the library's own."""
 
-MOST_ASKED: Final = 1000
-"""Conditions in one call."""
-
-LONGEST_DELAY: Final = 3600
+MOST_ASKED, MOST_SECONDS, LONGEST_DELAY = 1000, 50, 3600
+"""Conditions in one call; how long they may take by their delays (clients wait a minute or so); the longest delay."""
 
 _OFFERS, _SHOWN = 100, 1000
 _ASKS_BETWEEN: Final = "2026-07-28"  # from this protocol on a person is asked between two calls, and not during one
 
-GUIDE: Final = f"""\
+GUIDE: Final = """\
 You can ask a private table, through differential privacy. You never see rows, and every answer is noisy.
 
 - The budget is epsilon. `remaining` says what is left, for everybody and for ever. 0.1 is little, 1 is much; a small
@@ -78,7 +78,7 @@ You can ask a private table, through differential privacy. You never see rows, a
 - `preview` is free, and looks at no data. Use it first: it says what a release costs and how exact it would be. With
   `within` in place of an epsilon it says which epsilon you need.
 - Many yes-or-no questions: `open_gate` pays once, with a threshold and a cutoff. Then `ask` it conditions, as many as
-  you like, up to {MOST_ASKED} in one call. ABOVE means: more people than the threshold have a row that meets the
+  you like (`describe` says how many in one call). ABOVE means: more people than the threshold have a row that meets the
   condition. Asking costs nothing more, whatever the answer. After `cutoff` ABOVE the gate closes: choose a threshold
   that few conditions reach, and put first what matters.
 - The margin: a count this far from the threshold is answered rightly with 95 %; nearer ones may go either way. The
@@ -106,7 +106,8 @@ class Described(BaseModel):
     person: str = Field(description="Whom the answers protect.")
     columns: Mapping[str, str] = Field(description="Each column and its type.")
     domains: Mapping[str, str] = Field(description="The columns with declared candidates, for `top`.")
-    delay: float = Field(description="Private answers leave in whole multiples of this many seconds.")
+    delay: float = Field(description="Each private answer takes a whole multiple of this many seconds.")
+    most_asked: int = Field(default=MOST_ASKED, description="How many conditions `ask` takes in one call.")
     gates: list[Opened] = Field(default=[], description="Gates that are open.")
 
 
@@ -185,7 +186,9 @@ class AskedTable(ABC):
     """A table that agents may ask. ``people`` says whom it protects, ``domains`` has the declared candidates."""
 
     def __init__(self, description: Described, *, people: Mapping[str, Any], domains: Mapping[str, Any]) -> None:
-        self.description, self.people, self.domains = description, people, domains
+        most = min(MOST_ASKED, max(1, int(MOST_SECONDS / (description.delay or 0.01))))
+        self.description = description.model_copy(update={"most_asked": most})
+        self.people, self.domains = people, domains
         self.opened: dict[str, Any] = {}
         self.delay = 0.0
 
@@ -416,18 +419,22 @@ class AgentServer(MCPServer[Any]):
 
     @asynccontextmanager
     async def turn(self, *, private: bool = False) -> AsyncIterator[None]:
-        """The one turn. A private one lasts a whole multiple of the delay, whatever happens in it."""
-        delay = self.table.delay if private else 0.0
+        """The one turn; a private one is ``timed``."""
         with _told():
-            async with self._lock:
-                began = self._clock()
-                try:
-                    yield
-                finally:
-                    if delay:
-                        elapsed = self._clock() - began
-                        with anyio.CancelScope(shield=True):
-                            await self._sleep(max(1, math.ceil(elapsed / delay)) * delay - elapsed)
+            async with self._lock, self.timed() if private else nullcontext():
+                yield
+
+    @asynccontextmanager
+    async def timed(self) -> AsyncIterator[None]:
+        """It lasts a whole multiple of the delay, whatever happens in it."""
+        began, delay = self._clock(), self.table.delay
+        try:
+            yield
+        finally:
+            if delay:
+                elapsed = self._clock() - began
+                with anyio.CancelScope(shield=True):
+                    await self._sleep(max(1, math.ceil(elapsed / delay)) * delay - elapsed)
 
     async def agree(
         self, terms: GateTerms | TopTerms, confirm: str | None, *, asks: bool
@@ -516,15 +523,18 @@ class AgentServer(MCPServer[Any]):
         Each is compared by the number of people with a row that meets it: ABOVE or BELOW the threshold. After the last
         ABOVE of the gate no more is asked. A condition that is refused changes nothing.
         """
-        async with self.turn(private=True):
-            if not 1 <= len(where) <= MOST_ASKED:
-                raise ParameterError("where", f"must have 1 to {MOST_ASKED} conditions", len(where))
+        most = self.table.description.most_asked
+        async with self.turn():
+            if not 1 <= len(where) <= most:
+                raise ParameterError("where", f"must have 1 to {most} conditions", len(where), "call again for more")
             asked = await _run(self.table.gate, gate)
             answers, more = [], True
             for condition in where:
                 answer = AskedCondition(where=condition, refused="not asked")
                 if more:
-                    answer, more = await _run(_asked, asked, condition)
+                    await anyio.lowlevel.checkpoint()  # a call that was cancelled ends here
+                    async with self.timed():
+                        answer, more = await _run(_asked, asked, condition)
                 answers.append(answer)
             return GateAnswers(answers=answers, remaining=asked.remaining, closed=asked.closed)
 
