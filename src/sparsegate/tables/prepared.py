@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 STRIDE: Final = 2**40
 """No score is as large: where all groups are one table, the score s of the group at place p is p * STRIDE + s."""
 
+_COPY: Final = "copy the table to Parquet, and release from that"
+
 Selected: TypeAlias = tuple[list[Pick], tuple[int, ...] | None]
 """The picks; and the noisy scores that come with them, where any do."""
 
@@ -84,16 +86,17 @@ class CountsInPlace(ABC):
     def cells(self, picks: Sequence[Pick]) -> list[Named]:
         """The same with cells (``tables.labels``) in place of labels."""
 
-    @abstractmethod
     def everything(self) -> Sequence[Any]:
-        """The cells of all public candidates."""
+        """The cells of all public candidates. For sets of items; a table that has none leaves this out."""
+        raise ParameterError("data", "must be a table whose sets of items can be counted", next_step=_COPY)
 
-    @abstractmethod
     def masks(self, items: Sequence[Any], width: int) -> tuple[list[Any], list[Sequence[int]]]:
         """These cells, which are released, in an order of their own; and rows (mask, mask, ..., people).
 
         Bit i of mask j is item ``width * j + i`` in that order, and ``people`` have just these of the items. Private.
+        For sets of items.
         """
+        raise ParameterError("data", "must be a table whose sets of items can be counted", next_step=_COPY)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,9 +137,10 @@ class TableInPlace(ABC):
     def counts(self, question: Question, domain: Any) -> tuple[Sized | None, CountsInPlace]:
         """The size of the public domain, None for "observed"; and the counts, made when they are first asked for."""
 
-    @abstractmethod
     def groups(self, question: Question, domain: Any, groups: Any) -> GroupsInPlace:
-        """The same for every group of a public list."""
+        """The same for every group of a public list; a table that has none leaves this out."""
+        rule = "must not be given for a table that stays where it is"
+        raise ParameterError("per", rule, question.per, _COPY)
 
 
 def prepare(
