@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 from collections.abc import Callable
@@ -323,9 +324,10 @@ def test_a_gate_that_could_not_hold_its_first_above_is_not_opened(ledger: Ledger
     assert ledger.statement() == before
 
 
-def test_many_at_once_are_the_same_as_one_by_one(tmp_path: Path):
-    """Also where the budget ends among them, and where several blocks are asked."""
-    questions = [-FAR, FAR] * 40
+@pytest.mark.parametrize("rest", [[-FAR, FAR] * 12, [-FAR] * 5, [-FAR] * 5 + [FAR]])
+def test_many_at_once_are_the_same_as_one_by_one(tmp_path: Path, rest: list[int]):
+    """Also where the budget ends among them: a BELOW after the last that it pays for would be free, and is not said."""
+    questions = [-FAR, FAR] * 28 + rest
     ends = []
     for name in ("one", "many"):
         ledger = Ledger.create(tmp_path / name, dataset="visits", budget=(1, 1e-6))
@@ -340,6 +342,22 @@ def test_many_at_once_are_the_same_as_one_by_one(tmp_path: Path):
         ends.append((said, gate.positives, gate.closed, ledger.statement().spent))
     assert ends[0] == ends[1]
     assert len(ends[0][0]) == 2 * ends[0][1] == 56
+
+
+def test_many_at_once_are_charged_as_many_times_one_to_the_last_digit(ledger: Ledger):
+    """A sum that is rounded up would pass the budget where each by itself fits: for one ABOVE all would be known."""
+    rare: dict[str, Any] = {**GATE, "within": 900}
+    preview, questions = sg.SparseVector.preview(**rare), 2998
+    wanted = preview.opening_rho + (questions + 1) * preview.above_rho
+    for unit in (10**16, 10**30):  # an amount of more than fifteen digits would be rounded
+        left = ledger.statement().remaining.rho
+        assert left is not None
+        ledger.spend(epsilon=1, rho=Fraction(math.floor((left - wanted) * unit), unit), what="nearly all")
+    assert ledger.statement().remaining.rho == wanted
+    gate = sg.SparseVector(**rare, ledger=ledger)
+    assert gate.ask_many([FAR] * questions).all()
+    assert not gate.closed
+    assert ledger.statement().remaining.rho == 0
 
 
 def test_gates_and_releases_share_one_budget(ledger: Ledger):

@@ -133,6 +133,14 @@ def test_a_condition_cannot_leave_its_brackets(parquet: Path) -> None:
         assert gate.remaining == 2
 
 
+def test_a_condition_may_end_with_a_comment(parquet: Path) -> None:
+    """It is read by itself when a gate is paid for: with a bracket behind it, it must still be one."""
+    with sg.session(parquet, user="visitor", budget=200, **seeded()) as s:
+        gate = s.gate(threshold=50, cutoff=2, epsilon=100, where="country = 'DE' -- at home")
+        assert gate.ask("page = '/home' -- the first") == sg.ABOVE
+        assert s.count("page = '/docs' -- the second", epsilon=50) == 300
+
+
 @pytest.mark.parametrize(
     ("where", "people"), [("country = 'DE'", 250), ("page = '/docs' AND country = 'DE'", 0), (None, 400)]
 )
@@ -224,6 +232,10 @@ def test_an_open_ledger_stays_open(parquet: Path, tmp_path: Path) -> None:
         assert ledger.statement().remaining.epsilon == pytest.approx(0.5)
         with pytest.raises(sg.ParameterError, match="budget"):
             sg.session(parquet, user="visitor", ledger=ledger, budget=3)
+        with pytest.raises(sg.ParameterError, match="dataset must be that of the ledger, 'visits'"):
+            sg.session(parquet, user="visitor", ledger=ledger, dataset="clicks")
+    with pytest.raises(sg.LedgerError, match="belongs to the dataset 'visits'"):
+        sg.session(parquet, user="visitor", ledger=tmp_path / "a.ledger", dataset="clicks")
 
 
 @pytest.mark.parametrize(

@@ -357,7 +357,8 @@ class Gate(Uncopied):
             done = 0
             while done < nu.size and not self._closed:
                 hits, until = self._until(surplus, done)
-                if (paid := self._pay(hits.size)) < hits.size:
+                paid = self._pay(hits.size)
+                if self._closed:  # nothing is held for another: what follows the last that is paid for is not said
                     hits, until = hits[:paid], int(hits[paid - 1]) + 1
                 if numeric:
                     at = start + hits

@@ -32,6 +32,7 @@ from sparsegate.ledger.account import (
     exact_budget,
     exact_text,
     exact_value,
+    recordable,
 )
 from sparsegate.ledger.database import Database, now, open_database
 from sparsegate.ledger.gate import AboveMeter, AnswerCounts, DurableGate, rounded_down
@@ -364,7 +365,11 @@ class Ledger:
     def charge(self, connection: Connection, amount: Amount, what: str, kind: EntryKind = EntryKind.SPEND) -> Entry:
         """Add a spending to a transaction that writes more than that."""
         statement = self._read(connection)
-        amount = exact_amount(amount.epsilon, amount.delta, amount.rho)
+        if amount.rho is None:
+            amount = exact_amount(amount.epsilon, amount.delta)
+        # Not rounded again: several of an amount cost so many times that, as who compares them with what is left knows.
+        for value in (amount.epsilon, amount.delta, amount.rho or Fraction(0)):
+            recordable(value, "epsilon")
         statement.admit(amount)
         return append(connection, len(statement.entries) + 1, kind, amount, what)
 

@@ -315,7 +315,7 @@ class Session(Uncopied, Printed):
     def _true_count(self, *conditions: str | None) -> int:
         """The private number of people with a row that meets all of the conditions."""
         with self._matching(*conditions) as (matching, run):
-            parts = [f"({part})" for part in conditions if part is not None]
+            parts = [f"({part}\n)" for part in conditions if part is not None]  # a comment at its end ends with its line
             return int(run(partial(matching.count, " AND ".join(parts) or EVERYBODY)))
 
     @contextmanager
@@ -389,7 +389,8 @@ def session(
         releases (zCDP). Needed for a new ledger; where the ledger is there it must be what the ledger holds.
     ledger: the path or URL of the ledger, made if it is not there; or an open ``Ledger``. Without one the budget is
         kept for this session alone, and forgotten with it: whoever opens another spends it again.
-    dataset: the name of a new ledger's dataset; the names of the files unless given.
+    dataset: the name of the ledger's dataset: of a new one the names of the files unless given; of one that is there
+        it must be what the ledger holds.
     domains: PUBLIC candidates by column, as ``domain`` of ``top_items``: {"page": Path("pages.csv")}.
     source, not_private: as in ``top_items``.
 
@@ -418,8 +419,11 @@ def session(
             opened_ledger = ledger
             if budget is not None:
                 ledger.statement().check_budget(budget, None)
+            if dataset is not None and dataset != ledger.dataset:
+                rule = f"must be that of the ledger, {ledger.dataset!r}, or be left out"
+                raise ParameterError("dataset", rule, dataset, "other people's data needs a ledger of its own")
         else:
-            opened_ledger = closing.enter_context(_ledger(ledger, budget, dataset or _name(table), closing))
+            opened_ledger = closing.enter_context(_ledger(ledger, budget, dataset, _name(table), closing))
         return Session(
             table,
             user=user,
@@ -432,16 +436,18 @@ def session(
         )
 
 
-def _ledger(place: str | Path | None, budget: BudgetLike | None, dataset: str, closing: ExitStack) -> Ledger:
-    """Open the ledger, or make it."""
+def _ledger(
+    place: str | Path | None, budget: BudgetLike | None, dataset: str | None, named: str, closing: ExitStack
+) -> Ledger:
+    """Open the ledger, or make it; a new one is ``named`` so where nobody says how."""
     if place is not None and Ledger.exists(place):
-        return Ledger(place, budget=budget)
+        return Ledger(place, dataset=dataset, budget=budget)
     if budget is None:
         raise ParameterError("budget", "must be given for a new ledger", next_step="pass for instance budget=1")
     if place is None:
         folder = tempfile.TemporaryDirectory(prefix="sparsegate-", ignore_cleanup_errors=True)
         place = Path(closing.enter_context(folder), "session.ledger")
-    return Ledger.create(place, dataset=dataset, budget=budget)
+    return Ledger.create(place, dataset=dataset or named, budget=budget)
 
 
 def _name(table: Table) -> str:
