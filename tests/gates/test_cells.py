@@ -327,6 +327,26 @@ def test_numbers_of_numpy_are_cells() -> None:
 # The life of many gates
 
 
+class Scalar:
+    """A number as tensors are: equal to an int, with a hash of its own."""
+
+    def __init__(self, value: int) -> None:
+        self._value = value
+
+    def __eq__(self, other: object) -> bool:
+        return self._value == other
+
+    __hash__ = object.__hash__
+
+
+def test_what_equals_a_cell_has_its_gate() -> None:
+    """A second gate for a cell would answer again, with other noise, for the same price."""
+    gates = made(cells=3)
+    alike = (1, True, 1.0, np.int64(1), np.array(1), Scalar(1), Scalar(1))
+    assert all(gates[cell] is gates[1] for cell in alike)  # type: ignore[index]
+    assert repr(gates) == "<Gates: 3 cells, 1 asked, 0 positives, open>"
+
+
 def test_gates_are_not_copied_and_die_at_a_fork() -> None:
     gates = made()
     gates.ask(0, -FAR)

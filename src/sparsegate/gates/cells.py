@@ -414,4 +414,5 @@ def known_cell(cells: dict[Hashable, None] | range, cell: Hashable) -> Hashable:
     if not is_cell(cells, cell):
         rule = f"must be one of the {len(cells):,} public cells"
         raise ParameterError("cell", rule, next_step="ask about a cell of the list that the gates were made with")
-    return cell
+    # What equals a number may have another hash, as a tensor does: it must not have a gate of its own.
+    return cells[cells.index(cell)] if isinstance(cells, range) else cell  # type: ignore[arg-type]

@@ -315,7 +315,7 @@ class Session(Uncopied, Printed):
     def _true_count(self, *conditions: str | None) -> int:
         """The private number of people with a row that meets all of the conditions."""
         with self._matching(*conditions) as (matching, run):
-            parts = [f"({part}\n)" for part in conditions if part is not None]  # a comment at its end ends with its line
+            parts = [f"({part}\n)" for part in conditions if part is not None]  # a comment ends with its line
             return int(run(partial(matching.count, " AND ".join(parts) or EVERYBODY)))
 
     @contextmanager
