@@ -260,7 +260,7 @@ class Statement(Printed):
         return amount.in_rho + (at if amount == self.budget else "")
 
     def sheet(self) -> Sheet:
-        """A row for each entry."""
+        """A row for each entry; rho is rounded here, and whole in ``to_dict``."""
         delta = any(entry.amount.delta for entry in self.entries)
         columns: dict[str, list[Any]] = {
             "entry": [entry.number for entry in self.entries],
@@ -271,7 +271,7 @@ class Statement(Printed):
             **(
                 {}
                 if self.rule == "epsilon"
-                else {"rho": [exact_text(entry.amount.rho or _NONE) for entry in self.entries]}
+                else {"rho": [f"{float(entry.amount.rho or _NONE):.6g}" for entry in self.entries]}
             ),
             "what": [entry.what for entry in self.entries],
         }
