@@ -15,6 +15,7 @@ import pytest
 from tests.support.goodness import FALSE_ALARM, law_p
 
 import sparsegate as sg
+from sparsegate.budget import pure_rho
 from sparsegate.errors import BudgetExceeded
 from sparsegate.gates.calibration import Calibration
 from sparsegate.gates.sparse_vector import gate_calibration
@@ -329,3 +330,13 @@ def test_two_attributes_are_a_tree_of_one_edge() -> None:
     tree = sg.uses.dependency_tree(chained()[:, :2], {"a": [0, 1, 2], "b": [0, 1]}, epsilon=1, unit="row")
     assert tree.edges == (("a", "b"),)
     assert (tree.edges_epsilon, tree.tables_epsilon) == (0, 1)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.4, 0.5])
+def test_two_attributes_are_charged_one_table_at_all_of_epsilon(tmp_path: Any, share: float) -> None:
+    """There is one tree, the edge costs nothing, and the table has all of epsilon: so has its rho."""
+    ledger = sg.Ledger.create(tmp_path / "x.ledger", dataset="rain", budget=(9, 1e-6))
+    rows, columns = {"a": [0, 1] * 9, "b": [0, 0, 1] * 6}, {"a": [0, 1], "b": [0, 1]}
+    tree = sg.uses.dependency_tree(rows, columns, epsilon=1, edges_share=share, unit="row", ledger=ledger)
+    assert tree.tables_epsilon == 1
+    assert ledger.statement().spent.rho >= pure_rho(Fraction(1))

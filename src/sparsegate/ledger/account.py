@@ -96,6 +96,9 @@ several (``selection.noisy_scores``), groups (``tables.groups``), labels (``tabl
 - *What goes back* is what was reserved for a step that was not made, whole, and nothing else. The loss of a transcript
   is known as an epsilon; its square is no rho_i, which must be fixed before the step. For the same reason what is spent
   so far is no (epsilon, delta): only the budget is.
+- *A budget that is raised.* The theorem has one rho, fixed before. Whoever decides by what was released whether to
+  raise it has, from the start, the guarantee of the largest budget that it could ever be raised to, and not that of a
+  transcript after which it was not. (Epsilons that add have no such gap: their bound is one for each transcript.)
 - *Rounding.* rho is computed once, in intervals, and rounded down; a charge is rounded up (``exact_amount``).
 
 The filter is proved here alone, and not in Coq.

@@ -221,9 +221,12 @@ def dependency_tree(
 def _cost(attributes: int, total: Fraction, first: Fraction, *, gated: bool) -> Cost:
     """Of the edges, and of d - 1 tables that each have an equal part of the rest: a person is in one cell of each.
 
-    What is left for the tables after a gate, and how many there are, is known only then.
+    What is left for the tables after a gate, and how many there are, is known only then. Of two attributes there is one
+    tree, and their table has all.
     """
-    return Cost.of(total) if gated else Cost.of(first) + Cost.of(total - first, parts=max(attributes - 1, 1))
+    if gated or attributes <= 2:
+        return Cost.of(total)
+    return Cost.of(first) + Cost.of(total - first, parts=attributes - 1)
 
 
 def exact_shares(epsilon: Number, edges_share: Number) -> tuple[Fraction, Fraction]:
