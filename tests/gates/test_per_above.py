@@ -185,7 +185,7 @@ def test_the_exact_analyser_agrees(monotonic: bool):
 # ----- the noise that is chosen
 
 
-@pytest.mark.parametrize("expect", [1, 10, 300])
+@pytest.mark.parametrize("expect", [1, 10, 300, 10**5])
 @pytest.mark.parametrize(("within", "monotonic"), [(5, True), (90, True), (90, False), (4000, True)])
 def test_the_noise_has_the_margin_and_about_the_least_cost(within: int, monotonic: bool, expect: int):
     gate = per_above_calibration(lattice=Lattice.fit(sensitivity=1), monotonic=monotonic, within=within, expect=expect)
@@ -543,6 +543,7 @@ def test_a_refund_on_a_zcdp_ledger_is_of_all_that_was_reserved(ledger: Ledger):
         ({"within": 0}, "within"),
         ({"within": "90"}, "within"),
         ({"expect": 0}, "expect"),
+        ({"expect": 10**400}, "expect"),
         ({"monotonic": 1}, "monotonic"),
         ({"sensitivity": 0}, "sensitivity"),
         ({"cutoff": 3, "epsilon": 1}, "within"),

@@ -82,8 +82,10 @@ from sparsegate.gates.variants import VARIANTS, Closes, Scales
 from sparsegate.noise import exact_scale
 
 EXPECTED: Final = 10
+MOST_EXPECTED: Final = 10**9
 CONFIDENCE: Final = 0.95  # of the margin that is asked for: that of ``SparseVector.margin``
 _RATIOS: Final = (math.log(1e-2), math.log(1e4))  # ln(e/r) is searched here
+_MOST_OPENING: Final = Fraction(10**5)  # there is no noise for much more
 _HALVINGS: Final = 50
 _DIGITS: Final = 12
 
@@ -157,12 +159,14 @@ def _least_price(within: int, sensitivity: int, monotonic: bool, expect: int, co
     ratio = Fraction(math.exp(golden_minimum(lambda x: _cost(x, monotonic, expect, confidence), *_RATIOS)))
     ratio = Fraction(f"{float(ratio):.3g}")
 
+    def price(above: Fraction) -> Price:
+        return Price(opening=min(ratio * above, _MOST_OPENING), above=above)
+
     def enough(above: Fraction) -> bool:
-        scales = _scales(Price(opening=ratio * above, above=above), sensitivity, monotonic)
-        return steps_to_confidence(confidence, *scales[:2]) <= within
+        return steps_to_confidence(confidence, *_scales(price(above), sensitivity, monotonic)[:2]) <= within
 
     above = least_epsilon(enough)
-    return None if above is None else Price(opening=ratio * above, above=above)
+    return None if above is None else price(above)
 
 
 def _scales(price: Price, sensitivity: int, monotonic: bool) -> Scales:

@@ -26,7 +26,7 @@ from sparsegate.gates.bounds import Setting, check_one_of
 from sparsegate.gates.calibration import Calibration, calibrate
 from sparsegate.gates.gate import Gate
 from sparsegate.gates.lattice import Lattice
-from sparsegate.gates.per_above import EXPECTED, per_above_calibration, per_above_preview
+from sparsegate.gates.per_above import EXPECTED, MOST_EXPECTED, per_above_calibration, per_above_preview
 from sparsegate.gates.planning import NoiseName, check_plan_work, plan
 from sparsegate.gates.preview import Preview, epsilon_within, gate_preview
 from sparsegate.gates.variants import VARIANTS
@@ -293,7 +293,7 @@ def _per_above(
         lattice=Lattice.fit(sensitivity=sensitivity, threshold=threshold, granularity=granularity),
         monotonic=check_truth(monotonic, "monotonic", "pass True only for one-way changes"),
         within=within,
-        expect=EXPECTED if expect is None else exact_count(expect, "expect"),
+        expect=EXPECTED if expect is None else exact_count(expect, "expect", most=MOST_EXPECTED),
     )
 
 
