@@ -20,7 +20,7 @@ from sparsegate.ledger.ledger import Ledger
 from sparsegate.noise import Seeded
 from sparsegate.tables.counting import weigh_items
 from sparsegate.tables.engines.engine import open_engine
-from sparsegate.tables.observed import bar_at, reach
+from sparsegate.tables.observed import MOST_PEOPLE, bar_at, reach
 from sparsegate.tables.top import items_above
 from sparsegate.tables.weighted import WeightBar, lowest_bar, pick_weighted, weight
 
@@ -152,6 +152,17 @@ def test_partition_selection_is_taken_where_it_reaches_and_weights_below() -> No
         bar_at(74, **options)
     with pytest.raises(ParameterError, match="above must be at least 40 "):
         bar_at(39, **options | {"max_items_per_user": 3})
+
+
+def test_the_highest_bar_fits_its_numbers_and_a_higher_one_is_refused_before_it_is_charged() -> None:
+    terms: dict[str, Any] = {"epsilon": Fraction(1, 10**7), "delta": Fraction(1, 10**6), "max_items_per_user": 4}
+    bar = bar_at(MOST_PEOPLE, **terms)
+    assert isinstance(bar, WeightBar)
+    assert bar.threshold + 20 * bar.sigma < 2**63
+    assert pick_weighted(Seeded(1), {weight(4): 3}, bar) == []
+    for above in (MOST_PEOPLE + 1, 10**400):
+        with pytest.raises(ParameterError, match="above must be at most 274,877,906,944"):
+            bar_at(above, **terms)
 
 
 OPTIONS: dict[str, Any] = {"item": "page", "user": "visitor", "epsilon": 1, "delta": 1e-3, "not_private": True}

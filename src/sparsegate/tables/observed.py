@@ -245,6 +245,10 @@ MOST_STEPS = 2**22
 """Numbers of people for which a chance between 0 and 1 is computed, at most."""
 
 
+MOST_PEOPLE = 2**38
+"""The highest bar: the weight of so many people, in parts of 2**-24, fits in 64 bits with noise."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class CountBar:
     """Which labels are kept: at ``above`` people half, below ``never_below`` none, from ``always_from`` on all.
@@ -286,6 +290,9 @@ def bar_at(above: int, *, epsilon: Fraction, delta: Fraction, max_items_per_user
     >>> type(bar_at(1000, epsilon=Fraction(1, 10), delta=Fraction(1, 10**6), max_items_per_user=10)).__name__
     'WeightBar'
     """
+    if above > MOST_PEOPLE:
+        rule = f"must be at most {MOST_PEOPLE:,}: no table has more people"
+        raise ParameterError("above", rule, next_step="pass a number that counts may reach")
     share, part = epsilon / max_items_per_user, delta / max_items_per_user
     counted = reach(share, part)
     if counted is not None and above >= counted[0]:
