@@ -582,3 +582,15 @@ def test_threads_that_wait_for_one_that_is_interrupted_by_signals_all_come_throu
 
     assert interrupt_by_signal(Memory, run, check, times=200, within=0.002) > 50
     assert set(came) == {"follows"}
+
+
+def test_a_schema_of_any_bytes_is_damage(tmp_path: Path) -> None:
+    """SQLite quotes it in words that Python cannot read: what Python says of that is no word about a ledger."""
+    place = tmp_path / "x.ledger"
+    Ledger.create(place, dataset="visits", budget=1).close()
+    whole = place.read_bytes()
+    start = whole.index(b"CREATE TABLE")
+    for at in range(start, start + 200, 7):
+        place.write_bytes(whole[:at] + b"\x9d" + whole[at + 1 :])
+        with contextlib.suppress(LedgerError):
+            Ledger(place).close()

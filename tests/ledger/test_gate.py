@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.support.interrupts import interrupt_everywhere
 
-from sparsegate.errors import BudgetExceeded, GateClosed
+from sparsegate.errors import BudgetExceeded, GateClosed, LedgerError
 from sparsegate.ledger.backup import RESTORED, restore
 from sparsegate.ledger.gate import AnswerCounts, DurableGate
 from sparsegate.ledger.ledger import Ledger
@@ -69,6 +69,15 @@ def test_whoever_does_not_know_all_answers_neither_says_nor_gives_back_anything(
     with pytest.raises(GateClosed):
         late.keep({"n": 2}, above=True)
     assert stored(shared).answers() == ({"n": 1},)
+
+
+@pytest.mark.parametrize("text", ["{", "3", "null", "[" * 5000])
+def test_terms_that_do_not_read_are_a_damaged_ledger(shared: Ledger, text: str) -> None:
+    opened(shared)
+    with shared.database.writing() as connection:
+        connection.exec_driver_sql(f"UPDATE gates SET terms = '{text}'")
+    with pytest.raises(LedgerError, match="damaged: the terms of the gate of entry 2 do not read"):
+        stored(shared)
 
 
 def test_an_entry_that_gave_back_by_hand_takes_no_answer(shared: Ledger) -> None:

@@ -336,6 +336,8 @@ class Database(ABC):
         except SQLAlchemyError as error:
             reason = self._reason(error)
             unknown = unknown and self._torn(error)
+        except UnicodeDecodeError:  # SQLite quotes a damaged schema, which may be any bytes
+            reason = DAMAGED
         else:
             return
         # Raised out here the error has no link back to the message left behind.

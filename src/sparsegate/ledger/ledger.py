@@ -205,6 +205,14 @@ def read_parts(database: Database, connection: Connection, entry: int) -> dict[i
         raise damaged(database, f"what entry {entry} gave does not read") from None
 
 
+def _terms(database: Database, entry: int, text: str) -> dict[str, Any]:
+    """The terms of a gate, as they were stored."""
+    try:
+        return dict(json.loads(text))
+    except (TypeError, ValueError, RecursionError):
+        raise damaged(database, f"the terms of the gate of entry {entry} do not read") from None
+
+
 def add_part(connection: Connection, entry: int, gave: Mapping[str, Any], *, part: int | None = None) -> None:
     """Add to what an entry gave. The text is ASCII alone: PostgreSQL stores neither a NUL nor a lone surrogate."""
     part = last_part(connection, entry) + 1 if part is None else part
@@ -572,7 +580,7 @@ class Ledger:
             DurableGate(
                 self,
                 statement.entries[row.entry - 1],
-                terms=json.loads(row.terms),
+                terms=_terms(self.database, row.entry, row.terms),
                 counts=AnswerCounts(asked=row.asked, above=row.above, below=row.below),
                 refund=bool(row.refund),
                 closed=row.closed_because or "",
