@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -63,6 +63,15 @@ def exact_delta(value: object, parameter: str = "delta", *, zero: bool = False, 
     return exact
 
 
+def exact_pair(budget: Sequence[object]) -> tuple[Fraction, Fraction]:
+    """The epsilon and the delta of a budget for a zCDP ledger; a refusal shows both, and asks for both."""
+    exact = [exact_decimal(part) for part in budget]
+    if len(exact) != 2 or exact[0] is None or exact[1] is None or not (exact[0] > 0 and 0 < exact[1] < 1):
+        rule = "must be a positive finite epsilon, or such an epsilon and a delta strictly between 0 and 1"
+        raise ParameterError("budget", rule, budget, "pass for instance budget=(1, 1e-6)")
+    return exact[0], exact[1]
+
+
 def exact_decimal(value: object) -> Fraction | None:
     """A finite number as an exact rational, a float as the decimal it prints as; None for anything else."""
     if isinstance(value, np.generic):
@@ -82,7 +91,7 @@ def exact_count(value: object, parameter: str, *, least: int = 1, most: int | No
         rule = f"must be a whole number of at least {least}"
         raise ParameterError(parameter, rule, value, f"pass for instance {parameter}=25")
     if most is not None and value > most:
-        raise ParameterError(parameter, f"must be at most {most:,}", value)
+        raise ParameterError(parameter, f"must be at most {most:,}", value, f"pass for instance {parameter}={most}")
     return int(value)
 
 

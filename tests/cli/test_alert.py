@@ -378,3 +378,4 @@ def test_each_alarm_is_paid_for_on_a_zcdp_ledger(command, refused) -> None:
     assert f"rho {float(opening + 2 * each):.6g} spent" in lines[-1]["ended"]
     assert "--cutoff must be given, or --within" in refused(*ask[:-4])
     assert "must be an open zCDP ledger" in refused(*ask[:-2])
+    assert "--per must not be given with --within" in refused(*ask, "--per", "city", "--groups", "A,B")

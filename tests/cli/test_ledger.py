@@ -278,6 +278,19 @@ def test_a_key_is_made_with_a_ledger_and_replaced_while_gates_stay_open(command,
     shop.shut()
 
 
+def test_a_bad_delta_of_a_ledger_is_told_by_its_own_option(refused: Refused, tmp_path: Path) -> None:
+    """What its refusal asks for makes a zCDP ledger, and not one that adds to an epsilon of a millionth."""
+    path, key = str(tmp_path / "z.ledger"), str(tmp_path / "z.key")
+    make = ("ledger", "create", path, "--dataset", "visits", "--key", key, "--budget")
+    said = refused(*make, "1", "--delta", "0")
+    assert "--delta must lie strictly between 0 and 1, got 0.0; pass for instance --delta 1e-6" in said
+    assert "--budget must be a positive finite number, got nan" in refused(*make, "nan", "--delta", "1e-6")
+    preview = ("top", "--preview", "-c", "5", "--epsilon", "1", "--domain", "99", "--times", "3", "--budget", "1")
+    assert "--conversion-delta must lie strictly between 0 and 1" in refused(*preview, "--conversion-delta", "1")
+    assert "--conversion-delta needs a budget" in refused(*preview[:-2], "--conversion-delta", "1e-6")
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_zcdp_ledger_is_made_shown_exported_and_restored(command, refused: Refused, tmp_path: Path) -> None:
     path, backup, again = (str(tmp_path / name) for name in ("z.ledger", "z.backup", "again.ledger"))
     code, out, _ = command("ledger", "create", path, "--dataset", "visits", "--budget", "1", "--delta", "1e-6")

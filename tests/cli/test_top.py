@@ -257,9 +257,10 @@ def test_a_clip_and_a_bound_may_be_chosen_and_the_record_says_so(command: Comman
     record = json.loads(command(*TOP, *auto)[1])["record"]
     assert (record["epsilon"], record["choice_epsilon"], record["chosen"]) == ("30", "5", ["max_items_per_user"])
     assert "max_items_per_user" not in record  # no bound: more than two of three items do not help a count of three
+    assert "chosen          max items per user: no cut" in command(*TOP, *auto[:-1])[1]
     said = refused(*TOP, "--max-items-per-user", "2.5")
     assert "--max-items-per-user must be a whole number, or auto" in said
-    assert "--clip must not be given without value" in refused(*TOP, "--clip", "auto")
+    assert "--clip must not be given without value, got 'auto'" in refused(*TOP, "--clip", "auto")
     assert "--max-items-per-user must not be 'auto' in a preview" in refused(*TOP, *auto[:2], "--preview").replace(
         '"', "'"
     )

@@ -18,6 +18,7 @@ from tests.support.goodness import FALSE_ALARM, chi_square_p, discrete_gaussian_
 from tests.support.untouchable import Untouchable
 
 import sparsegate as sg
+from sparsegate.budget import in_decimals
 from sparsegate.gates.approximate import zcdp_epsilon
 from sparsegate.gates.lattice import Lattice
 from sparsegate.noise import gaussian as sampler
@@ -162,7 +163,7 @@ def test_an_array_is_one_charge_and_is_kept(tmp_path):
     with sg.Ledger.create(tmp_path / "book", dataset="book", budget=1, budget_delta=1e-5) as ledger:
         noisy = sg.gaussian([3, 4], rho=0.01, sensitivity=1, max_items_per_user=2, delta=1e-6, ledger=ledger)
         spent = ledger.statement().spent
-        assert spent.epsilon == Fraction(zcdp_epsilon(rho=0.01, delta=1e-6))
+        assert spent.epsilon == in_decimals(Fraction(zcdp_epsilon(rho=0.01, delta=1e-6)))
         assert spent.delta == Fraction(1, 10**6)
         assert ledger.release(2).gave == ({"release": "gaussian", "values": noisy.tolist()},)
         what = "2 numbers with Gaussian noise, sensitivity 1 in 2 entries, 0.01-zCDP"

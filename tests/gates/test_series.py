@@ -89,6 +89,42 @@ def test_what_a_ledger_has_left_is_the_budget(tmp_path: Path) -> None:
         assert sg.preview(**observed, times=2, ledger=ledger).series.largest == {"epsilon": None}  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("asked", [{"above": 1000, "max_items_per_user": 2}, {"above": 400, "max_items_per_user": 50}])
+def test_a_bar_that_a_smaller_epsilon_cannot_have_has_a_largest_epsilon(tmp_path: Path, asked: dict[str, Any]) -> None:
+    """Far below the epsilon that was asked for there is no such bar: that is no reason why none should fit."""
+
+    def cost(epsilon: Fraction) -> Cost:
+        return 30 * sg.preview(**asked, epsilon=epsilon, delta=1e-7).cost
+
+    series = sg.preview(**asked, epsilon=0.5, delta=1e-7, times=30, budget=(3, 1e-6)).series
+    assert series is not None
+    largest = series.largest["zcdp"]
+    assert largest is not None
+    assert f"{float(largest):g} at most on a zCDP ledger (budget_delta {float(series.cost.rho_delta):g})" in (
+        series.statement
+    )
+    with sg.Ledger.create(tmp_path / "z.ledger", dataset="d", budget=(3, 1e-6), budget_delta=1e-5) as ledger:
+        spent = cost(largest)
+        ledger.spend(epsilon=spent.epsilon, delta=spent.rho_delta, rho=spent.rho, what="all of them")
+        limit = ledger.statement().budget.rho
+    assert cost(largest + Fraction(10) ** (math.floor(math.log10(largest)) - 2)).rho > limit
+    # An epsilon that is so small that there is no such bar is none that fits.
+    assert sg.preview(**asked, epsilon=0.5, delta=1e-7, times=10**6, budget=1).series.largest == {"epsilon": None}  # type: ignore[union-attr]
+
+
+def test_gates_that_pay_for_each_above_cost_as_many_as_are_expected(tmp_path: Path) -> None:
+    """They have a margin and no epsilon, of which a largest could be said."""
+    with sg.Ledger.create(tmp_path / "z.ledger", dataset="d", budget=(3, 1e-6)) as ledger:
+        gate = sg.SparseVector.preview(threshold=9, sensitivity=1, monotonic=True, within=90, ledger=ledger)
+        alert = sg.uses.Alert.preview(threshold=9, within=90)
+    assert alert.cost == gate.cost
+    for preview in (gate, alert):
+        series = preview.repeated(12, budget=(2, 1e-6)).series
+        assert series is not None
+        assert series.largest == {}
+        assert series.better == "zcdp"
+
+
 def test_both_costs_and_the_series_are_in_the_json() -> None:
     preview = sg.preview(**TOP, times=365, budget=(1, 1e-6))
     record = preview.to_dict()
@@ -112,8 +148,8 @@ def test_a_preview_that_says_no_rho_has_that_of_its_epsilon() -> None:
 REFUSED = [
     ({"times": 0}, "times must be a whole number"),
     ({"times": 2, "budget": float("nan")}, "budget must be a positive finite number"),
-    ({"times": 2, "budget": (1, 0)}, "budget must lie strictly between 0 and 1"),
-    ({"times": 2, "budget": (1,)}, "budget must be an epsilon, or an epsilon and a delta"),
+    ({"times": 2, "budget": (1, 0)}, r"a delta strictly between 0 and 1, got \(1, 0\); pass .* budget=\(1, 1e-6\)"),
+    ({"times": 2, "budget": (1,)}, "budget must be a positive finite epsilon, or such an epsilon and a delta"),
     ({"budget": 2}, "budget is for a series"),
     ({"times": 2, "budget": 2, "ledger": object()}, "budget must not be given with a ledger"),
 ]

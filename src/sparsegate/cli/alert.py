@@ -98,6 +98,9 @@ def alert(
     now = _now()
     windows = _windows(width, start, until, lateness, state=state, now=now)
     over = windows.count is not None and windows.closed_by(now) == windows.count
+    if per is not None and within is not None:
+        rule = "must not be given with --within: one gate pays for each alarm by itself"
+        raise ParameterError("per", rule, per, "leave it out, or give --cutoff and --epsilon in place of --within")
     public: dict[str, Any] = {"threshold": threshold, "cutoff": cutoff, "epsilon": epsilon}
     public |= {"within": within, "expect": expect}
     public |= {"windows_per_user": windows_per_user, "method": method, "closes": "rarer" if closes else "above"}

@@ -16,7 +16,7 @@ import typer
 from rich.table import Table
 
 import sparsegate as sg
-from sparsegate.cli.options import AsCsv, AsJson, LedgerDelta, Output, option, read_output, recorded
+from sparsegate.cli.options import AsCsv, AsJson, LedgerDelta, Output, budget_like, option, read_output, recorded
 from sparsegate.cli.printing import (
     counted,
     draw,
@@ -91,11 +91,11 @@ def create(
     ] = None,
 ) -> None:
     """Make a ledger before it is used: for a service that is started by something else than a hand."""
+    allowed: Any = budget_like(budget, delta, name="delta")
     if key is not None and not Path(key).exists():
         from sparsegate.service.keys import SealingKey
 
         SealingKey.create(key)
-    allowed = budget if delta is None else (budget, delta)
     with (
         sg.Ledger.create(file, dataset=dataset, budget=allowed, budget_delta=budget_delta or 0) as ledger,
         to_standard_output("the ledger is made"),

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, Self
 import typer
 
 import sparsegate as sg
-from sparsegate.budget import Cost, Number, exact_delta
+from sparsegate.budget import Cost, Number, exact_delta, exact_epsilon
 from sparsegate.errors import LedgerError, ParameterError
 from sparsegate.ledger.account import Amount, BudgetLike, Entry, exact_amount, exact_budget
 
@@ -100,11 +100,9 @@ class Spending:
         for name, value in {**given, "dataset": self.dataset}.items():
             if self.ledger is None and value is not None:
                 raise ParameterError(name, "needs a ledger to belong to", next_step="give --ledger FILE too")
-        for name in ("budget_delta", "conversion_delta"):
-            if given[name] is not None and self.budget is None:
-                raise ParameterError(name, "needs a budget beside it", next_step="give --budget too")
-        if self.at_delta is not None:
-            exact_delta(self.at_delta, "conversion_delta")
+        if self.budget_delta is not None and self.budget is None:
+            raise ParameterError("budget_delta", "needs a budget beside it", next_step="give --budget too")
+        budget_like(self.budget, self.at_delta)
 
     def __enter__(self) -> Self:
         return self
@@ -188,13 +186,19 @@ class Spending:
             self._opened.give_back(entry, epsilon=epsilon)
 
 
-def budget_like(budget: float | None, at_delta: float | None) -> BudgetLike | None:
-    """What --budget and --conversion-delta say of a ledger; None: nothing.
+def budget_like(budget: float | None, at_delta: float | None, *, name: str = "conversion_delta") -> BudgetLike | None:
+    """What --budget and --conversion-delta, or the option of that name, say of a ledger; None: nothing.
 
     >>> budget_like(1.0, None), budget_like(1.0, 1e-6), budget_like(None, None)
     (1.0, (1.0, 1e-06), None)
     """
-    return budget if budget is None or at_delta is None else (budget, at_delta)
+    if at_delta is None:
+        return budget
+    if budget is None:
+        raise ParameterError(name, "needs a budget beside it", next_step="give --budget too")
+    exact_epsilon(budget, "budget")
+    exact_delta(at_delta, name)
+    return budget, at_delta
 
 
 def recorded(number: int, dataset: str) -> str:

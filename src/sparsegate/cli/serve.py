@@ -212,8 +212,6 @@ def serve(
     if key is None and "://" in place:
         raise ParameterError("key", "must be given for a ledger in PostgreSQL", next_step="give --key FILE")
     sealing = Path(f"{place}.key" if key is None else key)
-    if conversion_delta is not None and budget is None:
-        raise ParameterError("conversion_delta", "needs a budget beside it", next_step="give --budget too")
     allowed = opt.budget_like(budget, conversion_delta)
     if new_ledger and budget is None:
         raise ParameterError("budget", "must be given for a new ledger", next_step="for instance --budget 2.0")

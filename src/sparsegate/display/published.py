@@ -165,6 +165,9 @@ class PrintedTop:
             else:
                 number = f"the true {number}"
             notes["within"] += f" {self.measure} of {number}, 95 % confidence, all {what}"
+        if chosen := self.record.get("chosen"):
+            words = [name.replace("_", " ") + ("" if name in self.record else ": no cut") for name in chosen]
+            notes["chosen"] = ", ".join(words)
         return {**notes, **({"error bar": self.brief} if self.estimated else {})}
 
     def sheet(self) -> Sheet:

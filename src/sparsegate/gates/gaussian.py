@@ -7,7 +7,16 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from sparsegate.budget import Number, Spender, charge, conversion_delta, exact_count, exact_delta, exact_epsilon
+from sparsegate.budget import (
+    Number,
+    Spender,
+    charge,
+    conversion_delta,
+    exact_count,
+    exact_delta,
+    exact_epsilon,
+    in_decimals,
+)
 from sparsegate.errors import ParameterError
 from sparsegate.gates.approximate import zcdp_epsilon
 from sparsegate.gates.laplace import array_shape, entries, release
@@ -86,7 +95,7 @@ def gaussian(
     if at is None and ledger is not None:
         rule = "must be given with a ledger that adds epsilons: Gaussian noise has none without it"
         raise ParameterError("delta", rule, delta, "pass for instance delta=1e-6, or use a zCDP ledger")
-    epsilon = max(Fraction(zcdp_epsilon(rho=spent, delta=at)), spent) if at else Fraction(0)
+    epsilon = in_decimals(max(Fraction(zcdp_epsilon(rho=spent, delta=at)), spent)) if at else Fraction(0)
     times = f" in {items} entries" if items > 1 else ""
     noise = f"Gaussian noise, sensitivity {sensitivity}{times}, {float(spent):.6g}-zCDP"
     pay = partial(charge, ledger, epsilon=epsilon, delta=at or 0, rho=spent, rho_delta=0)

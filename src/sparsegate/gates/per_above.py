@@ -212,6 +212,7 @@ def per_above_preview(
         margins,
         epsilon=epsilon,
         cost=Cost(epsilon=epsilon, rho=price.opening_rho + calibration.cutoff * price.above_rho),
+        cost_at=None,  # such a gate is asked for by its margin
         settings={**settings, **costs, "above_paid": above},
         statement=paid,
         make_curves=tuple,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final
 
-from sparsegate.budget import Cost, Number, exact_count, exact_delta, exact_epsilon, in_decimals
+from sparsegate.budget import Cost, Number, exact_count, exact_epsilon, exact_pair, in_decimals
 from sparsegate.display.plain import amount_text
 from sparsegate.display.sheet import Sheet
 from sparsegate.display.tabular import Printed
@@ -65,6 +65,8 @@ class Series(Printed):
         said = f"{self.times:,} of them cost {self.cost.in_epsilon} by adding, and {self.cost.in_rho} on a zCDP ledger,"
         said += f" which is {at}: {rule}."
         words = {"zcdp": "on a zCDP ledger", "epsilon": "by adding"}
+        deltas = {"zcdp": self.cost.rho_delta, "epsilon": self.cost.delta}
+        words |= {rule: f"{words[rule]} (budget_delta {float(most):g})" for rule, most in deltas.items() if most}
         shares = [
             f"{'' if number else 'each may have epsilon '}{float(most):g}{'' if number else ' at most'} {words[name]}"
             for number, (name, most) in enumerate((n, m) for n, m in self.largest.items() if m is not None)
@@ -154,17 +156,17 @@ def _limits(budget: Budget | None, ledger: Any) -> tuple[Fraction, str, Limits]:
     if not isinstance(budget, tuple | list):
         whole = exact_epsilon(budget, "budget")
         return DELTA, f"epsilon {amount_text(whole)}", {"epsilon": (whole, None)}
-    if len(budget) != 2:
-        rule = "must be an epsilon, or an epsilon and a delta"
-        raise ParameterError("budget", rule, budget, "pass for instance budget=(1, 1e-6)")
-    whole, at = exact_epsilon(budget[0], "budget"), exact_delta(budget[1], "budget")
+    whole, at = exact_pair(budget)
     rho = zcdp_rho(epsilon=whole, delta=at)
     words = f"epsilon {amount_text(whole)} at delta {float(at):g}"
     return at, words, {"zcdp": (rho, None), "epsilon": (whole, None)}
 
 
 def _largest(fits: Callable[[Fraction], bool], near: Fraction) -> Fraction | None:
-    """The largest epsilon of three digits that fits, around this one; None where none does."""
+    """The largest epsilon of three digits that fits, around this one; None where none does.
+
+    This one can be had. Of others some are too small for what is asked, such as a low bar, or too large for noise.
+    """
     power = math.floor(math.log10(near))
 
     def decimal(place: int) -> Fraction:  # ..., 0.998, 0.999, 1, 1.01, ...
@@ -174,8 +176,8 @@ def _largest(fits: Callable[[Fraction], bool], near: Fraction) -> Fraction | Non
     def works(place: int) -> bool:
         try:
             return fits(decimal(place))
-        except ParameterError:  # an epsilon that no noise can be made for
-            return False
+        except ParameterError:
+            return decimal(place) < near
 
     low, high = 0, 900 * 2 * _AROUND
     if not works(low):
@@ -183,7 +185,10 @@ def _largest(fits: Callable[[Fraction], bool], near: Fraction) -> Fraction | Non
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if works(middle) else (low, middle)
-    return decimal(low)
+    try:
+        return decimal(low) if fits(decimal(low)) else None
+    except ParameterError:
+        return None
 
 
 def rounded_up(epsilon: float) -> str:

@@ -116,7 +116,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from sparsegate.budget import PLACES, Number, exact_delta, exact_epsilon, in_decimals, pure_rho
+from sparsegate.budget import PLACES, Number, exact_epsilon, exact_pair, in_decimals, pure_rho
 from sparsegate.display.plain import exact_text as exact_text
 from sparsegate.display.plain import plain
 from sparsegate.display.published import SCHEMA, PrintedTop
@@ -416,16 +416,14 @@ def exact_budget(budget: BudgetLike, budget_delta: Number) -> tuple[Amount, Frac
     names: dict[str, Any] = {"epsilon_name": "budget", "delta_name": "budget_delta"}
     if not isinstance(budget, tuple | list):
         return replace(exact_amount(budget, budget_delta, 1, **names), rho=None), None  # its rho counts for nothing
-    if len(budget) != 2:
-        rule = "must be an epsilon, or an epsilon and a delta"
-        raise ParameterError("budget", rule, budget, "pass for instance budget=(1, 1e-6)")
+    epsilon, delta = exact_pair(budget)
     from sparsegate.gates.approximate import zcdp_rho  # heavy, and only where a rho is fixed
 
-    amount, delta = exact_amount(budget[0], budget_delta, **names), exact_delta(budget[1], "budget")
+    amount = exact_amount(epsilon, budget_delta, **names)
     rho = in_decimals(zcdp_rho(epsilon=amount.epsilon, delta=delta), up=False)
     if not rho or not _EXACT.fullmatch(exact_text(delta)):
         rule = f"must leave a rho of at least 1e-{PLACES}, and have at most {_DIGITS} digits"
-        raise ParameterError("budget", rule, budget, "pass a larger epsilon or delta")
+        raise ParameterError("budget", rule, budget, "pass for instance budget=(1, 1e-6)")
     return replace(amount, rho=rho), delta
 
 

@@ -464,6 +464,8 @@ class Question:
         if BOUND in self.choose and (self.user is None or self.count == 1):
             rule = 'must not be "auto" without a user column, or for a count of 1: it does not help there'
             raise ParameterError(BOUND, rule, AUTO, "leave it out")
+        if CLIP in self.choose and self.value is None:
+            raise ParameterError(CLIP, "must not be given without value", AUTO, 'pass for instance value="amount"')
         others: dict[str, object] = {"per": self.per}
         if CLIP in self.choose:
             others |= {"granularity": self.granularity, "threshold": self.threshold}

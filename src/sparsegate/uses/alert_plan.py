@@ -244,7 +244,8 @@ class AlertPlan:
 
     def _expected(self, price: Price) -> Cost:
         """Of the opening, and of as many alarms as are expected."""
-        return Cost(epsilon=self.epsilon, rho=price.opening_rho + self.cutoff * price.above_rho)
+        epsilon = price.opening + self.cutoff * price.above
+        return Cost(epsilon=epsilon, rho=price.opening_rho + self.cutoff * price.above_rho)
 
     def _priced(self) -> dict[str, Any]:
         """What is said of a gate that pays for each alarm, in place of a cutoff."""
