@@ -379,3 +379,7 @@ def test_each_alarm_is_paid_for_on_a_zcdp_ledger(command, refused) -> None:
     assert "--cutoff must be given, or --within" in refused(*ask[:-4])
     assert "must be an open zCDP ledger" in refused(*ask[:-2])
     assert "--per must not be given with --within" in refused(*ask, "--per", "city", "--groups", "A,B")
+    assert "--conversion-delta must be given with --within and --budget" in refused(
+        *ask[:-1], "new.ledger", "--budget", "1", "--dataset", "log"
+    )
+    assert not Ledger.exists("new.ledger")

@@ -101,6 +101,9 @@ def alert(
     if per is not None and within is not None:
         rule = "must not be given with --within: one gate pays for each alarm by itself"
         raise ParameterError("per", rule, per, "leave it out, or give --cutoff and --epsilon in place of --within")
+    if within is not None and budget is not None and conversion_delta is None:  # a ledger that is made has its rule
+        rule = "must be given with --within and --budget: each alarm is paid for on a zCDP ledger"
+        raise ParameterError("conversion_delta", rule, next_step="give for instance --conversion-delta 1e-6")
     public: dict[str, Any] = {"threshold": threshold, "cutoff": cutoff, "epsilon": epsilon}
     public |= {"within": within, "expect": expect}
     public |= {"windows_per_user": windows_per_user, "method": method, "closes": "rarer" if closes else "above"}
