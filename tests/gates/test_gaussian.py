@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from fractions import Fraction
 from typing import Any
 
@@ -129,8 +130,8 @@ REFUSED: list[tuple[str, dict[str, Any]]] = [
     ("sigma", {"sigma": 1, "sensitivity": 10**300}),
     ("rho", {"rho": -1}),
     ("rho", {"rho": "1"}),
-    ("sigma", {"rho": 1e-40}),
-    ("sigma", {"rho": 1e40}),
+    ("rho", {"rho": 1e-40}),
+    ("rho", {"rho": 1e40}),
     ("sensitivity", {"sigma": 3, "sensitivity": 0}),
     ("max_items_per_user", {"sigma": 3, "max_items_per_user": 0}),
     ("delta", {"sigma": 3, "delta": 0}),
@@ -157,6 +158,12 @@ def test_the_charge_comes_before_the_draw():
         sg.gaussian(3, sigma=3, sensitivity=1, delta=1e-6, ledger=charged, source=Untouchable(1), not_private=True)
     assert len(charged.charged) == 1
     assert charged.kept == []
+
+
+@pytest.mark.parametrize(("name", "value"), [("sigma", 1e-300), ("sigma", 1e300), ("rho", 1e-300), ("rho", 1e300)])
+def test_noise_that_cannot_be_is_refused_by_the_name_and_the_value_that_were_passed(name, value):
+    with pytest.raises(sg.ParameterError, match=rf"^{name} must be for noise .*, got {re.escape(str(value))}; pass"):
+        sg.gaussian(3, **{name: value}, sensitivity=1, delta=1e-6, ledger=Noted())
 
 
 def test_an_array_is_one_charge_and_is_kept(tmp_path):

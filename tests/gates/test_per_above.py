@@ -573,6 +573,12 @@ def test_only_a_zcdp_ledger_pays_for_each_above(tmp_path: Path):
         sg.SparseVector.preview(**GATE, ledger=adding)
 
 
+def test_a_margin_beyond_the_threshold_is_warned_about_in_words_of_such_a_gate() -> None:
+    """It has neither an epsilon nor a cutoff that could be changed."""
+    warning = sg.SparseVector.preview(threshold=10, sensitivity=1, monotonic=True, within=90).warning
+    assert warning.endswith("Take a smaller within or a larger threshold.")
+
+
 def test_a_preview_says_what_it_costs_and_what_the_ledger_would_pay_for(ledger: Ledger):
     before = ledger.statement()
     preview = sg.SparseVector.preview(**GATE, ledger=ledger)

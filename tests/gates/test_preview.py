@@ -93,7 +93,7 @@ def test_a_gate_that_tells_nothing_is_warned_about():
 
 
 def test_a_warning_rounds_an_error_up():
-    warning = _warning(133.0009, 5.0409, 5)
+    warning = _warning(133.0009, 5.0409, 5, "a larger epsilon")
     assert "The margin, 134, is" in warning
     assert "an estimate, 5.04, is" in warning
 

@@ -231,6 +231,12 @@ def test_it_ends_with_what_would_help_each_with_the_promise_of_its_own_preview()
     assert made.to_dict()["helps"][0]["change"] == {"delta": "0.000001"}
 
 
+def test_beside_a_delta_a_smaller_cut_is_named() -> None:
+    """A fifth of the count, as without a delta, would be no better than what the delta brings."""
+    made = sg.preview(count=100, epsilon=0.1, domain=10**6, delta=1e-7)
+    assert [each["change"] for each in made.helps] == [{"max_items_per_user": 10}]
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -22,6 +22,7 @@ from sparsegate.gates.approximate import zcdp_epsilon
 from sparsegate.gates.laplace import array_shape, entries, release
 from sparsegate.gates.lattice import Lattice
 from sparsegate.noise import Source, discrete_gaussian, exact_square
+from sparsegate.noise.laplace import MAX_SCALE, MIN_SCALE
 from sparsegate.noise.own_settings import own_settings
 
 _MOST = 2**40
@@ -83,14 +84,14 @@ def gaussian(
         rule, hint = "must be given, or rho, and not both", "pass for instance rho=0.01"
         raise ParameterError("sigma", rule, sigma, hint)
     if sigma is None:
-        spent = exact_epsilon(rho, "rho")
-        square = exact_square(moved / (2 * spent))
+        name, passed, spent = "rho", rho, exact_epsilon(rho, "rho")
+        square = moved / (2 * spent)
     else:
-        square = exact_square((exact_epsilon(sigma, "sigma") / lattice.granularity) ** 2)
+        name, passed, square = "sigma", sigma, (exact_epsilon(sigma, "sigma") / lattice.granularity) ** 2
         spent = moved / (2 * square)
-    if spent > _MOST:
-        rule, hint = "must be at least about a millionth of the sensitivity", "pass a larger one, or a smaller rho"
-        raise ParameterError("sigma", rule, sigma, hint)
+    if spent > _MOST or not MIN_SCALE**2 <= square <= MAX_SCALE**2:
+        rule = "must be for noise from about a millionth of the sensitivity, and 2**-20 lattice steps, to 2**48 steps"
+        raise ParameterError(name, rule, passed, "pass for instance rho=0.01")
     at = conversion_delta(ledger) if delta is None else exact_delta(delta)
     if at is None and ledger is not None:
         rule = "must be given with a ledger that adds epsilons: Gaussian noise has none without it"
@@ -99,5 +100,5 @@ def gaussian(
     times = f" in {items} entries" if items > 1 else ""
     noise = f"Gaussian noise, sensitivity {sensitivity}{times}, {float(spent):.6g}-zCDP"
     pay = partial(charge, ledger, epsilon=epsilon, delta=at or 0, rho=spent, rho_delta=0)
-    draw = partial(discrete_gaussian, square=square)
+    draw = partial(discrete_gaussian, square=exact_square(square))
     return release("gaussian", count, shape, lattice, draw, noise, pay, source=source, not_private=not_private)

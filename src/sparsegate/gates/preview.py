@@ -267,6 +267,7 @@ def gate_preview(
     margin_all = lattice.value(calibration.margin(confidence, answers=answers))
     estimator = Estimator.of(calibration.row, calibration.scales)
     error = None if estimator is None else estimator.standard_error * float(lattice.granularity)
+    remedy = "a larger epsilon, a smaller cutoff" if calibration.price is None else "a smaller within"
     paid = f"ε = {amount_text(budget.total)}" + (f", δ = {amount_text(budget.delta)}" if budget.delta else "")
     statement = (
         f"{paid}, cutoff {calibration.cutoff:,}: an answer {_shown(margin)} or more from the threshold"
@@ -283,14 +284,14 @@ def gate_preview(
         accuracy={"margin": margin, "margin_all": margin_all, "answers": answers, "standard_error": error},
         settings={"threshold": bar, "cutoff": calibration.cutoff, "noise": calibration.row.noise.name.lower()},
         statement=statement,
-        warning=_warning(margin, error, bar),
+        warning=_warning(margin, error, bar, remedy),
         levels={"threshold": bar} if bar is not None and bar > 0 else {},
         make_curves=partial(_gate_curves, calibration, confidence, at_cutoff),
         cost=gate_cost(calibration),
     )
 
 
-def _warning(margin: float, error: float | None, threshold: float | None) -> str:
+def _warning(margin: float, error: float | None, threshold: float | None, remedy: str) -> str:
     """What makes a gate at this threshold of little use, and what to do about it: sentences, or nothing."""
     if threshold is None:
         return ""
@@ -305,7 +306,7 @@ def _warning(margin: float, error: float | None, threshold: float | None) -> str
             f"The standard error of an estimate, {_shown(error)}, is larger than the threshold, "
             f"{threshold:,.15g}: an estimate says little."
         )
-    return " ".join([*reasons, "Take a larger epsilon, a smaller cutoff or a larger threshold."] if reasons else [])
+    return " ".join([*reasons, f"Take {remedy} or a larger threshold."] if reasons else [])
 
 
 def _gate_curves(

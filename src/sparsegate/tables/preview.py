@@ -386,7 +386,8 @@ def _changes(question: Question) -> Iterator[dict[str, Any]]:
     assert question.count is not None
     if not question.observed and not question.delta:
         yield {"delta": Fraction(1, 10**6)}
-    cut, most = max(1, question.count // 5), question.max_items_per_user
+    small = 5 if question.observed or not question.delta else 10  # beside what a delta brings
+    cut, most = max(1, question.count // small), question.max_items_per_user
     if question.user is not None and (most is None or most > cut):
         yield {"max_items_per_user": cut}
     if question.ordered:
