@@ -290,11 +290,11 @@ def bar_at(above: int, *, epsilon: Fraction, delta: Fraction, max_items_per_user
     >>> type(bar_at(1000, epsilon=Fraction(1, 10), delta=Fraction(1, 10**6), max_items_per_user=10)).__name__
     'WeightBar'
     """
-    if above > MOST_PEOPLE:
-        rule = f"must be at most {MOST_PEOPLE:,}: no table has more people"
-        raise ParameterError("above", rule, next_step="pass a number that counts may reach")
     share, part = epsilon / max_items_per_user, delta / max_items_per_user
     counted = reach(share, part)
+    if above > MOST_PEOPLE and (counted is not None or max_items_per_user > FEW):
+        rule = f"must be at most {MOST_PEOPLE:,}: no table has more people"
+        raise ParameterError("above", rule, next_step="pass a number that counts may reach")
     if counted is not None and above >= counted[0]:
         half, sure = counted
         offset = above - half
