@@ -268,7 +268,7 @@ def test_nothing_goes_back_while_an_answer_is_on_its_way(shop: Shop, where: str)
 
 
 def test_a_closing_that_nobody_may_see_yet_gives_nothing_back_yet(shop: Shop) -> None:
-    keeper = shop.keeper(Pretend(counted=broken), delay=0.8)
+    keeper = shop.keeper(Pretend(counted=broken), delay=2.5)
     gate = shop.open(keeper)
     asking = threading.Thread(target=lambda: swallow(keeper, shop, gate, LOW))
     asking.start()

@@ -47,6 +47,7 @@ _ITEMS: Final = 10_000  # the same
 _HISTOGRAM: Final = re.compile(r"\d+:\d+(,\d+:\d+)*", re.ASCII)
 
 
+@own_settings
 def preview(
     *,
     item: str = "item",
