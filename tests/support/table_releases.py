@@ -7,7 +7,7 @@ from typing import Any
 from tests.support.table_reference import Row
 
 from sparsegate.tables.engines.engine import open_engine
-from sparsegate.tables.prepared import Prepared, PreparedChoice, PreparedGroups, prepare
+from sparsegate.tables.prepared import Prepared, PreparedChoice, PreparedGroups, PreparedStages, prepare
 from sparsegate.tables.question import Question
 
 
@@ -37,7 +37,7 @@ def prepared_groups(rows: list[tuple[str, Any, Any]], domain: Any, groups: Any, 
 
 def _prepare(
     columns: dict[str, list[Any]], domain: Any, options: dict[str, Any], groups: Any = None
-) -> Prepared | PreparedGroups | PreparedChoice:
+) -> Prepared | PreparedGroups | PreparedChoice | PreparedStages:
     import polars
 
     method = "auto" if options.get("above") else "exponential"

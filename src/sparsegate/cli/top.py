@@ -258,7 +258,11 @@ def _print_preview(preview: Preview) -> None:
         print_plain(table, "")
         what = "item" if preview.release == "top items" else "set"
         starred = f"won on the stand-in; {preview.method} would run" if star == "wins" else "would run"
-        lines.append(f"* {starred}. within: how far below that {what} a selected one can be, at worst.")
+        if not any(row["chosen"] for row in preview.alternatives):
+            starred = f"{preview.method} would run, on the labels that are kept"
+        else:
+            starred = f"* {starred}"
+        lines.append(f"{starred}. within: how far below that {what} a selected one can be, at worst.")
     if preview.asked_within is not None and preview.needed_epsilon is not None:
         needed = f"--epsilon {float(preview.needed_epsilon):g} with {preview.method}"
         lines.append(f"Within {preview.asked_within:,} needs {needed}.")

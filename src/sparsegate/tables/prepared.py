@@ -3,7 +3,8 @@
 ``prepare`` reads the columns, finds the candidates and counts; where something is refused, it is refused there. Then
 the release is charged, and ``draw`` selects, names and adds noise. With groups each of them is a table of its own. A
 ``TableInPlace`` is counted where it lives, by whoever keeps it. Where a clip or a bound is chosen from the data, the
-choice is drawn after the charge as well, and only then are items counted.
+choice is drawn after the charge as well, and only then are items counted. Where labels are found first
+(``tables.weighted``), their numbers of people stand beside their weights: the table is counted once for both stages.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ Selected: TypeAlias = tuple[list[Pick], tuple[int, ...] | None]
 """The picks; and the noisy scores that come with them, where any do."""
 
 
-class CountsInPlace(ABC):
-    """What a table that is counted where it lives says about items: see ``counting.Counted``."""
+class NamedCounts(ABC):
+    """Scores of items, and the names of those that are picked: see ``counting.Counted``."""
 
     @property
     @abstractmethod
@@ -74,6 +75,14 @@ class CountsInPlace(ABC):
     def total(self) -> int:
         """How many items have a score."""
         return sum(self.histogram.values())
+
+    @abstractmethod
+    def named(self, picks: Sequence[Pick]) -> list[Named]:
+        """The labels and numbers of the picked members, in the order of the picks: see ``counting.name_picks``."""
+
+
+class CountsInPlace(NamedCounts):
+    """What a table that is counted where it lives says about items."""
 
     def named(self, picks: Sequence[Pick]) -> list[Named]:
         """The labels and numbers of the picked members, in the order of the picks: see ``counting.name_picks``."""
@@ -119,6 +128,8 @@ class TableInPlace(ABC):
     """
 
     name: str
+    weighs: bool = False
+    """Whether weights are added up there: see ``tables.weighted``."""
     elsewhere: str
     """What to do where something cannot be counted in place."""
 
@@ -145,8 +156,12 @@ class TableInPlace(ABC):
 
 def prepare(
     engine: Engine | TableInPlace, question: Question, domain: Any, user: str | None, groups: Any = None
-) -> Prepared | PreparedGroups | PreparedChoice:
+) -> Prepared | PreparedGroups | PreparedChoice | PreparedStages:
     """Count the table of the engine for a question; ``user`` is the column that tells people apart."""
+    if question.stages is not None:
+        labels = prepare(engine, question.stages[0], domain, user)
+        assert isinstance(labels, Prepared)
+        return PreparedStages(question, question.stages[1], labels)
     if isinstance(engine, TableInPlace):
         for name in question.choose:
             rule = 'must not be "auto" for a table that stays in its database'
@@ -184,7 +199,7 @@ class Prepared:
         engine: Any,
         question: Question,
         domain: Domain | None,
-        counted: Counted | CountsInPlace | Callable[[], Counted],
+        counted: Counted | NamedCounts | Callable[[], Counted],
         kind: LabelKind = STRING,
     ) -> None:
         """Check the size of the domain, and only then count; ``kind`` is what the items are."""
@@ -225,7 +240,7 @@ class Prepared:
 
     def name(self, picks: Sequence[Pick]) -> list[Named]:
         """The items that were picked, and their private numbers."""
-        if isinstance(self._counted, CountsInPlace):
+        if isinstance(self._counted, NamedCounts):
             return self._counted.named(picks)
         names = name_picks(self._engine, self._counted, self._domain, picks)
         return [(self.read(label), number) for label, number in names]
@@ -300,6 +315,49 @@ class PreparedChoice:
         counts = counted or (lambda: _count(self._engine, self._rows, self._domain, settled))
         prepared = Prepared(self._engine, settled, self._domain, counts, self._kind)
         return prepared.draw(noise, prepared.record(private=record.private).of_choices(question))
+
+
+class KeptLabels(NamedCounts):
+    """Labels that were found, with their private numbers of people, in an order that hangs on the draw alone."""
+
+    def __init__(self, labels: Sequence[Named]) -> None:
+        """Put those with equal numbers together, in their order."""
+        self._members: dict[int, list[Named]] = {}
+        for label in labels:
+            self._members.setdefault(label[1], []).append(label)
+
+    @property
+    def histogram(self) -> Mapping[int, int]:
+        return {people: len(self._members[people]) for people in sorted(self._members)}
+
+    def named(self, picks: Sequence[Pick]) -> list[Named]:
+        return [self._members[people][rank] for people, rank in picks]
+
+
+@dataclass(frozen=True)
+class PreparedStages:
+    """A selection from labels that are yet to be found: they are weighed and counted, and nothing is drawn."""
+
+    question: Question
+    second: Question
+    labels: Prepared
+
+    def record(self, *, private: bool) -> Record:
+        """What may be said about the release."""
+        return Record.of(self.question, None, private=private)
+
+    def draw(self, noise: Source, record: Record) -> TopItems:
+        """Find labels, and select from them as from a public list, made up to ``count`` with dummies."""
+        assert self.second.count is not None
+        found = self.labels.name(self.labels.select(noise)[0])
+        public = Sized(size=max(len(found), self.second.count))
+        selection = Prepared(None, self.second, public, KeptLabels(found))
+        picks, estimates = selection.select(noise)
+        places = [place for place, (people, _) in enumerate(picks) if people]  # dummies have none
+        picks = [picks[place] for place in places]
+        if estimates is not None:
+            estimates = tuple(estimates[place] for place in places)
+        return selection.released(noise, record, (picks, estimates), selection.name(picks))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -167,6 +167,9 @@ def preview_of(
     rows = [] if question.above is not None else options.rows(fixed)
     chosen = next((row for row in rows if row["chosen"]), None)
     if not fixed:
+        if chosen is None and question.stages is not None:
+            rule = "is promised by no epsilon: which labels are found before the selection is private"
+            raise ParameterError("within", rule, within, 'pass epsilon=, or method="exponential"')
         if chosen is None:
             rule = "is promised by no epsilon: a public threshold may lie anywhere among the counts"
             raise ParameterError("within", rule, within, "pass epsilon=, or leave the threshold out")
@@ -174,9 +177,11 @@ def preview_of(
     if chosen is not None:
         accuracy = {name: chosen[name] for name in _FIGURES}
     else:
-        assert question.bar is not None
+        bar = question.bar if question.stages is None else question.stages[0].bar
+        assert bar is not None
         each, together = question.error_bars(None, confidence) or (None, None)
-        accuracy = {**_kept(question.bar), "error_bar": each, "error_bar_all": together}
+        nothing = {} if question.stages is None else dict.fromkeys(_FIGURES)
+        accuracy = {**nothing, **_kept(bar), "error_bar": each, "error_bar_all": together}
     reason = question.hopeless(total)
     return Preview(
         release="top items",
@@ -185,7 +190,7 @@ def preview_of(
         confidence=confidence,
         accuracy=accuracy,
         settings={
-            "method": question.bar.method if question.bar is not None else chosen and chosen["method"],
+            "method": question.request.method if question.bar is None else question.bar.method,
             "count": question.count,
             "above": question.above,
             "answers_epsilon": Fraction(question.answers_epsilon),
@@ -220,13 +225,14 @@ _FIGURES: Final = ("within", "error_bar", "error_bar_all", "needed_epsilon", "re
 
 def _statement(question: Question, chosen: Mapping[str, Any] | None, confidence: float) -> str:
     """One honest sentence or two."""
-    bar = question.bar
+    bar = question.bar if question.stages is None else question.stages[0].bar
     if isinstance(bar, WeightBar):
         kept = (
             f"An item has an even chance to be kept at {bar.above:,} people who have {bar.max_items_per_user:,} items"
         )
         few = f"and where they have {FEW} at {bar.even_chance(FEW):,}"
-        return f"{kept} each, {few}; none is certain to be left out, or kept."
+        then = "" if question.stages is None else f" Of those that are kept {question.count:,} are then selected."
+        return f"{kept} each, {few}; none is certain to be left out, or kept.{then}"
     if bar is not None:
         kept = f"What fewer than {bar.never_below:,} people have is never among the items,"
         lower = question.lower_bar

@@ -8,7 +8,8 @@ the c largest, and bottom only takes items away that come after it.
 
 - a selection where even c items that all N have, beside others that nobody has, are more likely than not selected with
   a wrong one among them: by the theorem no table of N people does better;
-- an observed domain where bottom is at least N: an item that all N have is more likely than not left out;
+- an observed domain where bottom, or the bar of the first of two stages, is at least N: an item that all N have is more
+  likely than not left out;
 - ``above``, where what N people have is never kept, or, by weights, more likely than not left out;
 - counts whose error bar is at least N.
 """
@@ -110,8 +111,10 @@ class Question:
         self._check_unit()
         self._check_sums()
         if self.above is None:
-            exact_count(self.request.count, "count", most=MOST_SELECTED)  # the request checks method, delta, threshold
-            self._set(count=self.request.count)
+            if self.count is None:
+                raise ParameterError("count", "must be given", next_step="pass for instance count=50")
+            self._set(count=exact_count(self.count, "count", most=MOST_SELECTED))
+            _ = self.request  # checks method, delta, threshold
         if self.observed:
             self._check_observed()
         elif self.dbar is not None:
@@ -204,8 +207,9 @@ class Question:
         For sums see ``tables.sums``; scores, and a threshold, are then in steps of its lattice. Where counts come with
         the selection it has all of epsilon: one noise of scale m / (epsilon + eps3) serves both better than two would.
         """
-        if self.count is None:
-            raise ParameterError("count", "must be given", next_step="pass for instance count=50")
+        if self.stages is not None:
+            return self.stages[1].request
+        assert self.count is not None
         sums, threshold = self.sums, self.threshold
         if sums is not None and (exact := exact_decimal(threshold)) is not None:
             threshold = sums.place(exact)
@@ -280,6 +284,8 @@ class Question:
         if self.choose:
             rho = choice_rho(self.choices_epsilon, len(self.choose), self.looks)
             return Cost(epsilon=self.choices_epsilon, rho=rho) + Cost.most(each.cost for each in self.possible)
+        if self.stages is not None:
+            return self.stages[0].cost + self.stages[1].cost
         if self.bar is not None:
             cost = self.bar.cost(Fraction(self.epsilon), self.selection_delta)
         else:
@@ -305,6 +311,8 @@ class Question:
     @cached_property
     def _answers(self) -> AnswerNoise | None:
         """The noise that counts would get, from what was asked alone: the method may hang on what is left of delta."""
+        if self.stages is not None:
+            return self.stages[1]._answers
         moved = [bound for bound in (self.count, self.max_items_per_user) if isinstance(bound, int | np.integer)]
         if not self.answers_epsilon or not moved or min(moved) < 1:
             return None
@@ -341,6 +349,34 @@ class Question:
             count=self.count,
             max_items_per_user=min(self.dbar, self.max_items_per_user or self.dbar),
         )
+
+    @cached_property
+    def stages(self) -> tuple[Question, Question] | None:
+        """Labels by weights, and then a selection from those, where that reaches lower: see ``tables.weighted``.
+
+        Not where it was asked for one selection, by ``dbar`` or a method, nor for sums, groups, or a chosen bound.
+        """
+        most, others = self.max_items_per_user, (self.dbar, self.above, self.value, self.per, self.threshold)
+        if not self.observed or self.method != AUTO or any(other is not None for other in others):
+            return None
+        if self.choose or not self.delta or most is None or most <= FEW:
+            return None
+        with suppress(ParameterError):  # half of epsilon or delta is too little
+            half: dict[str, Any] = {"epsilon": Fraction(self.epsilon) / 2, "people": None}
+            second = replace(self, domain=self.count, delta=Fraction(self.delta) / 2, **half)
+            half |= {"delta": Fraction(self.delta) - second.cost.delta}
+            lowest = lowest_bar(epsilon=half["epsilon"], delta=half["delta"], max_items_per_user=most)
+            if lowest is not None and lowest.even_chance(most // 2) <= self.at_once.accounting.margin:
+                alone: dict[str, Any] = {"count": None, "ordered": False, "answers_epsilon": 0}
+                first = replace(self, above=lowest.above, **alone, **half)
+                return (first, second) if first.bar == lowest else None
+        return None
+
+    @property
+    def at_once(self) -> Question:
+        """The same by one selection, where it is of an observed domain."""
+        assert self.count is not None
+        return replace(self, dbar=self.dbar or DBAR * self.count)
 
     @cached_property
     def bar(self) -> CountBar | WeightBar | None:
@@ -384,7 +420,7 @@ class Question:
 
     def promise(self, total: int | None) -> Promise | None:
         """The promise for this many candidates, None for an observed domain; in steps of a score."""
-        if self.above is not None:
+        if self.above is not None or self.stages is not None:
             return None
         if not self.observed:
             assert total is not None
@@ -426,7 +462,7 @@ class Question:
         if self.bar is not None and self.bar.beyond(people):
             how = "more likely than not be left out" if isinstance(self.bar, WeightBar) else "never be kept"
             return "above", f"must be lower for {people:,} people: {everybody} would {how}"
-        if self.observed and self.above is None and self.accounting.margin + 1 >= people:
+        if self.observed and self.above is None and self._leaves_out(people):
             rule = f"must be larger for {people:,} people: {everybody} would more likely than not be left out"
             return "epsilon", rule
         promise = None if self.observed else self.promise(total)
@@ -438,6 +474,13 @@ class Question:
             name = "answers_epsilon" if self.extra_answers else "epsilon"
             return name, f"must be larger for {people:,} people: the error bar of a count would be {bars[0]:,}"
         return None
+
+    def _leaves_out(self, people: int) -> bool:
+        """Whether an item that so many people have is more likely than not left out of an observed domain."""
+        if self.stages is None:
+            return self.accounting.margin + 1 >= people
+        bar = self.stages[0].bar
+        return bar is not None and bar.beyond(people)
 
     def refuse_hopeless(self, total: int | None) -> None:
         """Raise a ParameterError, before anything is charged, where the release is hopeless."""
@@ -514,7 +557,9 @@ class Question:
         if self.method not in (AUTO, "exponential"):
             rule = 'must be "auto" or "exponential" for domain="observed"'
             self._refuse("method", rule, "pass a public domain for the other methods")
-        assert self.count is not None  # checked with the request
+        if self.stages is not None:
+            return
+        assert self.count is not None
         dbar = DBAR * self.count if self.dbar is None else self.dbar
         if exact_count(dbar, "dbar", most=MOST_CANDIDATES) < self.count:
             self._refuse("dbar", f"must be at least count = {self.count}", "leave it out for ten times that")

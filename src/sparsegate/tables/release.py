@@ -23,7 +23,7 @@ from sparsegate.tables.question import CONFIDENCE, Question
 from sparsegate.tables.sums import plain as plain_number
 from sparsegate.tables.weighted import WeightBar
 
-AMOUNTS = ("epsilon", "delta", "answers_epsilon", "answers_delta", "choice_epsilon")
+AMOUNTS = ("epsilon", "delta", "answers_epsilon", "answers_delta", "labels_epsilon", "labels_delta", "choice_epsilon")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +43,10 @@ class Record:
     units have, items of fewer than ``never_below`` are never there and those of ``always_from`` or more always are; by
     the method "weighted-gaussian" an item is, half of the time, where the weights of its people, 1/sqrt(w) of one who
     has w items, add up to ``weight``, and ``weight_noise`` is the standard deviation of the noise
-    (``tables.weighted``). Of sums of the column ``value``, clipped to ``clip``, one unit moves each by at most
-    ``sensitivity``, and ``granularity`` is the step of their lattice.
+    (``tables.weighted``). Where ``labels_epsilon`` and ``labels_delta`` are given, which are parts of epsilon and
+    delta, labels were found in this way first, and ``method`` selected from them, with what is left. Of sums of the
+    column ``value``, clipped to ``clip``, one unit moves each by at most ``sensitivity``, and ``granularity`` is the
+    step of their lattice.
 
     Of a release for several ``groups``, ``per`` says which group a row is in, ``groups_per_user`` in how many of them a
     person counts, and ``composition`` why epsilon is paid once; ``count`` and the like are then for each group.
@@ -77,6 +79,8 @@ class Record:
     always_from: int | None
     weight: float | None = None
     weight_noise: float | None = None
+    labels_epsilon: Fraction | None = None
+    labels_delta: Fraction | None = None
     where: str | None
     value: str | None
     clip: tuple[int | float, int | float] | None
@@ -95,10 +99,12 @@ class Record:
     @classmethod
     def of(cls, question: Question, size: int | None, *, private: bool) -> Record:
         """What may be said about the release of a question to one table; ``size`` is that of the public domain."""
-        bar, sums, observed = question.bar, question.sums, question.observed
+        bar, sums, observed, stages = question.bar, question.sums, question.observed, question.stages
         method = question.request.method if bar is None else bar.method
         counted = bar if isinstance(bar, CountBar) else None
-        weighted = bar if isinstance(bar, WeightBar) else None
+        labels = None if stages is None else stages[0].cost
+        finds = bar if stages is None else stages[0].bar
+        weighted = finds if isinstance(finds, WeightBar) else None
         same = ("item", "unit", "count", "threshold", "max_items_per_user", "counted", "dbar", "above", "value")
         return cls(
             **{name: getattr(question, name) for name in same},
@@ -112,11 +118,13 @@ class Record:
             domain="observed" if observed else "public",
             domain_size=size,
             within=question.within(size),
-            accounting=question.accounting.name if observed and bar is None else None,
+            accounting=question.accounting.name if observed and bar is None and stages is None else None,
             never_below=None if counted is None else counted.never_below,
             always_from=None if counted is None else counted.always_from,
             weight=None if weighted is None else weighted.threshold / 2**PARTS,
             weight_noise=None if weighted is None else weighted.sigma / 2**PARTS,
+            labels_epsilon=None if labels is None else labels.epsilon,
+            labels_delta=None if labels is None else labels.delta,
             clip=None if sums is None else sums.ends,
             granularity=None if sums is None else plain_number(sums.granularity),
             sensitivity=None if sums is None else sums.values(sums.sensitivity),

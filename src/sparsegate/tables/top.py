@@ -72,7 +72,9 @@ def top_items(
         a file as Path("pages.csv") or Path("pages.csv:column"), or a number n for the labels 0, 1, ..., n-1. Those
         that the table lacks have the score 0, and are selected as often as that deserves; items that are no candidates
         are ignored. Or "observed": whatever the table holds, at the price of ``delta``, and of fewer items than asked
-        for where counts are small.
+        for where counts are small. Where ``max_items_per_user`` is more than three, labels are found first, for half of
+        epsilon, if that reaches lower: see ``tables.weighted``. ``method="exponential"``, or ``dbar``, asks for one
+        selection.
     delta: the probability, such as 1e-8, with which the guarantee may fail: needed for "observed", and for a public
         domain a way to much less noise where many are selected. It is charged where it is used.
     method, ordered, threshold: as in ``select_top``. What is selected as a set comes sorted by label, or by its noisy
@@ -271,6 +273,8 @@ def _released(opened: OpenedTable, question: Question, noise: Source, ledger: Sp
         return grouping_engine(matching, question.per, partial(check_expression, groups, question.per or ""))
 
     with guarded(name, lambda: engine_of(table)) as engine:
+        if question.stages is not None and isinstance(engine, TableInPlace) and not engine.weighs:
+            question = question.at_once
         with opened.explained():
             prepared = guarded(engine.name, lambda: prepare(engine, question, domain, opened.user, groups))
         record = prepared.record(private=noise.private)

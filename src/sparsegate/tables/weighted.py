@@ -46,6 +46,27 @@ for blocks of t, a to b, at v_a and delta' / b; it is raised until it does.
 *The bar.* At T a label of N people with m labels each has an even chance for N = T / v_m, rounded up. A public bar
 above that raises T to N v_m. Where people have fewer labels, fewer of them do. No label is certain to be left out, or
 kept.
+
+**The top c in two stages.** First labels are found in this way at (epsilon / 2, delta1), at the lowest bar: the set K.
+Then c of K are selected by the number of their people, of the same cut table, by a method for a public domain at
+(epsilon / 2, delta2), delta1 + delta2 = delta. Where K has fewer than c labels, dummies that nobody has make it up to
+c, and are left out of what is released.
+
+*Theorem.* This is (epsilon, delta)-DP, and rhos, and the deltas beside them, add.
+
+*Proof.* Fix K. Its labels, and as many dummies as K asks for, are then a public list, and c and the noise hang on
+public numbers alone, not on K. A person's cut looks at that person alone and not at K, so a person still moves each
+number by at most one, all of them in one direction, and at most m of them: what the second stage is proved for. So for
+every K it is (epsilon / 2, delta2)-DP, and its rho is the same. That is adaptive composition: K and what was selected
+are together (epsilon, delta)-DP (``budget.Cost``), and what is released is a function of both. []
+
+Noise made for as many rounds as K happens to have labels would not do: the rho of fewer than c rounds may be more than
+the one that was charged. (People might be cut anew, to m labels of K, and popular labels then lose fewer of theirs; but
+that is another pass over the table.)
+
+*Which is taken*: two stages, where fewer people who have m/2 labels each have an even chance than the bottom of one
+selection asks for (``tables.observed``). That grows with the root of c, and this with the root of m; both are public.
+Which labels are missed is private: of what is selected no distance to the true number c is promised.
 """
 
 from __future__ import annotations

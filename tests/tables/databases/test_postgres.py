@@ -139,6 +139,7 @@ def test_sums_are_those_of_every_engine(postgres: Store, options: dict[str, Any]
 
 
 WEIGHTED: dict[str, Any] = {"above": 17, "epsilon": 1, "delta": 0.01, "max_items_per_user": 5, "answers_epsilon": 100}
+STAGED: dict[str, Any] = {"count": 4, "epsilon": 4, "delta": 0.01, "max_items_per_user": 5, "domain": "observed"}
 
 
 def test_weights_are_those_of_every_engine(postgres: Store) -> None:
@@ -150,6 +151,10 @@ def test_weights_are_those_of_every_engine(postgres: Store) -> None:
     assert expected.record.method == "weighted-gaussian"
     assert len(expected.items) > 3
     assert postgres.top(**WEIGHTED) == expected
+    staged = top(polars.DataFrame(rows, schema=["page", "visitor"], orient="row"), **STAGED)
+    assert staged.record.labels_epsilon == 2
+    assert len(staged.items) > 3
+    assert postgres.top(**STAGED) == staged
 
 
 @pytest.mark.parametrize(

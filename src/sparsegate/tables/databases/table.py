@@ -391,6 +391,7 @@ class TableInDatabase(TableInPlace):
         self._engine = engine_at(place) if isinstance(place, str) else place
         self._table, self._sql, self._dialect = table, sql, self._engine.dialect.name
         self.name = NAMES.get(self._dialect, self._dialect)
+        self.weighs = self._dialect == "postgresql"
         self.elsewhere = "copy the table to Parquet, and release from that"
         if self._dialect == "sqlite":  # which is copied, and knows all of it
             self.elsewhere = "pass the path of the file instead of its URL"
