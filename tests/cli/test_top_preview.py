@@ -42,6 +42,15 @@ def test_a_table_fits_80_columns_and_says_one_honest_sentence(command: Command) 
     assert text.endswith("The table was not read, and nothing was charged.")
 
 
+def test_labels_that_are_found_first_promise_nothing(command: Command) -> None:
+    asked = ("top", "--preview", "-c", "300", "--domain", "observed", "--delta", "1e-6", "--max-items-per-user", "30")
+    code, out, _ = command(*asked, "--epsilon", "1", "--within", "100")
+    text = " ".join(out.split())
+    assert code == 0
+    assert "Of those that are kept 300 are then selected. noisy-scores would run, on the labels that are kept." in text
+    assert "Within 100" not in text
+
+
 def test_without_epsilon_within_gives_it(command: Command) -> None:
     out = json.loads(command(*PREVIEW, "--within", "100", "--json")[1])
     assert out["epsilon"] == out["accuracy"]["needed_epsilon"]

@@ -166,6 +166,9 @@ def prepare(
         for name in question.choose:
             rule = 'must not be "auto" for a table that stays in its database'
             raise ParameterError(name, rule, next_step=f"pass a number, or {engine.elsewhere}")
+        if isinstance(question.share.bar, WeightBar) and (question.per is not None or not engine.weighs):
+            rule = "must be higher for a table that stays in its database: weights are not added up there"
+            raise ParameterError("above", rule, question.above, engine.elsewhere)
         if question.per is not None:
             held = engine.groups(question, domain, groups)
             each = {label: Prepared(engine, question.share, held.size, part) for label, part in held.groups.items()}

@@ -399,7 +399,6 @@ class TableInDatabase(TableInPlace):
     def counts(self, question: Question, domain: Any) -> tuple[Sized | None, DatabaseCounts]:
         postgres, weighted = self._dialect == "postgresql", isinstance(question.bar, WeightBar)
         if not postgres:
-            self._refuse_weights(question)
             self._refuse(value=question.value)
         with quiet_database(UNREAD):
             connection, table, public = self._read(question, domain)
@@ -411,7 +410,6 @@ class TableInDatabase(TableInPlace):
 
     def groups(self, question: Question, domain: Any, groups: Any) -> GroupsInPlace:
         per = question.per or ""
-        self._refuse_weights(question.share)
         self._refuse(value=question.value)
         if "(" in per:
             rule = "must be the name of a column for a table that stays in its database"
@@ -432,11 +430,6 @@ class TableInDatabase(TableInPlace):
         parts = [GroupCounts(counts, public, place, each) for place, each in enumerate(histograms)]
         labels = dict(zip(listed.values(), parts, strict=True))
         return GroupsInPlace(size=_sized(public), groups=labels, name=counts.named)
-
-    def _refuse_weights(self, question: Question) -> None:
-        if isinstance(question.bar, WeightBar):
-            rule = "must be higher for a table that stays in its database: weights are not added up there"
-            raise ParameterError("above", rule, question.above, self.elsewhere)
 
     def _refuse(self, **options: Any) -> None:
         for parameter, option in options.items():
