@@ -688,6 +688,10 @@ class Ledger:
             raise ParameterError("entry", rule, number, "go to the ledger that paid for the release")
         return spent
 
+    def spending(self, connection: Connection, number: int) -> Entry:
+        """The entry of that number, which must have spent, in a transaction that may write more."""
+        return self._spent(connection, number)
+
     def _gave_back(self, connection: Connection, entry: int) -> bool:
         return connection.execute(select(REFUNDS.c.entry).where(REFUNDS.c.of == entry)).first() is not None
 

@@ -11,6 +11,14 @@ written. A gate that gave back is closed for good and takes no outcome any more,
 restored: that closes all gates, and no server may be at work meanwhile (``ledger.backup``). Machine-checked:
 proofs/README.md.
 
+**A gate without a cutoff** has its next ABOVE paid for before a question is admitted, and never when its outcome is
+written: so the outcome's commit is still the same whatever it is, and the ledger shows an ABOVE to nobody before it
+leaves. The first is charged with the opening; ``pay_ahead`` charges another where the last one is used, or may be, by
+an ask without an outcome. That is read and charged under the write lock, so of two servers one pays; and the key of
+``releases`` refuses a second use of one entry (``Ledger.use_held``). What a crash leaves behind is an ask without an
+outcome, whose ABOVE stays spent, or a charge that no ask has, which is for the next. A gate whose ledger cannot pay is
+closed for good. Closing gives back the charge that no ask has. Such gates are not in the machine of the proofs.
+
 An intent, and a charge, is refused while there is no room for what follows it (``Database.room``): a full disk may take
 the one and not the other. Where it fills in between, the ask is lost and counts: how many bytes an outcome takes
 depends on the digits of its estimate, so whether it could be written may tell something.
@@ -20,13 +28,14 @@ Asks take turns, so of a gate only the newest ask can be on its way. Until its a
 
 **A ledger does not grow for ever** (``compact``). An open gate keeps every ask, with its key, so that a retry never
 asks anew; how many they can be is a public number that the gate was opened with (``GateSpec.most_asks``). Of a closed
-gate the ABOVEs and the lost asks stay, which are at most c (unless it closed two-sidedly), and the newest ask; older
-BELOW asks are written elsewhere and removed. **Theorem.** Nothing is answered, spent or given back twice for it.
-*Proof.* A closed gate admits no ask, and never opens again (``Tally.intend``): a retry whose row is gone is told that
-the gate is closed. (One that only looks closed while its last ask is under way is left alone: turns tell that, under
-the write lock.) What a gate has cost and gives back follows from its counters, which stay as they are; what a token has
-used of its quotas from ABOVEs and lost asks, which stay too. [] Rows move in slices, each in one transaction, which
-ends when the slice is safe elsewhere. After a crash a slice may be there twice, and is never nowhere.
+gate the ABOVEs and the lost asks stay, which are at most c (unless it closed two-sidedly, or paid for each), and the
+newest ask; older BELOW asks are written elsewhere and removed. **Theorem.** Nothing is answered, spent or given back
+twice for it. *Proof.* A closed gate admits no ask, and never opens again (``Tally.intend``): a retry whose row is gone
+is told that the gate is closed. (One that only looks closed while its last ask is under way is left alone: turns tell
+that, under the write lock.) What a gate has cost and gives back follows from its counters, which stay as they are; what
+a token has used of its quotas from ABOVEs and lost asks, which stay too. [] Rows move in slices, each in one
+transaction, which ends when the slice is safe elsewhere. After a crash a slice may be there twice, and is never
+nowhere.
 """
 
 from __future__ import annotations
@@ -39,10 +48,18 @@ from fractions import Fraction
 from itertools import islice
 from typing import Any, Final
 
-from sqlalchemy import Connection, Select, and_, bindparam, delete, insert, or_, select, tuple_, update
+from sqlalchemy import Connection, Select, and_, bindparam, delete, func, insert, or_, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 
-from sparsegate.errors import KeyReused, LedgerError, ParameterError, RequestLost, SparsegateError, UnknownGate
+from sparsegate.errors import (
+    GateClosed,
+    KeyReused,
+    LedgerError,
+    ParameterError,
+    RequestLost,
+    SparsegateError,
+    UnknownGate,
+)
 from sparsegate.ledger.account import Amount, exact_value
 from sparsegate.ledger.database import DriverConnection, DriverStatement, now
 from sparsegate.ledger.ledger import Ledger, add_part
@@ -50,22 +67,28 @@ from sparsegate.ledger.schema import ENTRIES, GATES, LEDGER, REFUNDS
 from sparsegate.service.departures import Departures
 from sparsegate.service.gates import Asked, GateLabel, GateRow, GateSpec, KeyedRequest, Tally, unused
 from sparsegate.service.locks import Turns, turns_of
-from sparsegate.service.schema import ASKS, REQUESTS, SERVED_GATES, TOKENS, make_tables
+from sparsegate.service.schema import ASKS, METERS, REQUESTS, SERVED_GATES, TOKENS, make_tables
 from sparsegate.service.tokens import MOST_ABOVE, Standing, admit_ask, admit_charge, standing
 
 _SERVED: Final = GATES.join(SERVED_GATES, SERVED_GATES.c.gate == GATES.c.entry)
 _THIS: Final = GATES.c.entry == bindparam("this")
+_GIVES_BACK: Final = func.coalesce(METERS.c.held, GATES.c.entry)
+"""The entry of which something may go back: of a gate without a cutoff the charge for its next ABOVE."""
+CANNOT_PAY: Final = "its ledger cannot pay for another ABOVE"
 
 WITH_LAST: Final[Select[Any]] = select(
     GATES,
     SERVED_GATES,
+    METERS.c.paid,
+    METERS.c.held,
     ASKS.c.lasts,
     ASKS.c.above.label("last"),
     ENTRIES.c.epsilon.label("given_back"),
     TOKENS.c.name.label("opener"),
 ).select_from(
-    _SERVED.outerjoin(ASKS, and_(ASKS.c.gate == GATES.c.entry, ASKS.c.number == GATES.c.asked))
-    .outerjoin(REFUNDS, REFUNDS.c.of == GATES.c.entry)
+    _SERVED.outerjoin(METERS, METERS.c.gate == GATES.c.entry)
+    .outerjoin(ASKS, and_(ASKS.c.gate == GATES.c.entry, ASKS.c.number == GATES.c.asked))
+    .outerjoin(REFUNDS, REFUNDS.c.of == _GIVES_BACK)
     .outerjoin(ENTRIES, ENTRIES.c.number == REFUNDS.c.entry)
     .outerjoin(TOKENS, TOKENS.c.number == SERVED_GATES.c.opened_by)
 )
@@ -79,7 +102,7 @@ _MAYBE_OPEN: Final = or_(GATES.c.closed_because.is_(None), SERVED_GATES.c.closed
 
 def stored_tally(row: Any) -> Tally:
     """Where a gate stands, by its row in ``gates``."""
-    counted = {"asked": row.asked, "above": row.above, "below": row.below}
+    counted = {"asked": row.asked, "above": row.above, "below": row.below, "paid": row.paid or 0}
     return Tally(spec=GateSpec.read(row.terms), because=row.closed_because or "", **counted)
 
 
@@ -121,9 +144,12 @@ def _public(row: Any) -> dict[str, Any]:
 
 _FIND_GATE: Final = DriverStatement(WITH_LAST.where(SERVED_GATES.c.id == bindparam("id")))
 _ALL_GATES: Final = WITH_LAST.order_by(GATES.c.entry.desc())
-_GAVE_BACK: Final = select(REFUNDS.c.of).where(REFUNDS.c.of == GATES.c.entry).scalar_subquery().label("gave_back")
-_READ_FOR_OUTCOME: Final = DriverStatement(select(GATES, _GAVE_BACK).where(_THIS))
-_READ_FOR: Final = DriverStatement(select(GATES, MOST_ABOVE).where(_THIS))
+_METERED: Final = GATES.outerjoin(METERS, METERS.c.gate == GATES.c.entry)
+_GAVE_BACK: Final = select(REFUNDS.c.of).where(REFUNDS.c.of == _GIVES_BACK).scalar_subquery().label("gave_back")
+_READ_FOR_OUTCOME: Final = DriverStatement(
+    select(GATES, METERS.c.paid, METERS.c.held, _GAVE_BACK).select_from(_METERED).where(_THIS)
+)
+_READ_FOR: Final = DriverStatement(select(GATES, METERS.c.paid, MOST_ABOVE).select_from(_METERED).where(_THIS))
 
 _SAME_ASK: Final = DriverStatement(
     select(ASKS).where(
@@ -192,8 +218,9 @@ class GateStore:
             with self.ledger.database.writing() as connection:
                 if (stored := recalled(connection, request, path)) is not None:
                     return stored
+                metered = gate is not None and gate.tally.spec.cutoff is None
                 self._give_back(connection)
-                admit_charge(DriverConnection.of(connection), request.token, amount.epsilon)
+                admit_charge(DriverConnection.of(connection), request.token, amount.epsilon, metered=metered)
                 if gate is None:
                     entry = self.ledger.charge(connection, amount, what).number
                 else:
@@ -214,7 +241,13 @@ class GateStore:
             raise self.ledger.database.trouble("has another key now; restart the server with it")
         spec, label = gate.tally.spec, gate.label
         durable = {"title": f"served {gate.id}", "terms": spec.terms(), "refund": gate.refund, "sealed": gate.sealed}
-        number = self.ledger.open_gate(connection, epsilon=spec.epsilon, what=what, **durable).entry.number  # type: ignore[arg-type]
+        rho = None if spec.price is None else spec.price.opening_rho
+        entry = self.ledger.open_gate(connection, epsilon=spec.epsilon, rho=rho, what=what, **durable).entry  # type: ignore[arg-type]
+        number = entry.number
+        if spec.price is not None:
+            held = self.ledger.hold(connection, spec.each, entry).number
+            connection.execute(insert(METERS), {"gate": number, "paid": 1, "held": held})
+            connection.execute(update(GATES).where(_THIS).values(refund=int(gate.refund)), {"this": number})
         named = {"name": label.name, "description": label.description, "opened_by": label.token}
         row = {"gate": number, "id": gate.id, "opened_at": gate.opened_at, "fingerprint": gate.fingerprint}
         connection.execute(insert(SERVED_GATES), row | named)
@@ -284,6 +317,33 @@ class GateStore:
         """The ask that this request became when it came before; another body under its key is ``KeyReused``."""
         with self.ledger.database.looking() as connection:
             return _same(connection, gate, request)
+
+    def pay_ahead(self, gate: GateRow) -> None:
+        """Pay for the next ABOVE of a gate without a cutoff, where nothing is held for it; else close the gate.
+
+        Called with the turn at the gate, so that no ask is under way: what has no outcome now is lost.
+        """
+        if gate.tally.spec.cutoff is not None:
+            return
+        with self.ledger.database.looking() as connection:
+            if not stored_tally(connection.one(_READ_FOR_OUTCOME, this=gate.number)).unpaid:
+                return
+        self.ledger.database.need_room()
+        with self.ledger.database.writing() as connection:
+            row = DriverConnection.of(connection).one(_READ_FOR_OUTCOME, this=gate.number)
+            tally = stored_tally(row)
+            tally.require_open()
+            if not (unpaid := tally.unpaid):
+                return
+            entry, held = self.ledger.spending(connection, row.entry), self.ledger.spending(connection, row.held)
+            _, another = self.ledger.use_held(connection, held, each=tally.spec.each, count=unpaid, of=entry)
+            if another is None:
+                self._close(connection, GATES.c.entry == gate.number, CANNOT_PAY)
+            else:
+                paid = {"paid": row.paid + unpaid, "held": another.number}
+                connection.execute(update(METERS).where(METERS.c.gate == row.entry).values(paid))
+        if another is None:
+            raise GateClosed(f"this gate is closed: {CANNOT_PAY}; raise the budget, and open another")
 
     def intend(
         self, gate: GateRow, request: KeyedRequest, condition: str, *, arrive: Callable[[], float]
@@ -407,17 +467,20 @@ class GateStore:
 
     def _give_back(self, connection: Connection) -> None:
         """In the transaction that closes a gate, or the first that may see it closed; before that nothing goes back."""
-        for entry, epsilon in self._due(connection):
-            self.ledger.refund(connection, entry, epsilon)
+        for entry, epsilon, held in self._due(connection):
+            if held is None:
+                self.ledger.refund(connection, entry, epsilon)
+            else:
+                self.ledger.cancel_held(connection, self.ledger.spending(connection, held))
 
-    def _due(self, connection: Connection, id: str | None = None) -> list[tuple[int, Fraction]]:
+    def _due(self, connection: Connection, id: str | None = None) -> list[tuple[int, Fraction, int | None]]:
         """Nothing while an answer is on its way: the amount depends on what has left, and on nothing else."""
         which = _CLOSABLE if id is None else _CLOSABLE.where(SERVED_GATES.c.id == id)
         due = []
         for row in connection.execute(which):
             tally = stored_tally(row)
             if tally.closed and not self.departures.hides(row) and (left := unused(tally)):
-                due.append((row.entry, left))
+                due.append((row.entry, left, row.held))
         return due
 
 

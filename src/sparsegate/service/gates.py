@@ -13,6 +13,17 @@ drawn. (A two-sided gate, which closes when both answers were given c times, adm
 counted at the most that it can be, is below c.) What the gate has released is then a prefix-closed part of a transcript
 of the sparse vector technique with the same threshold noise: some of its answers were not delivered, chosen without a
 look at them. So the guarantee of ``SparseVector`` holds for all that was released, before and after any crash.
+
+A gate **without a cutoff** pays for each ABOVE (``gates.per_above``), from a zCDP ledger. ``paid`` is for how many the
+ledger was charged so far, one of them when it was opened.
+
+**Theorem.** Before noise is drawn for a question, w is charged for it beside all that could be an ABOVE before it, as
+``gates.per_above`` asks; and a charge goes back only if no question that could be an ABOVE has it. *Proof.* ``intend``
+admits an ask only while above + unsettled < paid, under the write lock, and paid grows in the transaction that charges
+w (``gate_store.GateStore.pay_ahead``). So above + unsettled <= paid for all that is ever drawn. An outcome moves an ask
+to ``above``, which leaves the sum as it is, or to ``below``, which costs nothing; a BELOW that is taken back before it
+leaves has its turn still, and w with it. The last charge goes back, once, where the gate is closed for good, nothing is
+on its way and above + unsettled < paid: then what it was for was a BELOW, or was never asked. [] Not in Coq.
 """
 
 from __future__ import annotations
@@ -25,12 +36,13 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from sparsegate.errors import GateClosed, ParameterError, SparsegateError
+from sparsegate.errors import GateBusy, GateClosed, ParameterError, SparsegateError
 from sparsegate.gates.calibration import Calibration
+from sparsegate.gates.per_above import Price, per_above_preview
 from sparsegate.gates.planning import check_plan_work
 from sparsegate.gates.preview import Preview, gate_preview
 from sparsegate.gates.sparse_vector import gate_calibration
-from sparsegate.ledger.account import Statement, exact_amount, exact_text, exact_value
+from sparsegate.ledger.account import Amount, Statement, exact_amount, exact_text, exact_value
 from sparsegate.ledger.gate import AnswerCounts, rounded_down
 
 CONFIDENCE: Final = 0.95
@@ -38,6 +50,8 @@ MOST_ASKS: Final = 1_000_000
 MOST_PLANNED: Final = 20_000
 MOST_PREVIEWED: Final = 1_000
 """The most positives of a gate that is planned for a number of questions, and of one that is only looked at."""
+
+ADDS: Final = "this ledger adds epsilons, and only a zCDP ledger pays for each ABOVE"
 
 LONGEST_NAME: Final = 100
 LONGEST_DESCRIPTION: Final = 1000
@@ -48,24 +62,65 @@ class GateSpec:
     """What a gate was opened with; all of it is public."""
 
     threshold: int
-    cutoff: int
-    epsilon: Fraction
+    cutoff: int | None = None
+    epsilon: Fraction = Fraction(0)
+    """What it was charged when it was opened; 0: it is not known yet."""
     queries: int | None = None
     noise: str = "auto"
     closes: str = "above"
     most_asks: int | None = None
     """How many asks it admits, so that what is kept of it is bounded; None: as many as come."""
+    within: Fraction | None = None
+    expect: int | None = None
+    above: Fraction | None = None
+    """Without a cutoff: the pure loss of an ABOVE; None: it is not known yet."""
+
+    @classmethod
+    def of(cls, **numbers: Any) -> GateSpec:
+        """From numbers of which some may be None: those are left out."""
+        return cls(**{name: value for name, value in numbers.items() if value is not None})
+
+    @property
+    def price(self) -> Price | None:
+        """What its opening and each ABOVE cost, where each is paid for."""
+        return None if self.above is None else Price(opening=self.epsilon, above=self.above)
+
+    @property
+    def opening(self) -> Amount:
+        """What a ledger is charged when it is opened."""
+        return exact_amount(self.epsilon, 0, None if self.price is None else self.price.opening_rho)
+
+    @property
+    def each(self) -> Amount:
+        """What a ledger is charged for an ABOVE, where each is paid for."""
+        assert self.price is not None
+        return exact_amount(self.price.above, 0, self.price.above_rho)
+
+    def priced(self) -> GateSpec:
+        """With the law of its noise and its costs, which it keeps, whatever a later version would choose."""
+        public = law(self)
+        spec = replace(self, noise=public.row.noise.name.lower())
+        if (price := public.price) is None:
+            return spec
+        return replace(spec, epsilon=price.opening, above=price.above, expect=public.cutoff)
 
     def terms(self) -> dict[str, Any]:
-        """The numbers as JSON takes them."""
-        return asdict(self) | {"epsilon": exact_text(self.epsilon)}
+        """The numbers as JSON takes them; those of gates without a cutoff, where it is one."""
+        terms = asdict(self) | {
+            name: exact_text(value) for name in _EXACT if (value := getattr(self, name)) is not None
+        }
+        return {name: value for name, value in terms.items() if value is not None or name not in _METERED}
 
     @staticmethod
     @lru_cache(maxsize=1024)
     def read(terms: str) -> GateSpec:
         """The spec that the row of a gate holds."""
         held = json.loads(terms)
-        return GateSpec(**held | {"epsilon": exact_value(held["epsilon"])})
+        return GateSpec(**held | {name: exact_value(held[name]) for name in _EXACT if name in held})
+
+
+_EXACT: Final = ("epsilon", "within", "above")
+_METERED: Final = ("within", "expect", "above")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +129,13 @@ class Tally(AnswerCounts):
 
     spec: GateSpec
     because: str = ""
+    paid: int = 0
+    """Without a cutoff: for how many ABOVE the ledger was charged."""
+
+    @property
+    def unpaid(self) -> int:
+        """How many ABOVE must be paid for before it may be asked again; always 0 of a gate with a cutoff."""
+        return 0 if self.spec.cutoff is not None else max(self.positives + 1 - self.paid, 0)
 
     @property
     def positives(self) -> int:
@@ -81,8 +143,13 @@ class Tally(AnswerCounts):
         return self.above + self.unsettled
 
     @property
-    def remaining(self) -> int:
-        """How many ABOVE the gate may still give; of a two-sided gate, how many of the rarer answer."""
+    def remaining(self) -> int | None:
+        """How many ABOVE the gate may still give; of a two-sided gate, how many of the rarer answer.
+
+        None without a cutoff: as many as the ledger pays for.
+        """
+        if self.spec.cutoff is None:
+            return None
         if self.spec.closes == "rarer":
             # The most that the rarer one can be, whatever became of the asks without an outcome.
             lost = self.unsettled
@@ -90,11 +157,16 @@ class Tally(AnswerCounts):
         return self.spec.cutoff - self.positives
 
     @property
+    def left(self) -> int | None:
+        """``remaining``, and never less than 0."""
+        return None if self.remaining is None else max(self.remaining, 0)
+
+    @property
     def closed(self) -> str:
         """Why the gate is closed; empty: it is open."""
         if self.because:
             return self.because
-        if self.remaining <= 0:
+        if self.remaining is not None and self.remaining <= 0:
             if self.spec.closes == "rarer":
                 return f"both answers are given or lost {self.spec.cutoff} times"
             return f"all {self.spec.cutoff} of its positive answers are given or lost"
@@ -112,6 +184,8 @@ class Tally(AnswerCounts):
     def intend(self) -> Tally:
         """Where the gate stands with one ask more, if it admits one."""
         self.require_open()
+        if self.unpaid:  # another ask has what was paid for
+            raise GateBusy
         return replace(self, asked=self.asked + 1)
 
     def settle(self, *, above: bool) -> Tally:
@@ -178,7 +252,7 @@ class Answered:
     gate: str
     number: int
     above: bool
-    remaining: int
+    remaining: int | None
     closed: bool
     estimate: int | None = None
     standard_error: float | None = None
@@ -204,39 +278,57 @@ class KeyedRequest:
 def gate_view(gate: GateRow) -> dict[str, Any]:
     """A gate as everybody may see it."""
     tally, spec = gate.tally, gate.tally.spec
-    spent = spec.epsilon - unused(tally)
+    whole, spent = charged(tally), charged(tally) - unused(tally)
+    terms = {name: value for name, value in spec.terms().items() if name not in ("most_asks", "above")}
     return {
         "id": gate.id,
         "name": gate.label.name,
         "description": gate.label.description,
         "opened_by": gate.label.opened_by,
-        **{name: value for name, value in spec.terms().items() if name != "most_asks"},
+        **dict.fromkeys(("within", "expect")),
+        **terms,
+        "epsilon": exact_text(whole),
+        **_rhos(spec),
         **accuracy(spec)._asdict(),
         "confidence": CONFIDENCE,
         "asked": tally.asked,
         "positives": tally.positives,
         "lost": tally.unsettled,
-        "remaining": max(tally.remaining, 0),
+        "remaining": tally.left,
         "closed": bool(tally.closed),
         "because": tally.closed or None,
         "opened_at": gate.opened_at,
         "spent": exact_text(spent),
         "given_back": exact_text(gate.given_back),
-        "reserved": exact_text(max(spec.epsilon - spent - gate.given_back, Fraction(0))),
+        "reserved": exact_text(max(whole - spent - gate.given_back, Fraction(0))),
     }
 
 
-def preview_view(spec: GateSpec, statement: Statement | None) -> dict[str, Any]:
-    """What a gate would be good for that is not opened; ``statement`` is that of the ledger, if that is told."""
+def _rhos(spec: GateSpec) -> dict[str, str | None]:
+    price = spec.price
+    rhos = {} if price is None else {"opening_rho": price.opening_rho, "above_rho": price.above_rho}
+    return dict.fromkeys(("opening_rho", "above_rho")) | {name: exact_text(rho) for name, rho in rhos.items()}
+
+
+def preview_view(spec: GateSpec, statement: Statement | None, *, rule: str = "epsilon") -> dict[str, Any]:
+    """What a gate would be good for that is not opened; ``statement`` is that of the ledger, if that is told.
+
+    ``rule`` is that of the ledger.
+    """
     check_work(spec, MOST_PREVIEWED)
-    preview, amount = _preview(spec), exact_amount(spec.epsilon, 0)
+    spec = spec if spec.cutoff is not None else spec.priced()
+    preview, amount = _preview(spec), spec.opening
     warnings, left = [preview.warning], None if statement is None else statement.remaining
+    if spec.cutoff is None:
+        amount += spec.each
+        warnings += [] if rule == "zcdp" else [f"It would be refused: {ADDS}."]
     if statement is not None and left is not None and not statement.covers(left, amount):
         warnings.append(f"It costs more than the {statement.says(left)} that the ledger has left: it would be refused.")
     same = ("confidence", "margin", "margin_all", "standard_error", "noise")
     return {name: getattr(preview, name) for name in same} | {
-        "cost": exact_text(spec.epsilon),
+        "cost": exact_text(amount.epsilon),
         "rho": exact_text(amount.rho or Fraction(0)),
+        **_rhos(spec),
         "remaining": None if left is None else exact_text(left.epsilon),
         "remaining_rho": None if left is None or left.rho is None else exact_text(left.rho),
         "warning": " ".join(filter(None, warnings)) or None,
@@ -247,6 +339,9 @@ def preview_view(spec: GateSpec, statement: Statement | None) -> dict[str, Any]:
 
 @lru_cache(maxsize=64)
 def _preview(spec: GateSpec) -> Preview:
+    if spec.cutoff is None:
+        return per_above_preview(law(spec), threshold=spec.threshold, confidence=CONFIDENCE)
+
     def at_cutoff(cutoff: int) -> Calibration:
         other = replace(spec, cutoff=cutoff)
         check_work(other, MOST_PREVIEWED)
@@ -289,7 +384,8 @@ def _noise_of(spec: GateSpec) -> GateSpec:
 
 def check_work(spec: GateSpec, most: int = MOST_PLANNED) -> None:
     """Refuse a plan that would take minutes and all the memory of the machine."""
-    check_plan_work(cutoff=spec.cutoff, queries=spec.queries, most=most)
+    if spec.cutoff is not None:
+        check_plan_work(cutoff=spec.cutoff, queries=spec.queries, most=most)
 
 
 def cost(tally: Tally) -> Fraction:
@@ -303,20 +399,31 @@ def _cost(spec: GateSpec, counts: AnswerCounts) -> Fraction:
     return counts.cost(lambda below, above: public.spent([(below, above)]))
 
 
+def charged(tally: Tally) -> Fraction:
+    """What a ledger was charged for a gate so far, in epsilon."""
+    return tally.spec.epsilon + tally.paid * (tally.spec.above or 0)
+
+
 def unused(tally: Tally) -> Fraction:
     """What a gate would give back if it were closed now: no more than its epsilon less its cost.
 
-    Machine-checked: proofs/README.md.
+    Without a cutoff it is the charge for its next ABOVE. Machine-checked, for gates with one: proofs/README.md.
     """
+    if tally.spec.above is not None:
+        return (tally.paid > tally.positives) * tally.spec.above
     return rounded_down(tally.spec.epsilon - cost(tally))
 
 
 def noise_context(dataset: str, unit: str, id: str, spec: GateSpec) -> str:
     """What the sealed noise of a gate belongs to: noise of one gate is none for another."""
-    return f"{dataset}\n{unit}\n{id}\n{spec.threshold} {spec.cutoff} {exact_text(spec.epsilon)} {spec.queries}"
+    metered = "" if spec.above is None else f" {exact_text(spec.above)}"
+    public = f"{spec.threshold} {spec.cutoff} {exact_text(spec.epsilon)} {spec.queries}{metered}"
+    return f"{dataset}\n{unit}\n{id}\n{public}"
 
 
 def parameters(spec: GateSpec) -> dict[str, Any]:
     """A count of people: one person moves it by at most one, and all such counts in one direction."""
-    public = {name: value for name, value in vars(spec).items() if name != "most_asks"}
+    public = {name: value for name, value in vars(spec).items() if name not in ("most_asks", "above")}
+    if spec.above is not None or not spec.epsilon:
+        public["epsilon"] = None
     return public | {"sensitivity": 1, "monotonic": True}

@@ -22,6 +22,7 @@ take; that an engine could fail on one database and not on its neighbour lies ou
     deadline.Asking.run                 waits for what follows until arrival + D, and no longer           [worker]
     Keeper._take_turn                   the turn at the gate across processes (locks), a place   [thread of its own]
     Keeper._resumed                     the live gate, or one made of the sealed threshold noise
+    GateStore.pay_ahead                 of a gate without a cutoff: the next ABOVE is paid for, or the gate closes
     GateStore.intend                    1: one group commit with other asks (ledger.database)
     Keeper._decided                     2: data.dataset counts, gates.gate draws; 3: GateStore.settle
     Asking.deliver, Asking.leave        the outcome, or ``lost``; the turn is given back after arrival + D
@@ -30,7 +31,8 @@ take; that an engine could fail on one database and not on its neighbour lies ou
 Of late work the outcome is taken back (``GateStore.void``), by whoever waited at arrival + D and by the thread itself.
 Ctrl-C reaches none of these threads: a stop waits for them, a kill leaves an intent without an outcome.
 
-**Theorem.** A gate is charged in full in the transaction that stores it, a release before it draws, and what a closed
+**Theorem.** A gate is charged in full in the transaction that stores it (without a cutoff: its opening, and each ABOVE
+before the question that may be it, ``service.gates``), a release before it draws, and what a closed
 gate gives back is what its answers did not cost; it goes back in the transaction that closes the gate, or where its
 last answer did, in that of whoever opens, closes or looks next. So by the theorem of ``ledger.account`` all that the
 keeper ever says is (epsilon, delta)-DP for the budget; each gate by ``service.gates`` and ``gates.sparse_vector``.
@@ -47,12 +49,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any, Final
 
-from sparsegate.budget import Number
+from sparsegate.budget import Number, PaidByKeeper, exact_epsilon
 from sparsegate.conditions import Condition, read_condition
 from sparsegate.errors import ConditionError, GateClosed, OutcomeLost, ParameterError, TableError
 from sparsegate.gates.gate import Answer, resume, threshold_noise
@@ -65,6 +67,7 @@ from sparsegate.service.data.dataset import ServedTable
 from sparsegate.service.deadline import Asking, DelayPlan, Pressure, lost, wait_until
 from sparsegate.service.gate_store import PAGE, Activity, GateStore, activity, page_of_answers
 from sparsegate.service.gates import (
+    ADDS,
     MOST_ASKS,
     Answered,
     Asked,
@@ -74,6 +77,7 @@ from sparsegate.service.gates import (
     KeyedRequest,
     Tally,
     accuracy,
+    charged,
     check_work,
     gate_view,
     law,
@@ -119,6 +123,8 @@ class _OneRequest:
 GATES: Final = "/v1/gates"
 CHANGED: Final = "the data has changed since it was opened"
 ELSEWHERE: Final = "this gate was opened on other data than this server holds"
+NEEDS_CUTOFF: Final = "pass cutoff and epsilon, or serve with a ledger that was made with a delta"
+OTHER_NOISE: Final = "this gate was opened by another version, whose noise was other; close it, and open another"
 FAILED: Final = "a question could not be answered"
 _LATE: Final = "it took longer than the delay"
 _UNWRITTEN: Final = "its outcome could not be written"
@@ -197,34 +203,46 @@ class Keeper:
         request: KeyedRequest,
         *,
         threshold: int,
-        cutoff: int,
-        epsilon: object,
+        cutoff: int | None = None,
+        epsilon: object = None,
         queries: int | None = None,
         noise: str = "auto",
         closes: str = "above",
+        within: object = None,
+        expect: int | None = None,
         **label: str,
     ) -> dict[str, Any]:
         """Make a gate and charge its whole epsilon; its parameters are those of ``SparseVector`` and ``GateLabel``.
 
-        Its threshold noise meets no data before the charge is committed, in the transaction that stores the gate.
+        Without a cutoff its opening is charged, and its first ABOVE. Its threshold noise meets no data before the
+        charge is committed, in the transaction that stores the gate.
         """
         if isinstance(threshold, bool) or not isinstance(threshold, int):
             raise ParameterError("threshold", "must be a whole number of people", threshold, "pass e.g. threshold=1000")
-        amount = exact_amount(epsilon, 0)  # type: ignore[arg-type]
         terms = {"threshold": threshold, "cutoff": cutoff, "queries": queries, "noise": noise, "closes": closes}
-        spec = GateSpec(**terms, epsilon=amount.epsilon, most_asks=self._most_asks)  # type: ignore[arg-type]
+        exact: dict[str, Any] = {}
+        if epsilon is not None or cutoff is not None:
+            exact["epsilon"] = exact_amount(epsilon, 0).epsilon  # type: ignore[arg-type]
+        if within is not None:
+            exact["within"] = exact_epsilon(within, "within")
+        terms |= {} if expect is None else {"expect": expect}
+        spec = GateSpec.of(**terms, **exact, most_asks=self._most_asks)
         check_work(spec)
         # What cannot be made must not be charged; and a gate keeps its law, whatever a later version would choose.
-        spec = replace(spec, noise=law(spec).row.noise.name.lower())
+        spec = spec.priced()
+        if cutoff is None and self.ledger.rule != "zcdp":
+            rule = f"must not be given without a cutoff: {ADDS}"
+            raise ParameterError("within", rule, exact_text(exact["within"]), NEEDS_CUTOFF)
         named = GateLabel(**label, token=request.token, opened_by=request.by)
-        words = {"name": named.name, "description": named.description, "epsilon": exact_text(amount.epsilon)}
+        words = {"name": named.name, "description": named.description}
+        words |= {name: exact_text(value) for name, value in exact.items()}
         request = request.bound_to(terms | words)
         # First of all: whatever has changed since, an answer that was given is given again.
         stored = self._store.recall(request, GATES)
         if stored is None:
             self._check_data()
             id = f"g-{secrets.token_hex(8)}"
-            live = SparseVector(**parameters(spec))
+            live = SparseVector(**_unpaid(spec))
             sealed = self._key.seal(threshold_noise(live), self._context(id, spec))
             new = GateRow(
                 number=0,
@@ -232,15 +250,18 @@ class Keeper:
                 opened_at=now().isoformat(),
                 fingerprint=self.dataset.fingerprint,
                 sealed=sealed,
-                tally=Tally(spec=spec),
+                tally=Tally(spec=spec, paid=int(cutoff is None)),
                 refund=self._refund,
                 label=named,
             )
-            what = f"gate: threshold {threshold}, cutoff {cutoff}, unit {self.dataset.unit}"
+            ends = "each ABOVE paid for" if cutoff is None else f"cutoff {cutoff}"
+            what = f"gate: threshold {threshold}, {ends}, unit {self.dataset.unit}"
             # The charge, the gate and the response are one transaction. If the charge is refused, or another sender
             # was first, the noise that was drawn here is thrown away: no data has met it.
             mine = json.dumps(gate_view(new))
-            stored = self._store.begin(request, GATES, amount, what, gate=new, response=mine, key_name=self._key.name)
+            stored = self._store.begin(
+                request, GATES, spec.opening, what, gate=new, response=mine, key_name=self._key.name
+            )
             if stored is None:
                 stored, self._live[id] = mine, live
         return dict(json.loads(stored))
@@ -282,6 +303,7 @@ class Keeper:
             # Those who wait for a place learn how long others take, and that is public: see ``data.constant_work``.
             with self._places.at():
                 live = self._resumed(gate)
+                self._store.pay_ahead(gate)
                 number = self._store.intend(gate, request, condition.text, arrive=asking.arrive)
                 if isinstance(number, Asked):
                     known = number
@@ -351,9 +373,11 @@ class Keeper:
             if row.id not in self._live or self._live[row.id].closed:
                 spec, now = row.tally.spec, self._store.gate(row.id).tally
                 secret = self._key.unseal(row.sealed, self._context(row.id, spec))
-                most = now.asked if spec.closes == "rarer" else spec.cutoff
+                most = now.asked if spec.closes == "rarer" or spec.cutoff is None else spec.cutoff
                 counted = {"asked": now.asked, "positives": min(now.positives, most)}
-                self._live[row.id] = resume(SparseVector, secret, **counted, **parameters(spec))
+                if spec.price is not None and law(spec).price != spec.price:
+                    raise GateClosed(OTHER_NOISE)
+                self._live[row.id] = resume(SparseVector, secret, **counted, **_unpaid(spec))
             return self._live[row.id]
 
     def gate(self, id: str) -> dict[str, Any]:
@@ -434,14 +458,19 @@ class Keeper:
         return noise_context(self.ledger.dataset, self.dataset.unit, id, spec)
 
 
+def _unpaid(spec: GateSpec) -> dict[str, Any]:
+    """The parameters of a live gate: it is the keeper who pays, before it is made and asked."""
+    return parameters(spec) | ({} if spec.price is None else {"ledger": PaidByKeeper()})
+
+
 def _answer(gate: GateRow, number: int, answer: Answer, tally: Tally) -> Answered:
     return Answered(
         gate=gate.id,
         number=number,
         above=answer.above,
-        remaining=max(tally.remaining, 0),
+        remaining=tally.left,
         closed=bool(tally.closed),
         estimate=answer.estimate,  # type: ignore[arg-type]
         standard_error=None if answer.estimate is None else accuracy(tally.spec).standard_error,
-        spent=exact_text(tally.spec.epsilon - unused(tally)),
+        spent=exact_text(charged(tally) - unused(tally)),
     )

@@ -1,9 +1,10 @@
 """The tables that a service keeps in its ledger, beside the ledger's own.
 
-``served_gates`` says what a service knows of a durable gate beyond its row in ``gates``; ``asks`` are the questions
-that each was asked, ``requests`` answers to whoever asks twice, and ``tokens`` say who may. A gate's counters and its
-asks say the same thing twice: the counters make a look at a gate cheap, and a test holds that they agree; but BELOW
-asks of closed gates may have been moved out (``gate_store.compact``).
+``served_gates`` says what a service knows of a durable gate beyond its row in ``gates``, and ``meters`` what each ABOVE
+of one without a cutoff was paid with; ``asks`` are the questions that each was asked, ``requests`` answers to whoever
+asks twice, and ``tokens`` say who may. A gate's counters and its asks say the same thing twice: the counters make a
+look at a gate cheap, and a test holds that they agree; but BELOW asks of closed gates may have been moved out
+(``gate_store.compact``).
 """
 
 from __future__ import annotations
@@ -47,6 +48,15 @@ SERVED_GATES = sa.Table(
     sa.Column("fingerprint", sa.String(128), nullable=False),
     # The ask that the gate closed with: nobody may see the one before the other.
     sa.Column("closed_with", sa.Integer),
+)
+
+METERS = sa.Table(
+    "meters",
+    METADATA,
+    sa.Column("gate", sa.Integer, sa.ForeignKey(GATES.c.entry), primary_key=True, autoincrement=False),
+    # For how many ABOVE the ledger was charged, and the entry of the last of them.
+    sa.Column("paid", sa.Integer, nullable=False),
+    sa.Column("held", sa.Integer, sa.ForeignKey(ENTRIES.c.number), nullable=False),
 )
 
 ASKS = sa.Table(

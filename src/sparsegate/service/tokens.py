@@ -367,11 +367,16 @@ def admit_ask(connection: DriverConnection, token: int, most: int, departures: D
         )
 
 
-def admit_charge(connection: DriverConnection, token: int, epsilon: Fraction) -> None:
-    """Refuse a charge that would take a token beyond what it may charge in all."""
+def admit_charge(connection: DriverConnection, token: int, epsilon: Fraction, *, metered: bool = False) -> None:
+    """Refuse a charge that would take a token beyond what it may charge in all; ``metered``: more will follow it."""
     quota = connection.one(_QUOTA, whose=token)
     if quota is None or quota.most_epsilon is None:
         return
+    if metered:
+        raise QuotaExceeded(
+            f"this token may charge {quota.most_epsilon} in all, and a gate without a cutoff charges whatever its "
+            "answers come to; nothing was spent; pass a cutoff and an epsilon"
+        )
     used = _charged(connection, token)
     if used + epsilon > exact_value(quota.most_epsilon):
         raise QuotaExceeded(

@@ -62,6 +62,26 @@ def test_a_remote_gate_is_asked_like_a_gate_of_the_library(owner):
     assert (gate.given_back, gate.reserved) == (100 - gate.spent, 0)
 
 
+def test_a_gate_without_a_cutoff_from_afar(tmp_path):
+    with (
+        visits(tmp_path) as data,
+        serving(tmp_path, data, epsilon=(3, 1e-6)) as service,
+        listening(service.app) as url,
+        connect(url, service.owner) as client,
+    ):
+        look = client.preview(threshold=100, within=60)
+        assert (look.curve, look.warning, look.rho) == ((), None, look.opening_rho + look.above_rho)
+        before = client.budget().spent.rho
+        with client.open_gate(threshold=100, within=60, expect=10) as gate:
+            assert (gate.cutoff, gate.remaining, gate.within, gate.expect) == (None, None, 60, 10)
+            assert [gate.ask(where).above for where in (MANY, NOBODY, MANY, NOBODY)] == [True, False, True, False]
+            assert (gate.positives, gate.closed, gate.above_rho) == (2, False, look.above_rho)
+            assert "2 of ∞ positives, open" in repr(gate)
+            assert gate.refresh().reserved > 0
+        assert (gate.closed, gate.reserved) == (True, 0)
+        assert client.budget().spent.rho - before == gate.opening_rho + 2 * gate.above_rho
+
+
 def test_a_two_sided_gate_from_afar(owner):
     with open_certain(owner, closes="rarer", cutoff=1) as gate:
         assert [gate.ask(where).above for where in (MANY, MANY, NOBODY)] == [True, True, False]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from fractions import Fraction
 from urllib.parse import quote
 
 import pytest
@@ -314,6 +315,40 @@ def test_a_preview_on_a_zcdp_ledger_counts_rho(tmp_path):
         assert told["warning"] is None
         dear = service.send("POST", "/v1/preview", NUMBERS | {"epsilon": "2"}, key=None).json()
         assert "costs more than the rho" in dear["warning"]
+
+
+def test_a_gate_without_a_cutoff_pays_for_each_above(tmp_path):
+    numbers = {"threshold": 100, "within": "60", "expect": 5}
+    with visits(tmp_path) as data, serving(tmp_path, data, epsilon=(3, 1e-6)) as service:
+        preview = service.send("POST", "/v1/preview", numbers, key=None).json()
+        assert (preview["curve"], preview["by_cutoff"], preview["warning"]) == ([], [], None)
+        before = Fraction(service.send("GET", "/v1/budget").json()["spent"]["rho"])
+        made = service.send("POST", "/v1/gates", numbers)
+        assert made.status_code == 201, made.text
+        gate = made.json()
+        same = ("margin", "margin_all", "opening_rho", "above_rho", "noise")
+        assert {name: preview[name] for name in same} == {name: gate[name] for name in same}
+        assert (gate["cutoff"], gate["remaining"], gate["within"], gate["expect"]) == (None, None, "60", 5)
+        spent = Fraction(service.send("GET", "/v1/budget").json()["spent"]["rho"])
+        assert spent - before == Fraction(preview["rho"])
+        assert Fraction(preview["rho"]) == Fraction(gate["opening_rho"]) + Fraction(gate["above_rho"])
+        answers = [service.ask(gate["id"], where).json() for where in (MANY, NOBODY)]
+        assert [(answer["above"], answer["remaining"], answer["closed"]) for answer in answers] == [
+            (True, None, False),
+            (False, None, False),
+        ]
+        seen = service.send("GET", f"/v1/gates/{gate['id']}").json()
+        assert (seen["positives"], Fraction(seen["epsilon"]) > Fraction(gate["epsilon"])) == (1, True)
+
+
+def test_a_gate_without_a_cutoff_is_refused_where_epsilons_add(service):
+    for path in ("/v1/gates", "/v1/practice/gates"):
+        problem = assert_problem(service.send("POST", path, {"threshold": 100, "within": 60}), 422, "parameter")
+        assert (problem["parameter"], "adds epsilons" in problem["rule"]) == ("within", True)
+        assert "cutoff" in problem["next_step"]
+    preview = service.send("POST", "/v1/preview", {"threshold": 100, "within": 60}, key=None).json()
+    assert "would be refused: this ledger adds epsilons" in preview["warning"]
+    assert service.send("GET", "/v1/budget").json()["spent"]["epsilon"] == "0"
 
 
 @pytest.mark.parametrize(("path", "most"), [("/v1/preview", 1000), ("/v1/gates", 20_000)])

@@ -216,6 +216,30 @@ def test_what_an_answer_means_and_costs_is_said_in_words(at_gate, service):
     assert at_gate.locator("#latest").get_attribute("role") == "status"
 
 
+def test_a_gate_that_pays_for_each_above_says_how_many_and_what_one_costs(browser, tmp_path, data):
+    with (
+        serving(tmp_path, data, epsilon=(3, 1e-6)) as service,
+        listening(service.app) as url,
+        tab(browser, url) as page,
+    ):
+        view = service.send("POST", "/v1/gates", {"threshold": 100, "within": 60, "name": "metered"}).json()
+        sign_in(page, service.analyst)
+        go(page, "#/gates")
+        page.get_by_text("0 ABOVE given").wait_for()
+        go(page, f"#/gates/{view['id']}")
+        page.get_by_label("Count where").wait_for()
+        each = f"ρ ≈ {float(view['above_rho']):.6g}"
+        assert f"An ABOVE costs {each}" in str(page.locator("#means").text_content())
+        assert f"It cost {each}" in ask(page, MANY)
+        assert "It was free." in ask(page, NOBODY)
+        page.get_by_text("1 ABOVE given").wait_for()
+        assert ", of which the next is reserved." in str(page.locator("#standing").text_content())
+        service.send("DELETE", f"/v1/gates/{view['id']}")
+        page.reload()
+        page.get_by_text("Closed: it was closed by hand. 1 ABOVE given.").wait_for()
+        assert "null" not in str(page.locator("main").text_content())
+
+
 def test_examples_are_made_from_the_schema_and_every_one_can_be_asked(at_gate, service):
     examples = at_gate.locator("#examples button").all_inner_texts()
     assert len(examples) >= 3

@@ -312,7 +312,8 @@ class RemotePreview(Printed):
     With this ``confidence`` an answer is right that is ``margin`` or more from the threshold; with ``margin_all`` as
     many at once are as the cutoff says, or the number of questions where that was given.  ``standard_error`` is that of
     the estimate of an ABOVE, ``noise`` the law that would be used, ``cost`` what the gate would be charged
-    (``rho``, where the ledger is a zCDP one), and ``warning`` what speaks against it. ``remaining`` is told to owners;
+    (``rho``, where the ledger is a zCDP one), and ``warning`` what speaks against it. One without a cutoff costs
+    ``opening_rho``, and ``above_rho`` for each ABOVE, and has no curves. ``remaining`` is told to owners;
     of a zCDP ledger ``remaining_rho``, too.
     """
 
@@ -323,6 +324,8 @@ class RemotePreview(Printed):
     noise: str
     cost: Fraction
     rho: Fraction
+    opening_rho: Fraction | None = None
+    above_rho: Fraction | None = None
     remaining: Fraction | None
     remaining_rho: Fraction | None
     warning: str | None

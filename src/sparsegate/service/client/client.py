@@ -164,16 +164,21 @@ class RemoteState:
     """A gate as it was when it was last heard of: by an answer, or by ``refresh``.
 
     ``id`` is what the service calls it; ``name`` and ``description`` are what ``opened_by``, whose token opened it,
-    said of it. ``threshold``, ``cutoff``, ``epsilon``, ``queries``, ``noise`` and ``closes`` are as it was opened. With
-    95 % probability an answer is right that is ``margin`` or more from the threshold; with ``margin_all`` as many at
-    once are as ``cutoff`` says, or ``queries`` where that was given. ``standard_error`` is that of the estimate of an
-    ABOVE.
+    said of it. ``threshold``, ``cutoff``, ``epsilon``, ``queries``, ``noise`` and ``closes`` are as it was opened. One
+    without a cutoff was opened with ``within`` and ``expect``, and costs ``opening_rho`` and ``above_rho`` for each
+    ABOVE; its ``epsilon`` is what was charged when it was last looked at. With 95 % probability an answer is right that
+    is ``margin`` or more from the threshold; with ``margin_all`` as many at once are as ``cutoff`` says, or ``queries``
+    or ``expect`` where that was given. ``standard_error`` is that of the estimate of an ABOVE.
     """
 
     id: str
     threshold: int
-    cutoff: int
+    cutoff: int | None
     epsilon: Fraction
+    within: Fraction | None
+    expect: int | None
+    opening_rho: Fraction | None
+    above_rho: Fraction | None
     queries: int | None
     noise: str
     closes: str
@@ -187,8 +192,8 @@ class RemoteState:
     """Whether the gate has stopped answering."""
     positives: int
     """How many ABOVE were given, or lost; of a two-sided gate when it was last looked at, and answers since."""
-    remaining: int
-    """How many ABOVE are left, or of a two-sided gate how many of the rarer answer."""
+    remaining: int | None
+    """How many ABOVE are left, or of a two-sided gate how many of the rarer answer; None: as many as are paid for."""
     spent: Fraction
     """What its answers had cost when it was last heard of."""
     given_back: Fraction
@@ -196,12 +201,13 @@ class RemoteState:
 
     def __init__(self, client: Any, view: View) -> None:
         self._client = client
-        self._seen({name: view[name] for name in RemoteState.__annotations__})
+        known = dict.fromkeys(_LATER) | view
+        self._seen({name: known[name] for name in RemoteState.__annotations__})
 
     @property
     def reserved(self) -> Fraction:
         """The rest of its epsilon, which the ledger keeps for it."""
-        return self.epsilon - self.spent - self.given_back
+        return max(self.epsilon - self.spent - self.given_back, Fraction(0))
 
     def send(self, call: Call[Result]) -> Any:
         """Have the client of the gate send a call."""
@@ -209,13 +215,14 @@ class RemoteState:
 
     def _answered(self, body: View) -> Answer:
         since = self.positives + body["above"]
-        positives = since if self.closes == "rarer" else self.cutoff - body["remaining"]
+        counted = self.closes == "above" and self.cutoff is not None
+        positives = self.cutoff - body["remaining"] if counted else since
         self._seen({name: body[name] for name in ("remaining", "closed", "spent")} | {"positives": positives})
         return Answer(True, body["estimate"], body["standard_error"]) if body["above"] else BELOW
 
     def _seen(self, body: View) -> Self:
         known = {name: body[name] for name in RemoteState.__annotations__ if name in body}
-        exact = {name: Fraction(known[name]) for name in known.keys() & {"epsilon", "spent", "given_back"}}
+        exact = {name: Fraction(known[name]) for name in known.keys() & _EXACT if known[name] is not None}
         vars(self).update(known | exact)
         return self
 
@@ -229,7 +236,8 @@ class RemoteState:
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else "open"
-        return f"<{type(self).__name__} {self.id}: {self.positives} of {self.cutoff} positives, {state}>"
+        of = "∞" if self.cutoff is None else self.cutoff
+        return f"<{type(self).__name__} {self.id}: {self.positives} of {of} positives, {state}>"
 
 
 class RemoteGate(RemoteState):
@@ -328,12 +336,18 @@ class _Sender(ABC):
         return f"<{type(self).__name__} of {self._http.base_url}>"
 
 
-def _numbers(
-    threshold: int, cutoff: int, epsilon: Number, queries: int | None, noise: str, closes: str
-) -> dict[str, Any]:
-    """What a gate is made from, as it travels."""
-    plan = {"queries": queries, "noise": noise, "closes": closes}
-    return {"threshold": threshold, "cutoff": cutoff, "epsilon": decimal(epsilon, "epsilon"), **plan}
+_EXACT: Final = frozenset({"epsilon", "within", "opening_rho", "above_rho", "spent", "given_back"})
+
+
+_LATER: Final = ("within", "expect", "opening_rho", "above_rho")
+"""What an older service does not say of a gate."""
+_NUMBERS: Final = ("threshold", "cutoff", "epsilon", "queries", "noise", "closes", "within", "expect")
+
+
+def _numbers(scope: Mapping[str, Any]) -> dict[str, Any]:
+    """Of the parameters of a call what a gate is made from, as it travels."""
+    numbers = {name: scope[name] for name in _NUMBERS if scope[name] is not None}
+    return numbers | {name: decimal(numbers[name], name) for name in numbers.keys() & _EXACT}
 
 
 def _activity() -> Pages[RemoteAsk]:
@@ -348,17 +362,21 @@ class Client(_Sender):
         self,
         *,
         threshold: int,
-        cutoff: int,
-        epsilon: Number,
+        cutoff: int | None = None,
+        epsilon: Number | None = None,
         queries: int | None = None,
         noise: str = "auto",
         closes: str = "above",
+        within: Number | None = None,
+        expect: int | None = None,
         name: str = "",
         description: str = "",
     ) -> Call[RemoteGate]:
-        """Open a gate, which reserves its whole epsilon at once; ``noise`` and ``closes`` as in ``SparseVector``."""
-        body = _numbers(threshold, cutoff, epsilon, queries, noise, closes)
-        body |= {"name": name, "description": description}
+        """Open a gate, which reserves its whole epsilon at once; ``noise`` and ``closes`` as in ``SparseVector``.
+
+        With ``within`` in place of a cutoff and an epsilon, on a zCDP ledger, it pays for each ABOVE, as there.
+        """
+        body = _numbers(locals()) | {"name": name, "description": description}
         return Call(method="POST", path="v1/gates", body=body, read=self._gate)
 
     @sent
@@ -373,14 +391,16 @@ class Client(_Sender):
         self,
         *,
         threshold: int,
-        cutoff: int,
-        epsilon: Number,
+        cutoff: int | None = None,
+        epsilon: Number | None = None,
         queries: int | None = None,
         noise: str = "auto",
         closes: str = "above",
+        within: Number | None = None,
+        expect: int | None = None,
     ) -> Call[RemotePreview]:
         """What such a gate would be good for, and whether to be warned; free."""
-        body = _numbers(threshold, cutoff, epsilon, queries, noise, closes)
+        body = _numbers(locals())
         return Call(method="POST", path="v1/preview", body=body, read=calls.read_preview)
 
     def gates(self, *, closed: bool | None = None) -> list[RemoteGate]:

@@ -84,9 +84,12 @@ _DELAY: Final = means("D: an answer leaves this many seconds after its turn came
 _MARGIN: Final = means("An answer this far from the threshold is right with `confidence`.", 92.0)
 _MARGIN_ALL: Final = means(
     "The same for several answers at once: with `confidence` all of any `cutoff` answers (all `queries` of a gate that "
-    "is planned for them) whose counts are this far from the threshold are right.",
+    "is planned for them; `expect` without a cutoff) whose counts are this far from the threshold are right.",
     272.0,
 )
+_OPENING_RHO: Final = means("Without a cutoff: the rho that its opening costs; else null.", None)
+_ABOVE_RHO: Final = means("Without a cutoff: the rho that each ABOVE costs; else null.", None)
+_LEFT: Final = means("How many more ABOVE it can give; null: as many as the ledger pays for.", 24)
 _STANDARD_ERROR: Final = means("Of the estimate that an ABOVE carries, if it does.", 59.0)
 _ROLE: Final = "`analyst` asks; `owner` also opens gates, releases tops and sees the budget."
 
@@ -99,8 +102,12 @@ class GateView(BaseModel):
     description: str = means("What it is for.", "Asked by the team that made it.")
     opened_by: str | None = means("The name of a token; null where that was not noted.", "olga")
     threshold: int = means("The PUBLIC number of people that counts are compared with.", 1000)
-    cutoff: int = means("How many ABOVE it gives before it closes.", 25)
-    epsilon: str = means("The privacy loss: an exact decimal.", "0.5")
+    cutoff: int | None = means("How many ABOVE it gives before it closes; null: it pays for each.", 25)
+    epsilon: str = means("The privacy loss: an exact decimal. Without a cutoff: what was charged so far.", "0.5")
+    within: str | None = means("Without a cutoff: the margin that was asked for; else null.", None)
+    expect: int | None = means("Without a cutoff: for how many ABOVE its noise was chosen; else null.", None)
+    opening_rho: str | None = _OPENING_RHO
+    above_rho: str | None = _ABOVE_RHO
     queries: int | None = means("How many questions it is planned for; null: any number.", None)
     noise: Literal["exponential", "laplace"] = means(_NOISE, "exponential")
     closes: Literal["above", "rarer"] = means(_CLOSES, "above")
@@ -111,7 +118,7 @@ class GateView(BaseModel):
     asked: int = means("How many questions it was asked.", 3)
     positives: int = means("What counts as ABOVE, lost answers included.", 1)
     lost: int = means("How many of its answers nobody can see; each counts as an ABOVE.", 0)
-    remaining: int = means("How many more ABOVE it can give.", 24)
+    remaining: int | None = _LEFT
     closed: bool = means("Whether it answers no more.", False)
     because: str | None = means("Why it is closed.", None)
     opened_at: str = means("When it was opened: ISO 8601, UTC.", _AT)
@@ -127,7 +134,7 @@ class AnswerView(BaseModel):
     gate: str = means("The id of the gate.", _GATE)
     number: int = means("Which question of the gate it is, from 1.", 4)
     above: bool = means("Whether it was ABOVE.", True)
-    remaining: int = means("How many more ABOVE it can give.", 24)
+    remaining: int | None = _LEFT
     closed: bool = means("Whether it answers no more.", False)
     estimate: int | None = means("Of an ABOVE: about how many people match; else null.", default=None)
     standard_error: float | None = means("Of that estimate, where there is one.", default=None)
@@ -151,8 +158,15 @@ class GateNumbers(Posted):
     """What a gate is made from."""
 
     threshold: int = means("A PUBLIC number of people.", 1000, ge=-MOST_THRESHOLD, le=MOST_THRESHOLD)
-    cutoff: int = means("Close after this many ABOVE.", 25, ge=1, le=MOST_WHOLE)
-    epsilon: Positive = means("The privacy loss of all the gate's answers together.", "0.5")
+    cutoff: int | None = means("Close after this many ABOVE.", 25, default=None, ge=1, le=MOST_WHOLE)
+    epsilon: Positive | None = means("The privacy loss of all the gate's answers together.", "0.5", default=None)
+    within: Positive | None = means(
+        "On a zCDP ledger, in place of `cutoff` and `epsilon`: pay for each ABOVE, with noise of this margin.",
+        default=None,
+    )
+    expect: int | None = means(
+        "With `within`: choose the noise for this many ABOVE; by default 10.", default=None, ge=1, le=MOST_WHOLE
+    )
     queries: int | None = means(
         "Plan for this many questions, and close after them.", default=None, ge=1, le=MOST_WHOLE
     )
@@ -161,7 +175,10 @@ class GateNumbers(Posted):
 
 
 class OpenGate(GateNumbers):
-    """A new gate. It closes after `cutoff` ABOVE, or with "rarer" when both answers were given as often."""
+    """A new gate. It closes after `cutoff` ABOVE, or with "rarer" when both answers were given as often.
+
+    With `within` in place of `cutoff` and `epsilon` it answers for as long as a zCDP ledger can pay for another ABOVE.
+    """
 
     name: str = means(
         "What people call it, in one line.", "Visits to the new page", default="", max_length=gates.LONGEST_NAME
@@ -191,8 +208,10 @@ class GatePreview(BaseModel):
     margin_all: float = _MARGIN_ALL
     standard_error: float | None = _STANDARD_ERROR
     noise: Literal["exponential", "laplace"] = means(_NOISE, "exponential")
-    cost: str = means("The epsilon that opening it reserves.", "0.5")
+    cost: str = means("The epsilon that opening it reserves; without a cutoff with its first ABOVE.", "0.5")
     rho: str = means("What opening it is charged where the ledger is a zCDP one.", "0.12245933120185456")
+    opening_rho: str | None = _OPENING_RHO
+    above_rho: str | None = _ABOVE_RHO
     remaining: str | None = means("The epsilon that the ledger has left; null for analysts.", "1.5")
     remaining_rho: str | None = means("The rho that a zCDP ledger has left; null of others, and for analysts.", None)
     warning: str | None = means("Why it is of little use, or cannot be opened; in sentences.", None)

@@ -69,7 +69,7 @@ async def gates(
 async def open_gate(
     body: models.OpenGate, service: Service, request: OwnerCalling, http: Request, response: Response
 ) -> Body:
-    """Open a gate; its whole epsilon is reserved at once. For owners."""
+    """Open a gate; its whole epsilon is reserved at once, or without a cutoff one ABOVE at a time. For owners."""
     opening = partial(service.keeper.open_gate, request, **dict(body))
     # A plan can take a second of the processor. Owners pay for theirs; to practise costs the sender's share.
     view = (await service.planning.run(request.token, opening))() if service.practice else await service.run(opening)
@@ -81,7 +81,9 @@ async def open_gate(
 async def preview(body: models.GateNumbers, service: Service, token: Anybody) -> Body:
     """What a gate would be good for, and what it would cost: from public numbers, and free."""
     statement = await service.run(service.keeper.budget) if token.role is Role.OWNER else None
-    view = (await service.planning.run(token.number, preview_view, GateSpec(**dict(body)), statement))()
+    rule = service.keeper.ledger.rule
+    look = partial(preview_view, rule=rule)
+    view = (await service.planning.run(token.number, look, GateSpec.of(**dict(body)), statement))()
     return service.label(view)
 
 

@@ -11,7 +11,10 @@ const twoSided = (gate) => gate.closes === "rarer";
 export const question = (gate) => `More than ${count(gate.threshold)} ${counted()}?`;
 
 // How many answers the margin for several at once is about.
-export const several = (gate) => gate.queries ?? gate.cutoff;
+export const several = (gate) => gate.queries ?? gate.cutoff ?? gate.expect;
+
+// Without a cutoff each ABOVE is paid for by itself, in rho.
+const paysEach = (gate) => gate.cutoff === null;
 
 export function aboveMeans(gate) {
   const low = lowest(gate);
@@ -31,28 +34,39 @@ export const together = (gate) =>
   `takes counts ${people(gate.margin_all)} or more away from ${count(gate.threshold)}.`;
 
 export const costs = (gate) =>
-  twoSided(gate)
+  paysEach(gate)
+    ? `An ABOVE costs ρ ${short(gate.above_rho)}; opening the gate cost ρ ${short(gate.opening_rho)}. A BELOW is free. ` +
+      "A lost answer counts as an ABOVE. The gate closes when the ledger cannot pay for another ABOVE."
+  : twoSided(gate)
     ? `Either answer counts: the gate closes when ABOVE and BELOW were both given ${count(gate.cutoff)} times.`
     : `An ABOVE costs one of the gate's ${count(gate.cutoff)}. A BELOW is free: it costs none of them. A lost answer counts ` +
       "as an ABOVE. No answer costs more epsilon than was reserved when the gate opened.";
 
 export const left = (gate) =>
-  twoSided(gate)
+  paysEach(gate)
+    ? `${count(gate.positives)} ABOVE given`
+  : twoSided(gate)
     ? `${count(gate.remaining)} of ${count(gate.cutoff)} of the rarer answer left`
     : `${count(gate.remaining)} of ${count(gate.cutoff)} ABOVE left`;
 
 export const standing = (gate) =>
-  (gate.closed ? `Closed: ${gate.because}. ` : `${left(gate)}. `) +
+  (gate.closed ? `Closed: ${gate.because}. ` : "") +
+  (gate.closed && !paysEach(gate) ? "" : `${left(gate)}. `) +
   `${count(gate.asked)} asked${gate.queries ? ` of ${count(gate.queries)}` : ""}, ${count(gate.lost)} lost. ` +
-  `ε ${short(gate.spent)} of ${short(gate.epsilon)} spent, ` +
-  (gate.closed ? `${short(gate.given_back)} given back.` : `${short(gate.reserved)} reserved.`);
+  (paysEach(gate)
+    ? `ρ ${short(gate.opening_rho)} to open it and ρ ${short(gate.above_rho)} for each ABOVE` +
+      (gate.reserved === "0" ? "." : ", of which the next is reserved.")
+    : `ε ${short(gate.spent)} of ${short(gate.epsilon)} spent, ` +
+      (gate.closed ? `${short(gate.given_back)} given back.` : `${short(gate.reserved)} reserved.`));
 
 // What one answer means and what it cost.
 export function answerMeans(gate, answer) {
   const about = answer.estimate === null || answer.estimate === undefined
     ? ""
     : ` The estimate is ${count(answer.estimate)} ± ${people(answer.standard_error ?? gate.standard_error)} (standard error), and costs nothing more.`;
-  const paid = twoSided(gate)
+  const paid = paysEach(gate)
+    ? answer.above ? ` It cost ρ ${short(gate.above_rho)}.` : " It was free."
+  : twoSided(gate)
     ? ` ${left({ ...gate, ...answer })}.`
     : answer.above
       ? ` It cost one ABOVE: ${count(answer.remaining)} of ${count(gate.cutoff)} left.`
