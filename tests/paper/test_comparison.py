@@ -93,7 +93,7 @@ def test_a_peer_is_about_as_far_off_as_the_nearest_of_ours(name: str) -> None:
     pytest.importorskip(name)
     scores = np.round(3000 / np.arange(1, 301) ** 0.7)
     ladder, rng = Ladder.of(scores), np.random.default_rng(1)
-    theirs = simulate(SuppliedMethod.of(PEERS[name]), ladder, count=5, epsilon=0.05, runs=60, rng=rng)
+    theirs = simulate(SuppliedMethod.of(PEERS[name]), ladder, count=5, epsilon=0.05, runs=300, rng=rng)
     gaps = []
     for epsilon in (0.05, 0.1):
         ours = simulate(NEAREST[name], ladder, count=5, epsilon=epsilon, runs=20_000, rng=rng)
