@@ -408,10 +408,6 @@ class PaidByKeeper:
         """Nothing is charged."""
         return self
 
-    def statement(self) -> Any:
-        """That of the keeper's ledger is not known here."""
-        raise NotImplementedError
-
     def pay(self, count: int) -> tuple[int, bool]:
         """The keeper stores no ABOVE that it cannot pay for."""
         return count, True

@@ -39,6 +39,7 @@ close, so which are asked follows from what was released, and what is said of a 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -270,3 +271,8 @@ def _cells(
     if any(isinstance(cell, bool) or not isinstance(cell, str | int) for cell in listed):
         raise ParameterError("cells", "must be texts or whole numbers, which a ledger can keep", len(listed))
     return listed, most_cells(1 if cells_per_user is None else cells_per_user, len(listed))
+
+
+def alert_plan(parameters: Mapping[str, Any]) -> AlertPlan:
+    """The plan of the parameters of an ``Alert``, or of its preview: those of ``AlertPlan.of`` among them."""
+    return AlertPlan.of(**{name: parameters[name] for name in inspect.signature(AlertPlan.of).parameters})

@@ -58,7 +58,7 @@ from sparsegate.ledger.gate import DurableGate, PaidGate, is_ledger, pay_for_gat
 from sparsegate.noise import Source, exact_scale
 from sparsegate.noise.own_settings import own_settings
 from sparsegate.noise.sources import MARK, Uncopied, birthmark
-from sparsegate.uses.alert_plan import CONFIDENCE, SIGNS, AlertPlan, Method
+from sparsegate.uses.alert_plan import CONFIDENCE, SIGNS, AlertPlan, Method, alert_plan
 from sparsegate.uses.windows import Moment, PeopleInCells, PeopleInWindows, TimeWindows
 
 _LONGEST_NAME: Final = 100
@@ -371,21 +371,7 @@ class Alert(Uncopied):
         source: Source | None = None,
         not_private: bool = False,
     ) -> None:
-        plan = self._plan = AlertPlan.of(
-            threshold,
-            cutoff,
-            epsilon,
-            windows,
-            windows_per_user,
-            most_windows,
-            fires,
-            closes,
-            method,
-            cells,
-            cells_per_user,
-            within,
-            expect,
-        )
+        plan = self._plan = alert_plan(locals())
         if plan.price is not None:
             zcdp_ledger(ledger)
         public_line(name, "name", most=_LONGEST_NAME)
@@ -481,21 +467,7 @@ class Alert(Uncopied):
         >>> print(preview.statement)
         a noisy count of every window: right with 95 % for a count 15 or more from the threshold (gate 43; noisy ...
         """
-        return AlertPlan.of(
-            threshold,
-            cutoff,
-            epsilon,
-            windows,
-            windows_per_user,
-            most_windows,
-            fires,
-            closes,
-            method,
-            cells,
-            cells_per_user,
-            within,
-            expect,
-        ).preview()
+        return alert_plan(locals()).preview()
 
     def _earlier(self, ledger: Spender | None, title: str, asks: Mapping[str, Any]) -> list[DurableGate]:
         """The gates of alerts of this name; what they answered is answered."""

@@ -21,7 +21,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import accumulate
 from types import MappingProxyType
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from sqlalchemy import (
     CTE,
@@ -373,12 +373,6 @@ class GroupCounts(CountsInPlace):
     def cells(self, picks: Sequence[Pick]) -> list[Named]:
         absent = self._whole.absent(self._domain, self._place, [rank for _, rank in picks]) if picks else []
         return [(cell, 0) for cell in absent]
-
-    def everything(self) -> Sequence[Any]:
-        raise NotImplementedError("sets of items are of a whole table")
-
-    def masks(self, items: Sequence[Any], width: int) -> NoReturn:
-        raise NotImplementedError("sets of items are of a whole table")
 
 
 class TableInDatabase(TableInPlace):
