@@ -1,15 +1,16 @@
 """Check every proof of this folder with Coq: ``python3 proofs/check.py``, or ``make proofs``.
 
-Four things are checked, and nothing is installed: Coq accepts every file; no exported theorem rests on more than the
+Five things are checked, and nothing is installed: Coq accepts every file; no exported theorem rests on more than the
 classical axioms of mathcomp; the README lists just the theorems that the files export; no file uses a command by which
-a theorem could be read here and another, or none, be proved. A proof that was left out (``Admitted``) is an axiom to
-Coq, so it is found with the others. What no program can check is whether a statement says what is wanted: its section's
-hypotheses are part of it.
+a theorem could be read here and another, or none, be proved; no name is defined in two files. A proof that was left out
+(``Admitted``) is an axiom to Coq, so it is found with the others. What no program can check is whether a statement says
+what is wanted: its section's hypotheses are part of it. ``summary.v`` has the central ones without sections.
 """
 
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import re
 import shutil
 import subprocess
@@ -22,6 +23,14 @@ from typing import NamedTuple
 FOLDER = Path(__file__).resolve().parent
 PACKAGES = ("coq", "libcoq-mathcomp-analysis")
 """What Debian and Ubuntu call Coq and the library with discrete distributions."""
+
+COQ = "8.16.1"
+LIBRARIES = {
+    "mathcomp 1.15.0": (("ssreflect", "algebra"), "4d39f57309ddd351"),
+    "mathcomp-analysis 0.6.0": (("classical", "analysis"), "b54980d14741e3c6"),
+}
+"""The versions that the proofs are written for, those of Debian 12. Later ones rename lemmas and change tactics. A
+library does not tell its version: it is known by the beginning of the SHA-256 of its sources."""
 
 CLASSICAL = {
     "mathcomp.classical.boolp.propositional_extensionality",
@@ -44,6 +53,11 @@ FORBIDDEN = {
 
 INDENTED = r"^[^\n]+\bTheorem\s+([\w']+)"
 """A theorem that :func:`exported` does not see."""
+
+
+DEFINED = r"^\s*(?:Local\s+)?(?:Theorem|Lemma|Definition|Fixpoint|Record|Inductive|Canonical)\s+([\w']+)"
+FIELDS = r"^Record\b[^{]*\{([^}]*)\}"
+"""What gives a name a meaning: a command, at the start of its line or after another, and a field of a record."""
 
 
 class Exported(NamedTuple):
@@ -91,6 +105,17 @@ def refused(folder: Path = FOLDER) -> list[str]:
     return wrong
 
 
+def doubled(folder: Path = FOLDER) -> list[str]:
+    """Names that two files define, a line each: a reader of both would take them for one."""
+    files: dict[str, set[str]] = {}
+    for file in sorted(folder.glob("*.v")):
+        source = re.sub(r"(?<=\.)\s+(?=[A-Z])", "\n", without_comments(file.read_text(encoding="utf-8")))
+        fields = "; ".join(re.findall(FIELDS, source, re.MULTILINE))
+        for name in {*re.findall(DEFINED, source, re.MULTILINE), *re.findall(r"(?:^|;)\s*([\w']+)\s*:", fields)}:
+            files.setdefault(name, set()).add(file.name)
+    return [f"{name} is defined in {' and '.join(sorted(f))}" for name, f in sorted(files.items()) if len(f) > 1]
+
+
 def listed(folder: Path = FOLDER) -> dict[Exported, str]:
     """What the README lists: each theorem, and the Python name whose docstring claims it."""
     found: dict[Exported, str] = {}
@@ -110,6 +135,21 @@ def missing() -> list[str]:
     where = subprocess.run(["coqc", "-where"], capture_output=True, text=True, check=True).stdout.strip()
     library = Path(where, "user-contrib", "mathcomp", "analysis", "altreals", "distr.vo")
     return [] if library.exists() else [PACKAGES[1]]
+
+
+def other_versions() -> list[str]:
+    """What is here in another version than the proofs are written for, a line each."""
+    told = subprocess.run(["coqc", "--print-version"], capture_output=True, text=True, check=True).stdout.split()[0]
+    where = subprocess.run(["coqc", "-where"], capture_output=True, text=True, check=True).stdout.strip()
+    others = [] if told == COQ else [f"this is Coq {told}"]
+    for library, (folders, digest) in LIBRARIES.items():
+        sources = hashlib.sha256()
+        for folder in folders:
+            for file in sorted(Path(where, "user-contrib", "mathcomp", folder).rglob("*.v")):
+                sources.update(file.read_bytes())
+        if not sources.hexdigest().startswith(digest):
+            others.append(f"the sources in {where}/user-contrib/mathcomp are not those of {library}")
+    return others
 
 
 def build(folder: Path = FOLDER) -> None:
@@ -186,9 +226,13 @@ def main() -> int:
     if packages := missing():
         print(f"The proofs cannot be checked here. Missing: apt-get install {' '.join(packages)}", file=sys.stderr)
         return 2
+    if others := other_versions():
+        needed = f"Coq {COQ}, {' and '.join(LIBRARIES)} (Debian 12)"
+        print(f"The proofs are written for {needed}. Nothing was checked: {'; '.join(others)}", file=sys.stderr)
+        return 2
     build()
     theorems = exported()
-    wrong = refused() + offences(theorems, listed(), assumptions(theorems))
+    wrong = refused() + doubled() + offences(theorems, listed(), assumptions(theorems))
     print(*wrong, sep="\n", file=sys.stderr) if wrong else None
     files = len({theorem.file for theorem in theorems})
     print(f"{len(theorems)} theorems in {files} files, checked by Coq; {len(wrong)} offences.")

@@ -4,13 +4,13 @@
     until they differ. [toss] has w = 64. [toss_lanes], which runs many tosses side by side, has w = 16, and
     answers p = 1 without a draw.
 
-    - [prefix p n] = floor(p 2^n), and [digit p i w], digit number i of p in base 2^w.
+    - [prefix p n] = floor(p 2^n), and [chance_digit p i w], digit number i of p in base 2^w.
     - [toss w p ends i f]: at most f turns of the loop, from digit number i. [ends] is None, or a number of bits
       after which all digits of p are zero ([ends_at]): then the loop stops there.
-    - [tossed w p ends] = [\dlim_(f) toss w p ends 0 f]: the whole loop.
+    - [tossed_coin w p ends] = [\dlim_(f) toss w p ends 0 f]: the whole loop.
 
     Proved, for 0 <= p <= 1 and every w > 0, given fair bits (uniform_bits.v):
-    - [toss_is_exact]: heads with probability exactly p: [tossed] is [dflip p], of mass one, so that the loop
+    - [toss_is_exact]: heads with probability exactly p: [tossed_coin] is [dflip p], of mass one, so that the loop
       ends with probability one.
     - [toss_is_quick]: f turns leave at most 2^-wf of it open.
 
@@ -26,7 +26,7 @@ Context {R : realType}.
 Implicit Types (p r : R) (n m w i d f : nat) (ends : option nat).
 
 Definition prefix p n : nat := `|floor (p * 2 ^+ n)|%N.
-Definition digit p i w : nat := (prefix p (w * i.+1) %% 2 ^ w)%N.
+Definition chance_digit p i w : nat := (prefix p (w * i.+1) %% 2 ^ w)%N.
 
 Definition ends_at p ends : Prop := if ends is Some e then exists m : nat, p * 2 ^+ e = m%:R else True.
 
@@ -36,15 +36,15 @@ Fixpoint toss w p ends i f : {distr bool / R} :=
   if f is f'.+1 then
     if goes_on ends w i then
       \dlet_(drawn <- word w)
-        let digit := if i == 0%N then prefix p w else digit p i w in
+        let digit := if i == 0%N then prefix p w else chance_digit p i w in
         if drawn != digit then dunit (drawn < digit)%N else toss w p ends i.+1 f'
     else dunit false
   else dnull.
 
-Definition tossed w p ends : {distr bool / R} := \dlim_(f) toss w p ends 0 f.
+Definition tossed_coin w p ends : {distr bool / R} := \dlim_(f) toss w p ends 0 f.
 
 (** What is left of p after n digits, as a number from 0 to 1. *)
-Definition rest p n : R := p * 2 ^+ n - (prefix p n)%:R.
+Definition chance_rest p n : R := p * 2 ^+ n - (prefix p n)%:R.
 
 Lemma prefixP p n : 0 <= p -> (prefix p n)%:R <= p * 2 ^+ n < (prefix p n)%:R + 1.
 Proof.
@@ -71,17 +71,17 @@ rewrite -(ltr_pmul2r (pow2_gt0 m)) (lt_le_trans lt_p) // !natr1 -natrX -natrM le
 by rewrite ltn_ceil.
 Qed.
 
-Lemma rest01 p n : 0 <= p -> 0 <= rest p n < 1.
+Lemma rest01 p n : 0 <= p -> 0 <= chance_rest p n < 1.
 Proof. by move=> /prefixP - /(_ n) /andP[lo hi]; rewrite subr_ge0 lo ltr_subl_addl. Qed.
 
 (** The number that is still to be compared, at digit number i. *)
-Definition open_part p w i : R := if i == 0%N then p else rest p (w * i).
+Definition open_part p w i : R := if i == 0%N then p else chance_rest p (w * i).
 
 Lemma open_part_next p w i : 0 <= p ->
-  open_part p w i * 2 ^+ w = (if i == 0%N then prefix p w else digit p i w)%:R + open_part p w i.+1.
+  open_part p w i * 2 ^+ w = (if i == 0%N then prefix p w else chance_digit p i w)%:R + open_part p w i.+1.
 Proof.
-move=> p0; rewrite /open_part /=; case: eqP => [->|_]; first by rewrite /rest muln1 addrC subrK.
-rewrite /digit /rest; set P := prefix p (w * i.+1).
+move=> p0; rewrite /open_part /=; case: eqP => [->|_]; first by rewrite /chance_rest muln1 addrC subrK.
+rewrite /chance_digit /chance_rest; set P := prefix p (w * i.+1).
 have -> : prefix p (w * i) = (P %/ 2 ^ w)%N by rewrite (prefix_div (w * i) w) // addnC -mulnS.
 have -> : P%:R = (P %/ 2 ^ w)%N%:R * 2 ^+ w + (P %% 2 ^ w)%N%:R :> R.
   by rewrite {1}(divn_eq P (2 ^ w)) natrD natrM natrX.
@@ -89,15 +89,15 @@ rewrite mulnS [(w + _)%N]addnC exprD mulrA mulrBl [RHS]addrC opprD.
 by rewrite [X in _ = X + _]addrA subrK.
 Qed.
 
-Definition share b r : R := if b then r else 1 - r.
+Definition side_chance b r : R := if b then r else 1 - r.
 
-Lemma share01 b r : 0 <= r <= 1 -> 0 <= share b r <= 1.
+Lemma share01 b r : 0 <= r <= 1 -> 0 <= side_chance b r <= 1.
 Proof. by case: b => //= /andP[r0 r1]; rewrite subr_ge0 r1 ger_addl oppr_le0. Qed.
 
 (** One turn: d of the 2^w words are below, 2^w - d - 1 above, and one goes on. *)
 Lemma turn w d r r' (later : {distr bool / R}) b : 0 <= r <= 1 -> 0 <= r' -> r * 2 ^+ w = d%:R + r' ->
-  `|(\dlet_(drawn <- word w) if drawn != d then dunit (drawn < d)%N else later) b - share b r| <=
-  `|later b - share b r'| / 2 ^+ w.
+  `|(\dlet_(drawn <- word w) if drawn != d then dunit (drawn < d)%N else later) b - side_chance b r| <=
+  `|later b - side_chance b r'| / 2 ^+ w.
 Proof.
 move=> /andP[r0 r1] r'0 next; have W0 : 0 < 2 ^+ w :> R := pow2_gt0 w.
 have rE : r = (d%:R + r') / 2 ^+ w by rewrite -next mulfK // gt_eqF.
@@ -145,17 +145,17 @@ Proof.
 rewrite /goes_on /open_part; case: ends => [e|] //= p0 [m pm]; case: eqP; rewrite ?orbT // orbF => _.
 rewrite -leqNgt => /subnK; rewrite addnC => <-.
 set j := (_ - _)%N; have px : p * 2 ^+ (e + j) = (m * 2 ^ j)%N%:R by rewrite exprD mulrA pm natrM natrX.
-by rewrite /rest (prefix_unique p0 (k := (m * 2 ^ j)%N)) px ?subrr // lexx ltr_addl ltr01.
+by rewrite /chance_rest (prefix_unique p0 (k := (m * 2 ^ j)%N)) px ?subrr // lexx ltr_addl ltr01.
 Qed.
 
 Theorem toss_is_quick w p ends i f b : 0 <= p <= 1 -> ends_at p ends ->
-  `|toss w p ends i f b - share b (open_part p w i)| <= (2 ^+ (w * f))^-1.
+  `|toss w p ends i f b - side_chance b (open_part p w i)| <= (2 ^+ (w * f))^-1.
 Proof.
 move=> p01 pe; have /andP[p0 _] := p01; elim: f i => [|f IHf] i /=.
   rewrite dnullE sub0r normrN muln0 expr0 invr1.
   by have /andP[s0 s1] := share01 b (open_part01 w i p01); rewrite ger0_norm.
 case: ifP => [_|/negbT stop]; last first.
-  rewrite (open_part_ended p0 pe stop) dunit1E; have -> : (false == b)%:R - share b 0 = 0 :> R.
+  rewrite (open_part_ended p0 pe stop) dunit1E; have -> : (false == b)%:R - side_chance b 0 = 0 :> R.
     by case: (b); rewrite /= ?subr0 ?subrr.
   by rewrite normr0 invr_ge0 ltW ?pow2_gt0.
 apply: le_trans (turn _ _ (open_part01 w i p01) _ (open_part_next w i p0)) _.
@@ -163,9 +163,9 @@ apply: le_trans (turn _ _ (open_part01 w i p01) _ (open_part_next w i p0)) _.
 by rewrite mulnS addnC exprD invfM ler_pmul2r ?invr_gt0 ?pow2_gt0.
 Qed.
 
-Theorem toss_is_exact w p ends : (0 < w)%N -> 0 <= p <= 1 -> ends_at p ends -> tossed w p ends =1 dflip p.
+Theorem toss_is_exact w p ends : (0 < w)%N -> 0 <= p <= 1 -> ends_at p ends -> tossed_coin w p ends =1 dflip p.
 Proof.
-move=> w0 p01 pe b; have -> : dflip p b = share b p by rewrite dflip1E /mflip clamp_in01.
+move=> w0 p01 pe b; have -> : dflip p b = side_chance b p by rewrite dflip1E /mflip clamp_in01.
 apply: dlim_close => e /pow2_small[k small]; exists k => f le_f.
 apply: le_trans (toss_is_quick w 0 f b p01 pe) _; apply: small.
 by rewrite (leq_trans le_f) // leq_pmull.

@@ -113,7 +113,7 @@ case: u mv => mv /=; last first.
     apply: (weaken (1%:R * eps1 + (positives l * 1)%:R * r)); first by rewrite mul1r muln1.
     by apply: (all_by D) => [|y _]; rewrite mul1n ?lexx ?andbT // subrr hi andbT; case/andP: (mv y.1).
   case: ltnP => [some|]; last by rewrite leqn0 => /eqP; apply: empty.
-  have [|y yl top] := @highest _ (fun y => q' y.1 - q y.1) l; first by rewrite -positives_negatives none addn0.
+  have [|y yl top] := @exists_highest _ (fun y => q' y.1 - q y.1) l; first by rewrite -positives_negatives none addn0.
   apply: (weaken (1%:R * eps1 + ((positives l).-1 * 1)%:R * r)); first by rewrite mul1r muln1.
   have /andP[y0 _] := mv y.1; apply: (top_by y) => // z zl; rewrite top // andbT mul1n.
   by have /andP[z0 _] := mv z.1; rewrite (le_trans _ z0) // subr_le0 hi.
@@ -122,7 +122,7 @@ case: ltnP => [_|]; last rewrite leqn0 => /eqP none.
   apply: (all_by D) => [|y _]; rewrite ?mul1n ?lexx ?andbT // hi andbT mul2n -addnn PoszD.
   by rewrite opprD addrA subrr sub0r.
 case: ltnP => [some|]; last by rewrite leqn0 => /eqP; apply: empty.
-have [|y yl top] := @highest _ (fun y => q' y.1 - q y.1) l; first by rewrite -positives_negatives none addn0.
+have [|y yl top] := @exists_highest _ (fun y => q' y.1 - q y.1) l; first by rewrite -positives_negatives none addn0.
 have [y0|y0] := leP 0 (q' y.1 - q y.1).
   apply: (weaken (1%:R * eps1 + ((positives l).-1 * 2)%:R * r)).
     by rewrite le_maxr mul1r mulnC lexx orbT.

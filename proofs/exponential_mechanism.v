@@ -73,15 +73,15 @@ Definition scores_move monotonic Delta q q' :=
 Lemma scores_move_sym monotonic Delta q q' : scores_move monotonic Delta q q' -> scores_move monotonic Delta q' q.
 Proof. by case: monotonic => /= h; [case: h => h; [right | left] | move=> x; rewrite distrC]. Qed.
 
-Definition sides monotonic : R := if monotonic then 1 else 2.
+Definition score_sides monotonic : R := if monotonic then 1 else 2.
 
-Definition selection_rate eps (c : nat) Delta monotonic : R := eps / (sides monotonic * c%:R * Delta).
+Definition selection_rate eps (c : nat) Delta monotonic : R := eps / (score_sides monotonic * c%:R * Delta).
 
 (** What both kinds of neighbours have in common: all differences of scores lie in one interval. *)
 Lemma scores_move_interval monotonic Delta q q' : scores_move monotonic Delta q q' ->
-  exists lo, forall x, lo <= q x - q' x <= lo + sides monotonic * Delta.
+  exists lo, forall x, lo <= q x - q' x <= lo + score_sides monotonic * Delta.
 Proof.
-rewrite /sides; case: monotonic => /=; last first.
+rewrite /score_sides; case: monotonic => /=; last first.
   move=> h; exists (- Delta) => x; rewrite mulrDl mul1r addKr.
   by rewrite -ler_norml.
 rewrite mul1r; case=> h; [exists (- Delta) | exists 0] => x; case/andP: (h x) => h1 h2.
@@ -189,26 +189,26 @@ Qed.
 
 (** At a rate a >= 0 the differences of the scores themselves decide. *)
 Lemma exponential_moves monotonic a Delta q q' A : 0 <= a -> scores_move monotonic Delta q q' ->
-  bounded_range (a * (sides monotonic * Delta)) (exponential a q A) (exponential a q' A).
+  bounded_range (a * (score_sides monotonic * Delta)) (exponential a q A) (exponential a q' A).
 Proof.
 move=> a_ge0 /scores_move_interval[lo h].
-have -> : a * (sides monotonic * Delta) = a * (lo + sides monotonic * Delta) - a * lo.
+have -> : a * (score_sides monotonic * Delta) = a * (lo + score_sides monotonic * Delta) - a * lo.
   by rewrite -mulrBr addrC addKr.
 apply: exponential_interval => x _.
 by case/andP: (h x) => h1 h2; rewrite !ler_wpmul2l.
 Qed.
 
-Lemma sides_gt0 monotonic : 0 < @sides R monotonic.
-Proof. by case: monotonic; rewrite /sides ?ltr01 ?ltr0n. Qed.
+Lemma sides_gt0 monotonic : 0 < @score_sides R monotonic.
+Proof. by case: monotonic; rewrite /score_sides ?ltr01 ?ltr0n. Qed.
 
 Lemma selection_rate_ge0 monotonic eps c Delta : 0 <= eps -> 0 < Delta ->
   0 <= selection_rate eps c Delta monotonic.
 Proof. by move=> e0 D0; rewrite divr_ge0 // !mulr_ge0 ?ler0n // ltW ?sides_gt0. Qed.
 
 Lemma selection_rateK monotonic eps c Delta : (0 < c)%N -> 0 < Delta ->
-  selection_rate eps c Delta monotonic * (sides monotonic * Delta) = eps / c%:R.
+  selection_rate eps c Delta monotonic * (score_sides monotonic * Delta) = eps / c%:R.
 Proof.
-move=> c0 D0; have nz : sides monotonic * Delta != 0 by rewrite mulf_neq0 ?gt_eqF // sides_gt0.
+move=> c0 D0; have nz : score_sides monotonic * Delta != 0 by rewrite mulf_neq0 ?gt_eqF // sides_gt0.
 by rewrite /selection_rate [_ * c%:R * _]mulrAC invfM [eps * (_ * _)]mulrCA mulrAC mulVf ?mul1r.
 Qed.
 

@@ -160,7 +160,7 @@ Qed.
 End Steps.
 
 (** The member of a list where f is largest. *)
-Lemma highest (T : choiceType) (f : T -> int) (l : seq T) : (0 < size l)%N ->
+Lemma exists_highest (T : choiceType) (f : T -> int) (l : seq T) : (0 < size l)%N ->
   exists2 y, y \in l & {in l, forall z, f z <= f y}.
 Proof.
 elim: l => // x [|z l] IH _; first by exists x; rewrite ?inE // => y; rewrite inE => /eqP->.

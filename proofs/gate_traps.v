@@ -40,7 +40,7 @@ Definition minus_threshold q rho : {distr bool / R} :=
   \dlet_(nu <- geometric (r / Delta%:R)) dunit (T - rho + kappa <= q + nu).
 
 Definition minus_gate cmp (u : seq int) : {distr (seq bool) / R} :=
-  gate (geometric (eps1 / Delta%:R)) (closed_after id c) (asked cmp u) (size u).
+  gate (geometric (eps1 / Delta%:R)) (closed_after id c) (asked_row cmp u) (size u).
 
 Theorem minus_gate_sums_to_one u :
   psum (minus_gate minus_query u) = 1 /\ psum (minus_gate minus_threshold u) = 1.
@@ -58,7 +58,7 @@ Lemma possible (f : int -> int -> int -> bool) x (y : bool) :
   0 < minus_gate (fun q rho => \dlet_(nu <- geometric (r / Delta%:R)) dunit (f q rho nu)) [:: x] [:: y].
 Proof.
 move=> f0; apply: (gate_gt0 (rho := 0)); rewrite ?open_at_first ?geometric_gt0 //= mulr1.
-rewrite /asked lt_neqAle ge0_mu andbT eq_sym dletE; apply/eqP.
+rewrite /asked_row lt_neqAle ge0_mu andbT eq_sym dletE; apply/eqP.
 move/(eq0_psum (summable_mlet _ _ _)) => /(_ 0) /eqP.
 by rewrite dunit1E f0 eqxx mulr1 gt_eqF // geometric_gt0.
 Qed.
@@ -69,7 +69,7 @@ Lemma impossible (f : int -> int -> int -> bool) x (y : bool) :
 Proof.
 move=> never_y; rewrite /minus_gate gate_product open_at_first mul1r; apply: psum_eq0 => rho /=.
 have [rho0|rho0] := leP 0 rho; last by rewrite geometric_neg ?mul0r.
-rewrite mulr1 /asked dletE psum_eq0 ?mulr0 // => nu.
+rewrite mulr1 /asked_row dletE psum_eq0 ?mulr0 // => nu.
 have [nu0|nu0] := leP 0 nu; last by rewrite geometric_neg ?mul0r.
 by rewrite dunit1E (negbTE (never_y _ _ rho0 nu0)) mulr0.
 Qed.
@@ -128,7 +128,7 @@ Let b0 : 0 < b. Proof. by rewrite divr_gt0 ?ltr0n. Qed.
 Definition gap q rho : {distr int / R} := \dlet_(nu <- laplace b) dunit (q + nu - (T + rho)).
 
 Definition all_gaps (u : seq int) : {distr (seq int) / R} :=
-  gate (laplace a) (closed_after (fun g => 0 <= g) c) (asked gap u) (size u).
+  gate (laplace a) (closed_after (fun g => 0 <= g) c) (asked_row gap u) (size u).
 
 Theorem all_gaps_sums_to_one u : psum (all_gaps u) = 1.
 Proof.

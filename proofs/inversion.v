@@ -2,7 +2,7 @@
 
     The program of noise/laplace.py, which batches of a scale 1/a up to 2^22 use. U is uniform on (0, 1), q = e^(-a).
 
-    - [steps a m x] = -log(m x) / a: what is rounded down. m = 1 gives b E of the docstring, m = (1 + q)/2 gives b E plus its
+    - [steps_of a m x] = -log(m x) / a: what is rounded down. m = 1 gives b E of the docstring, m = (1 + q)/2 gives b E plus its
       constant, with b = 1/a and E = -log U.
     - [decide]: the first 63 bits of U ([first]) are decided by [fast], in floats, or not at all. Later, 64 bits more
       at a time ([more]), the ends [low] and [high] of an enclosure are rounded down and must agree; where the bits are
@@ -25,7 +25,7 @@ Section Inversion.
 Context {R : realType}.
 Implicit Types (a m x : R) (n u k first more : nat) (fast : nat -> option nat) (low high : nat -> nat -> R).
 
-Definition steps a m x : R := - ln (m * x) / a.
+Definition steps_of a m x : R := - ln (m * x) / a.
 
 Definition decide first fast low high n u : option nat :=
   if n == first then fast u
@@ -34,19 +34,19 @@ Definition decide first fast low high n u : option nat :=
     if floor_low == floor (high n u) then Some `|floor_low|%N else None.
 
 Definition floors first more fast low high : {distr nat / R} :=
-  \dlet_(u <- word first) \dlim_(f) settle (decide first fast low high) more f first u.
+  \dlet_(u <- word first) \dlim_(f) read_on (decide first fast low high) more f first u.
 
 Definition truthful a m first fast low high : Prop :=
   (forall u k, fast u = Some k ->
-     [/\ (0 < u)%N, (u.+1 <= 2 ^ first)%N & k%:R <= steps a m (at_bits first u.+1) /\
-         steps a m (at_bits first u) < k.+1%:R]) /\
-  (forall n u, (0 < u)%N -> low n u <= steps a m (at_bits n u.+1) /\ steps a m (at_bits n u) <= high n u).
+     [/\ (0 < u)%N, (u.+1 <= 2 ^ first)%N & k%:R <= steps_of a m (at_bits first u.+1) /\
+         steps_of a m (at_bits first u) < k.+1%:R]) /\
+  (forall n u, (0 < u)%N -> low n u <= steps_of a m (at_bits n u.+1) /\ steps_of a m (at_bits n u) <= high n u).
 
 Definition tight a m low high : Prop := forall c e : R, 0 < c -> 0 < e -> exists n0 : nat, forall n u, (n0 <= n)%N ->
-  c <= at_bits n u -> steps a m (at_bits n u.+1) - e <= low n u /\ high n u <= steps a m (at_bits n u) + e.
+  c <= at_bits n u -> steps_of a m (at_bits n u.+1) - e <= low n u /\ high n u <= steps_of a m (at_bits n u) + e.
 
-Lemma exact_enclosures a m first : let low n u := steps a m (at_bits n u.+1) in
-  let high n u := steps a m (at_bits n u) in truthful a m first (fun=> None) low high /\ tight a m low high.
+Lemma exact_enclosures a m first : let low n u := steps_of a m (at_bits n u.+1) in
+  let high n u := steps_of a m (at_bits n u) in truthful a m first (fun=> None) low high /\ tight a m low high.
 Proof.
 split; first by split=> [//|n u _]; rewrite !lexx.
 by move=> c e c0 e0; exists 0%N => n u _ _; rewrite ler_subl_addr !ler_addl ltW.
@@ -60,20 +60,20 @@ Hypotheses (truth : truthful a m first fast low high) (tightness : tight a m low
 Let q := expR (- a).
 Definition bound k : R := Num.min 1 (q ^+ k / m).
 
-Lemma steps_ge k x : 0 < x -> (k%:R <= steps a m x) = (x <= q ^+ k / m).
+Lemma steps_ge k x : 0 < x -> (k%:R <= steps_of a m x) = (x <= q ^+ k / m).
 Proof.
 move=> x0; have mx0 : 0 < m * x by rewrite mulr_gt0.
-rewrite /steps ler_pdivl_mulr // ler_oppr -[LHS]ler_expR lnK ?posrE // [k%:R * a]mulrC expRNM_nat.
+rewrite /steps_of ler_pdivl_mulr // ler_oppr -[LHS]ler_expR lnK ?posrE // [k%:R * a]mulrC expRNM_nat.
 by rewrite ler_pdivl_mulr // [x * m]mulrC.
 Qed.
 
-Lemma steps_lt k x : 0 < x -> (steps a m x < k%:R) = (q ^+ k / m < x).
+Lemma steps_lt k x : 0 < x -> (steps_of a m x < k%:R) = (q ^+ k / m < x).
 Proof. by move=> x0; rewrite !ltNge steps_ge. Qed.
 
-Lemma steps_decrease x y : 0 < x -> x <= y -> steps a m y <= steps a m x.
+Lemma steps_decrease x y : 0 < x -> x <= y -> steps_of a m y <= steps_of a m x.
 Proof.
 move=> x0 xy; have y0 := lt_le_trans x0 xy.
-by rewrite /steps ler_pmul2r ?invr_gt0 // ler_opp2 ler_ln ?posrE ?mulr_gt0 // ler_pmul2l.
+by rewrite /steps_of ler_pmul2r ?invr_gt0 // ler_opp2 ler_ln ?posrE ?mulr_gt0 // ler_pmul2l.
 Qed.
 
 Lemma at_bits_gt0 n u : (0 < u)%N -> 0 < at_bits n u :> R.
@@ -116,7 +116,7 @@ Proof. by move=> k l; rewrite neq_ltn => /orP[]/bound_decreases; [right|left]. Q
 
 (** Both ends of the interval have the whole part k. *)
 Lemma in_cell n u k : (0 < u)%N -> (u.+1 <= 2 ^ n)%N ->
-  k%:R <= steps a m (at_bits n u.+1) -> steps a m (at_bits n u) < k.+1%:R ->
+  k%:R <= steps_of a m (at_bits n u.+1) -> steps_of a m (at_bits n u) < k.+1%:R ->
   bound k.+1 <= at_bits n u /\ at_bits n u.+1 <= bound k.
 Proof.
 move=> u0 u1; rewrite steps_ge ?steps_lt ?at_bits_gt0 // => hi lo; split.
@@ -124,14 +124,14 @@ move=> u0 u1; rewrite steps_ge ?steps_lt ?at_bits_gt0 // => hi lo; split.
 by rewrite /bound le_minr hi at_bits_le1 u1.
 Qed.
 
-Lemma decide_sound : sound (decide first fast low high) (fun k => bound k.+1) bound.
+Lemma decide_sound : decides_rightly (decide first fast low high) (fun k => bound k.+1) bound.
 Proof.
 move=> n u k; rewrite /decide; case: eqP => [->|_].
   by move=> /(proj1 truth)[u0 u1 [ge lt]]; apply: in_cell.
 case: ifP => // /negbT; rewrite negb_or -lt0n -ltnNge => /andP[u0 u1].
 case: eqP => // same [<-]; have [lo hi] := proj2 truth n u u0.
 have z0 : 0 <= floor (Num.max 0 (low n u)) by rewrite floor_ge0 le_maxr lexx.
-have ge0 : 0 <= steps a m (at_bits n u.+1).
+have ge0 : 0 <= steps_of a m (at_bits n u.+1).
   rewrite (steps_ge 0) ?at_bits_gt0 // expr0 (le_trans (_ : _ <= 1)) ?at_bits_le1 ?(ltnW u1) //.
   by rewrite ler_pdivl_mulr // mul1r.
 apply: in_cell => //; first exact: ltnW.
@@ -139,19 +139,19 @@ apply: in_cell => //; first exact: ltnW.
 by rewrite -natr1 pmulrn gez0_abs // same (le_lt_trans hi) // lt_succ_floor.
 Qed.
 
-Lemma decide_complete : complete (decide first fast low high) (fun k => bound k.+1) bound.
+Lemma decide_complete : decides_in_time (decide first fast low high) (fun k => bound k.+1) bound.
 Proof.
 move=> k c d lo_c d_hi; have c0 : 0 < c := lt_trans (bound_gt0 _) lo_c.
 have [d0|d0] := leP d 0.
   exists 0%N => n u _ _ le; have := lt_le_trans (at_bits_gt0 n (ltn0Sn u)) (le_trans le d0).
   by rewrite ltxx.
-have sc : steps a m c < k.+1%:R by rewrite steps_lt // (le_lt_trans _ lo_c) // /bound le_minr lexx (ltW (cell_lt1 k)).
+have sc : steps_of a m c < k.+1%:R by rewrite steps_lt // (le_lt_trans _ lo_c) // /bound le_minr lexx (ltW (cell_lt1 k)).
 have /andP[d1 dk] : (d < 1) && (d < q ^+ k / m) by rewrite -lt_minr.
-have sd : k%:R < steps a m d.
+have sd : k%:R < steps_of a m d.
   have md0 : 0 < m * d by rewrite mulr_gt0.
-  rewrite /steps ltr_pdivl_mulr // ltr_oppr -[X in is_true X]ltr_expR lnK ?posrE // [k%:R * a]mulrC expRNM_nat.
+  rewrite /steps_of ltr_pdivl_mulr // ltr_oppr -[X in is_true X]ltr_expR lnK ?posrE // [k%:R * a]mulrC expRNM_nat.
   by rewrite [m * d]mulrC -ltr_pdivl_mulr.
-pose e := Num.min ((k.+1%:R - steps a m c) / 2) (steps a m d - k%:R).
+pose e := Num.min ((k.+1%:R - steps_of a m c) / 2) (steps_of a m d - k%:R).
 have e0 : 0 < e by rewrite lt_minr divr_gt0 ?subr_gt0 ?ltr0n.
 have [n0 near] := tightness c0 e0; exists (maxn n0 first.+1) => n u; rewrite geq_max => /andP[le_n n_first] cu ud.
 have u0 : (0 < u)%N by case: u cu {ud} => //; rewrite /at_bits mul0r leNgt c0.

@@ -53,9 +53,9 @@ Definition positive_moves q q' l :=
 Lemma size_positive_moves q q' l : size (positive_moves q q' l) = positives l.
 Proof. by rewrite size_map size_filter /positives count_map. Qed.
 
-Lemma apartE (t x : nat) : `|t%:Z - x%:Z| = (apart t x)%:Z.
+Lemma apartE (t x : nat) : `|t%:Z - x%:Z| = (steps_apart t x)%:Z.
 Proof.
-rewrite /apart -abszE; case: (leqP t x) => [le|/ltnW le].
+rewrite /steps_apart -abszE; case: (leqP t x) => [le|/ltnW le].
   by rewrite distnEr // (eqP (_ : (t - x)%N == 0%N)) ?subn_eq0.
 by rewrite distnEl // (eqP (_ : (x - t)%N == 0%N)) ?subn_eq0 ?addn0.
 Qed.
@@ -69,7 +69,7 @@ Qed.
 
 Lemma steps_up q q' l t D : (forall h, moves Up D (q' h - q h)) -> (t <= D)%N ->
   all_steps q q' t%:Z l <=
-  (negatives l * (D - t) + \sum_(x <- positive_moves q q' l) apart t x)%:Z.
+  (negatives l * (D - t) + \sum_(x <- positive_moves q q' l) steps_apart t x)%:Z.
 Proof.
 move=> mv t_le; rewrite /all_steps /negatives /positive_moves.
 elim: l => [|y l IH]; first by rewrite !big_nil.
@@ -82,7 +82,7 @@ Qed.
 
 Lemma steps_down q q' l t D : (forall h, moves Down D (q' h - q h)) -> (t <= D)%N ->
   all_steps q q' (- t%:Z) l <=
-  (negatives l * t + \sum_(x <- positive_moves q q' l) apart t x)%:Z.
+  (negatives l * t + \sum_(x <- positive_moves q q' l) steps_apart t x)%:Z.
 Proof.
 move=> mv t_le; rewrite /all_steps /negatives /positive_moves.
 elim: l => [|y l IH]; first by rewrite !big_nil.

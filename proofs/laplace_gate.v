@@ -19,7 +19,9 @@
         falling    ([falling_transcript]):   min{ k r,  eps1 + m r }
         monotonic  ([monotonic_transcript]): the larger of the last two.
 
-    [all_below_costs_eps1] is Lemma 1 of the paper.
+    [all_below_costs_eps1] is Lemma 1 of the paper: for every l, BELOW l times is at most e^eps1 times as likely on
+    one of two neighbours as on the other. The query noise [nu] may have any law and may change with the history; with
+    [dunit 0], which is none, it is what Alg. 5 took for enough ([any_noise_gate]).
 
     Of the code: it divides answers by the lattice step and rounds Delta up to whole steps; [q] and
     Delta here are those after the division. *)
@@ -225,15 +227,6 @@ move=> qq'; rewrite /general_loss; apply: le_expR_min; last apply: le_expR_min.
 - by have := aligned_transcript t (shift_down qq'); rewrite mul1r mul0r mulr0 add0r mulrCA mulrA.
 Qed.
 
-(** Lemma 1 of the paper: BELOWs alone cost eps1, however many and whatever the query noise. *)
-Theorem all_below_costs_eps1 q q' (l : nat) : near Delta q q' ->
-  laplace_gate q (nseq l false) <= expR eps1 * laplace_gate q' (nseq l false).
-Proof.
-move=> qq'; apply: le_trans (general_transcript _ qq') _.
-rewrite ler_wpmul2r // ler_expR !le_minl; apply/orP; right; apply/orP; left.
-by rewrite count_nseq mulr0 mul0r addr0.
-Qed.
-
 Theorem rising_transcript q q' t : near Delta q q' -> (forall h, q h <= q' h) ->
   laplace_gate q t <= expR (rising_loss eps1 r (below t) (above t)) * laplace_gate q' t.
 Proof.
@@ -259,3 +252,45 @@ move=> qq' [le|le]; [apply: le_trans (rising_transcript t qq' le) _
 Qed.
 
 End LaplaceGate.
+
+(** Lemma 1 of the paper holds whatever the query noise is, also where there is none. *)
+Section AllBelow.
+Context {R : realType}.
+Variables (closed : seq bool -> bool) (Delta : nat) (eps1 : R) (T : seq bool -> int) (n : nat).
+Variable nu : seq bool -> {distr int / R}.
+Hypotheses (Delta0 : (0 < Delta)%N) (eps10 : 0 < eps1).
+Implicit Types (q : seq bool -> int) (h : seq bool).
+
+Definition compare_with (noise : {distr int / R}) (q T rho : int) : {distr bool / R} :=
+  \dlet_(x <- noise) dunit (T + rho <= q + x).
+
+Definition any_noise_gate q : {distr (seq bool) / R} :=
+  gate (laplace (eps1 / Delta%:R)) closed (fun h => compare_with (nu h) (q h) (T h)) n.
+
+Lemma below_shifted q q' h rho : near Delta q q' ->
+  compare_with (nu h) (q h) (T h) rho false <= compare_with (nu h) (q' h) (T h) (rho + Delta%:Z) false.
+Proof.
+move=> qq'; rewrite /compare_with !dletE; apply: le_psum; last exact: summable_mlet.
+move=> x; rewrite mulr_ge0 //= ler_wpmul2l // !dunit1E ler_nat !eqbF_neg -!ltNge.
+case: ltP => // lt; rewrite lt0b; have := near_hi h qq'; rewrite ler_subl_addr => le.
+by rewrite addrA (le_lt_trans (ler_add le (lexx x))) // -addrA [ltRHS]addrC ltr_add2l.
+Qed.
+
+Theorem all_below_costs_eps1 q q' (l : nat) : near Delta q q' ->
+  any_noise_gate q (nseq l false) <= expR eps1 * any_noise_gate q' (nseq l false).
+Proof.
+move=> qq'; rewrite /any_noise_gate /gate !dletE.
+rewrite (reindex_psum (P := predT) (h := fun rho : int => rho - Delta%:Z)) //; last first.
+  by exists (fun rho => rho + Delta%:Z) => rho _; rewrite ?addrK ?subrK.
+apply: le_psum_scaled (summable_mlet _ _ _); first exact: ltW (expR_gt0 _).
+- by move=> rho; apply: mulr_ge0.
+move=> rho; rewrite mulrA; apply: ler_pmul => //.
+- have a0 : 0 < eps1 / Delta%:R by rewrite divr_gt0 ?ltr0n.
+  apply: le_trans (laplace_mass_ratio (rho - Delta%:Z) Delta%:Z a0) _; rewrite subrK.
+  by rewrite ler_wpmul2r // ler_expR -[leRHS]mul1r; apply: (steps_cost (j := 1)); rewrite ?mul1n.
+rewrite !(run_product _ _ _ [::] _ (nseq l false)); apply: ler_wpmul2l; first exact: ler0n.
+elim: l [::] => [|l IH] h //=; apply: ler_pmul => //; first exact: along_ge0.
+by rewrite -{2}(subrK Delta%:Z rho); apply: below_shifted.
+Qed.
+
+End AllBelow.

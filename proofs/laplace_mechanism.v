@@ -62,7 +62,7 @@ by have := laplace_answer_aligned (q i) (q' i) (y i) 0 a0; rewrite sub0r normrN 
 Qed.
 
 (** The price of moves that are at most D together, at the rate eps/D. *)
-Lemma spent eps (D x : int) : 0 < eps -> 0 < D -> x <= D -> eps / D%:~R * x%:~R <= eps.
+Lemma spent_share eps (D x : int) : 0 < eps -> 0 < D -> x <= D -> eps / D%:~R * x%:~R <= eps.
 Proof.
 move=> e0 D0 le; rewrite mulrAC ler_pdivr_mulr ?ltr0z //.
 by rewrite ler_wpmul2l ?ler_int // ltW.
@@ -73,7 +73,7 @@ Theorem laplace_answer_is_private eps (D q q' : int) :
   within eps (laplace_answer (eps / D%:~R) q) (laplace_answer (eps / D%:~R) q').
 Proof.
 move=> e0 D0 le; have a0 : 0 < eps / D%:~R by rewrite divr_gt0 ?ltr0z.
-apply: within_weaken (spent e0 D0 le) _ => y.
+apply: within_weaken (spent_share e0 D0 le) _ => y.
 by have := laplace_answer_aligned q q' y 0 a0; rewrite sub0r normrN addr0.
 Qed.
 
@@ -83,7 +83,7 @@ Theorem laplace_answers_are_private eps (D : int) q (q' : {ffun I -> int}) :
 Proof.
 move=> e0 D0 le; have a0 : 0 < eps / D%:~R by rewrite divr_gt0 ?ltr0z.
 apply: within_weaken (laplace_answers_within q q' a0).
-by rewrite -mulr_sumr -rmorph_sum spent.
+by rewrite -mulr_sumr -rmorph_sum spent_share.
 Qed.
 
 End LaplaceMechanism.

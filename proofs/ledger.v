@@ -1,14 +1,14 @@
 (** * The ledger's filter
 
     The transitions of [ledger/ledger.py] and [service/gate_store.py] as functions on lists, named as they are there.
-    [apply e s] is [None] where the code refuses; [run s es] is the state after a list of events, in which those that
+    [apply e s] is [None] where the code refuses; [run_ledger s es] is the state after a list of events, in which those that
     are refused change nothing. Each event is one transaction (several of them in one, crashes, processes and backups:
     ledger_crashes.v).
 
     - A [line] is an entry of the ledger joined with what the other tables say of its number: what it gave back (a key
       of the table refunds, so at most once), and what it paid for: nothing yet, a release, or a gate.
     - [spent s]: what is realised and reserved, less what went back.
-    - [loss_of s]: the loss of all that has left: what releases were charged, and gates at the worst completion of their
+    - [ledger_loss s]: the loss of all that has left: what releases were charged, and gates at the worst completion of their
       asks without an outcome ([worst_of ever]).
 
     For every list of events [spent] is within the budget ([spent_within_budget]), and what has left costs at most what
@@ -29,7 +29,7 @@ Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
 
 Inductive entry_kind := SPEND | RESERVE | RESTORE.
-Inductive use := Nothing | Gave of rat | Holds of gate.
+Inductive use := Nothing | Gave of rat | Holds of served_gate.
 
 Record line := Line { kind : entry_kind; amount : rat; back : option rat; paid_for : use }.
 Definition no_line := Line RESTORE 0 None Nothing.
@@ -45,10 +45,10 @@ Definition restored_after s n := (n < restored s)%N.
 
 Definition spent s := \sum_(0 <= n < size (lines s)) net (entry s n).
 
-Definition charge k x u s :=
+Definition charge_line k x u s :=
   if (0 <= x) && (spent s + x <= budget s) then
     Some (Ledger (budget s) (rcons (lines s) (Line k x None u)) (restored s)) else None.
-Definition open_gate sp refund s := charge SPEND (epsilon sp) (Holds (Gate sp [::] false refund)) s.
+Definition open_gate sp refund s := charge_line SPEND (epsilon sp) (Holds (Gate sp [::] false refund)) s.
 
 Definition begin_release n u x s :=
   let l := entry s n in
@@ -57,7 +57,7 @@ Definition begin_release n u x s :=
     else None
   else None.
 
-Definition at_gate n (step : option rat -> gate -> option gate) s :=
+Definition at_gate n (step : option rat -> served_gate -> option served_gate) s :=
   if entry s n is Line k x b (Holds g) then omap (fun g' => put s n (Line k x b (Holds g'))) (step b g) else None.
 
 Definition intend n := at_gate n (fun _ => intend_gate).
@@ -74,14 +74,14 @@ Definition give_back n s :=
 
 Definition raise_budget x s := if budget s < x then Some (Ledger x (lines s) (restored s)) else None.
 
-Inductive event :=
+Inductive ledger_event :=
   | Spend of rat | Reserve of rat | OpenGate of spec & bool | BeginRelease of nat & rat | BeginGate of nat & spec & bool
   | Intend of nat | Settle of nat & nat & bool | Void of nat & nat & bool | Close of nat | GiveBack of nat
   | RaiseBudget of rat.
 
 Definition apply e s : option ledger := match e with
-  | Spend x => charge SPEND x (Gave x) s
-  | Reserve x => charge RESERVE x Nothing s
+  | Spend x => charge_line SPEND x (Gave x) s
+  | Reserve x => charge_line RESERVE x Nothing s
   | OpenGate sp refund => open_gate sp refund s
   | BeginRelease n x => begin_release n (Gave x) x s
   | BeginGate n sp refund => begin_release n (Holds (Gate sp [::] false refund)) (epsilon sp) s
@@ -93,7 +93,7 @@ Definition apply e s : option ledger := match e with
   | RaiseBudget x => raise_budget x s
   end.
 Definition after s e := odflt s (apply e s).
-Definition run s es := foldl after s es.
+Definition run_ledger s es := foldl after s es.
 
 (** What an event asks of the budget. *)
 Definition charged e : rat := match e with
@@ -101,7 +101,7 @@ Definition charged e : rat := match e with
 
 (** What has left, and the net charge for it, since the last restoring. *)
 Definition loss_of_line l := match paid_for l with Nothing => 0 | Gave x => x | Holds g => worst_of ever g end.
-Definition loss_of s := \sum_(restored s <= n < size (lines s)) loss_of_line (entry s n).
+Definition ledger_loss s := \sum_(restored s <= n < size (lines s)) loss_of_line (entry s n).
 Definition net_since s := \sum_(restored s <= n < size (lines s)) net (entry s n).
 Definition charged_since s := \sum_(restored s <= n < size (lines s)) amount (entry s n).
 
@@ -159,9 +159,9 @@ split=> //.
   case: (m =P n) => // eq_mn; move: new; rewrite -eq_mn /restored_after ltnNge le_m => -[_]; exact.
 Qed.
 
-Lemma charge_step k x u s s' : sound s -> good (Line k x None u) -> charge k x u s = Some s' -> step s s' x.
+Lemma charge_step k x u s s' : sound s -> good (Line k x None u) -> charge_line k x u s = Some s' -> step s s' x.
 Proof.
-move=> [le ok] new; rewrite /charge; case: ifP => // /andP[x_ge0 fits] [<-].
+move=> [le ok] new; rewrite /charge_line; case: ifP => // /andP[x_ge0 fits] [<-].
 have entry_new m : (m < size (lines s))%N -> nth no_line (rcons (lines s) (Line k x None u)) m = entry s m.
   by move=> lt; rewrite nth_rcons lt.
 split; last first.
@@ -212,14 +212,14 @@ Qed.
 Lemma fresh_good sp k x refund : epsilon sp <= x -> good (Line k x None (Holds (Gate sp [::] false refund))).
 Proof.
 move=> le; split; first exact: le_trans (epsilon_ge0 sp) le.
-split=> //=; rewrite /worst_of /worst /=; rewrite le_maxl epsilon_ge0 andbT loss_start; exact: epsilon_ge0.
+split=> //=; rewrite /worst_of /worst_loss /=; rewrite le_maxl epsilon_ge0 andbT loss_start; exact: epsilon_ge0.
 Qed.
 
 Lemma apply_step e s s' : sound s -> apply e s = Some s' -> step s s' (charged e).
 Proof.
 move=> s_ok; case: e => [x|x|sp r|n x|n sp r|n|n k o|n k w|n|n|x] /= E.
-- by apply: charge_step (E) => //; split=> //=; move: E; rewrite /charge; case: ifP => // /andP[].
-- by apply: charge_step (E) => //; split=> //=; move: E; rewrite /charge; case: ifP => // /andP[].
+- by apply: charge_step (E) => //; split=> //=; move: E; rewrite /charge_line; case: ifP => // /andP[].
+- by apply: charge_step (E) => //; split=> //=; move: E; rewrite /charge_line; case: ifP => // /andP[].
 - by apply: charge_step E => //; exact: fresh_good.
 - by apply: begin_release_step E _ => // y le y_ge0; split.
 - by apply: begin_release_step E _ => // y le _; exact: fresh_good.
@@ -262,12 +262,12 @@ move=> s_ok; rewrite /after; case E: (apply e s) => [s'|] /=; first by exists (c
 by exists 0; split; [split=> //; rewrite addr0 | split=> //; [rewrite addr0 | left]].
 Qed.
 
-Lemma run_sound s es : sound s -> sound (run s es).
+Lemma run_sound s es : sound s -> sound (run_ledger s es).
 Proof. by elim: es s => //= e es IH s /(after_step e)[x [[s'_ok _ _ _ _] _]]; apply: IH. Qed.
 
 Lemma create_sound b : sound (create b). Proof. by []. Qed.
 
-Theorem spent_within_budget b es : 0 <= b -> spent (run (create b) es) <= budget (run (create b) es).
+Theorem spent_within_budget b es : 0 <= b -> spent (run_ledger (create b) es) <= budget (run_ledger (create b) es).
 Proof.
 move=> b_ge0; have : spent (create b) <= budget (create b) by rewrite /spent big_nil.
 elim: es (create b) (create_sound b) => //= e es IH s s_ok within.
@@ -275,7 +275,7 @@ have [x step_e] := after_step e s_ok; apply: IH; first by case: step_e => -[].
 by case: (step_spent s_ok step_e) => _; apply.
 Qed.
 
-Lemma loss_le_net s : sound s -> loss_of s <= net_since s.
+Lemma loss_le_net s : sound s -> ledger_loss s <= net_since s.
 Proof.
 move=> [le ok]; apply: ler_sum_nat => n /andP[le_n lt].
 have := ok n lt; rewrite /restored_after ltnNge le_n /= => -[].
@@ -286,13 +286,13 @@ case=> ok_g le_x paid back_ok; case: b back_ok => [y|] back_ok /=; last by rewri
 by rewrite ler_subr_addr (le_trans _ le_x) //; case: (back_ok y).
 Qed.
 
-Lemma run_restored s es : sound s -> restored (run s es) = restored s.
+Lemma run_restored s es : sound s -> restored (run_ledger s es) = restored s.
 Proof.
 elim: es s => //= e es IH s s_ok; have [x [[s'_ok same _ _ _] _]] := after_step e s_ok.
 by rewrite IH.
 Qed.
 
-Theorem released_is_counted b es : loss_of (run (create b) es) <= spent (run (create b) es).
+Theorem released_is_counted b es : ledger_loss (run_ledger (create b) es) <= spent (run_ledger (create b) es).
 Proof.
 have s_ok := run_sound es (create_sound b); rewrite spent_split // /old run_restored //= big_nil // add0r.
 exact: loss_le_net.

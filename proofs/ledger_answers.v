@@ -29,11 +29,11 @@ Definition counted_in s n k o := (restored s <= n)%N /\
 Definition result_ok s (x : result) :=
   let: (n, k, r) := x in if r is Some o then counted_in s n k o else (restored s <= n)%N : Prop.
 
-Record answers (w : world) : Prop := Answers {
+Record answers_kept (w : world) : Prop := Answers {
   left_counted : forall i n k o, (i, n, k, o) \in outside w ->
     counted_in (nth (create 0) (rcons (gone w) (disk w)) i) n k o /\ (i <= size (gone w))%N;
   handed_counted : forall p x, (p, x) \in handed w -> result_ok (disk w) x;
-  under_lock : forall t, writing w = Some t -> exists2 es, sees t = run (disk w) es &
+  under_lock : forall t, writing w = Some t -> exists2 es, sees t = run_ledger (disk w) es &
     forall x, x \in results t -> result_ok (sees t) x }.
 
 Lemma result_ok_after s e x : sound s -> result_ok s x -> result_ok (after s e) x.
@@ -46,14 +46,14 @@ have [b' [g' [at_n' grows _]]] := apply_later s_ok E F.
 by exists g'; [rewrite at_n' | apply: grows].
 Qed.
 
-Lemma result_ok_run s es x : sound s -> result_ok s x -> result_ok (run s es) x.
+Lemma result_ok_run s es x : sound s -> result_ok s x -> result_ok (run_ledger s es) x.
 Proof.
 elim: es s => //= e es IH s s_ok ok; have [z [[s'_ok _ _ _ _] _]] := after_step e s_ok.
 by apply: IH => //; apply: result_ok_after.
 Qed.
 
-Lemma run_rcons s es e : run s (rcons es e) = after (run s es) e.
-Proof. by rewrite /run -cats1 foldl_cat. Qed.
+Lemma run_rcons s es e : run_ledger s (rcons es e) = after (run_ledger s es) e.
+Proof. by rewrite /run_ledger -cats1 foldl_cat. Qed.
 
 Lemma new_result_ok s s' e x : sound s -> apply e s = Some s' -> x \in result_of e s ->
   (if e is Settle n _ _ then (restored s <= n)%N else true) -> result_ok s' x.
@@ -75,9 +75,9 @@ elim: l k => [|a l IH] [|k] //= /andP[ok rest]; last exact: IH.
 by move=> is_o; move: ok; rewrite is_o => /eqP.
 Qed.
 
-Definition safe w := sums w /\ answers w.
+Definition safe w := sums w /\ answers_kept w.
 
-Lemma safe_next w e : safe w -> safe (next w e).
+Lemma safe_next w e : safe w -> safe (next_world w e).
 Proof.
 move=> [w_ok [left_ok handed_ok lock_ok]]; have s_ok := disk_sound w_ok.
 case: e => [p|p e|p|p|p n k o|n k o|p||i since] /=.
@@ -127,37 +127,37 @@ case: e => [p|p e|p|p|p n k o|n k o|p||i since] /=.
   by split; [rewrite nth_rcons size_rcons ltnS le | rewrite size_rcons leqW].
 Qed.
 
-Lemma safe_history b es : 0 <= b -> safe (history b es).
+Lemma safe_history b es : 0 <= b -> safe (world_after b es).
 Proof.
 move=> b_ge0; have : safe (start b) by split; [exact: sums_start | split].
-by rewrite /history; elim: es (start b) => //= e es IH w w_ok; apply/IH/safe_next.
+by rewrite /world_after; elim: es (start b) => //= e es IH w w_ok; apply/IH/safe_next.
 Qed.
 
 (** ** Whatever happens *)
 
 Theorem released_is_counted_after_crashes b es : 0 <= b ->
-  loss_outside (history b es) <= spent (disk (history b es)).
+  loss_outside (world_after b es) <= spent (disk (world_after b es)).
 Proof.
 move=> /(safe_history es)[w_ok _]; apply: le_trans (sums_counted w_ok); apply: loss_le_net_of; exact: w_ok.
 Qed.
 
 Theorem released_is_within_largest_budget b es : 0 <= b ->
-  loss_outside (history b es) <= largest_budget (history b es).
+  loss_outside (world_after b es) <= largest_budget (world_after b es).
 Proof.
 by move=> /(safe_history es)[w_ok _]; apply: le_trans (net_within w_ok); apply: loss_le_net_of.
 Qed.
 
-Theorem spent_within_budget_after_crashes b es : 0 <= b -> ~~ overdrawn (history b es) ->
-  spent (disk (history b es)) <= budget (disk (history b es)).
+Theorem spent_within_budget_after_crashes b es : 0 <= b -> ~~ overdrawn (world_after b es) ->
+  spent (disk (world_after b es)) <= budget (disk (world_after b es)).
 Proof. by move=> /(safe_history es)[w_ok _]; apply: not_overdrawn. Qed.
 
-Theorem answers_that_left_are_counted b es i n k o : 0 <= b -> (i, n, k, o) \in outside (history b es) ->
-  counted_in (nth (create 0) (rcons (gone (history b es)) (disk (history b es))) i) n k o.
+Theorem answers_that_left_are_counted b es i n k o : 0 <= b -> (i, n, k, o) \in outside (world_after b es) ->
+  counted_in (nth (create 0) (rcons (gone (world_after b es)) (disk (world_after b es))) i) n k o.
 Proof. by move=> /(safe_history es)[_ [left_ok _ _]] /left_ok[]. Qed.
 
 Definition restores e := if e is Restore _ _ then true else false.
 
-Lemma disk_next w e : safe w -> ~~ restores e -> exists es, disk (next w e) = run (disk w) es.
+Lemma disk_next w e : safe w -> ~~ restores e -> exists es, disk (next_world w e) = run_ledger (disk w) es.
 Proof.
 move=> [_ [_ _ lock_ok]]; case: e => [p|p e|p|p|p n k o|n k o|p||//] _ /=.
 - by exists [::]; case: (writing w).
@@ -174,12 +174,12 @@ Qed.
 
 (** Whichever processes write, crash and resume: what went back is paid for by silence. *)
 Theorem refunded_gate_is_silent_everywhere b es es' n k x y g : 0 <= b -> ~~ has restores es' ->
-  entry (disk (history b es)) n = Line k x (Some y) (Holds g) ->
-  exists g', [/\ entry (disk (history b (es ++ es'))) n = Line k x (Some y) (Holds g'), known g' = known g & closed g'].
+  entry (disk (world_after b es)) n = Line k x (Some y) (Holds g) ->
+  exists g', [/\ entry (disk (world_after b (es ++ es'))) n = Line k x (Some y) (Holds g'), known g' = known g & closed g'].
 Proof.
-move=> b_ge0 none at_n; rewrite /history foldl_cat -/(history b es).
+move=> b_ge0 none at_n; rewrite /world_after foldl_cat -/(world_after b es).
 have w_ok := safe_history es b_ge0; have shut : closed g := refunded_is_closed (disk_sound w_ok.1) at_n.
-elim: es' (history b es) g w_ok at_n shut none => [|e es' IH] w h w_ok at_n shut /=; first by exists h.
+elim: es' (world_after b es) g w_ok at_n shut none => [|e es' IH] w h w_ok at_n shut /=; first by exists h.
 rewrite negb_or => /andP[no_e none]; have [es1 same] := disk_next w_ok no_e.
 have [h1 [at_n1 same1 shut1]] := run_later es1 (disk_sound w_ok.1) at_n shut; rewrite -same in at_n1.
 have [g' [at_n' same' shut']] := IH _ _ (safe_next e w_ok) at_n1 shut1 none.
@@ -187,20 +187,20 @@ by exists g'; split=> //; rewrite same'.
 Qed.
 
 (** The model is not silent: an ask is answered, and the answer leaves; a crash before the commit takes it along. *)
-Definition opened := [:: Begin 0; Piece 0 (OpenGate watched true); Commit 0].
-Definition asked := [:: Begin 1; Piece 1 (Intend 0); Commit 1; Begin 1; Piece 1 (Settle 0 0 true)].
+Definition opening_events := [:: Begin 0; Piece 0 (OpenGate watched true); Commit 0].
+Definition asking_events := [:: Begin 1; Piece 1 (Intend 0); Commit 1; Begin 1; Piece 1 (Settle 0 0 true)].
 
 Lemma next_opened b s sp : apply (OpenGate sp true) (create b) = Some s ->
-  foldl next (start b) [:: Begin 0; Piece 0 (OpenGate sp true); Commit 0] = World s None [::] [::] [::] [::] false.
+  foldl next_world (start b) [:: Begin 0; Piece 0 (OpenGate sp true); Commit 0] = World s None [::] [::] [::] [::] false.
 Proof. by rewrite /= => E; rewrite /in_transaction /= E. Qed.
 
-Lemma history_opened es : history 1 (opened ++ es) =
-  foldl next (World (one (with_asks [::]) None) None [::] [::] [::] [::] false) es.
-Proof. by rewrite /history foldl_cat (next_opened unsafe_open). Qed.
+Lemma history_opened es : world_after 1 (opening_events ++ es) =
+  foldl next_world (World (one (with_asks [::]) None) None [::] [::] [::] [::] false) es.
+Proof. by rewrite /world_after foldl_cat (next_opened unsafe_open). Qed.
 
-Lemma answer_leaves : outside (history 1 (opened ++ asked ++ [:: Commit 1; Leave 1 0 0 true])) = [:: (0, 0, 0, true)%N].
+Lemma answer_leaves : outside (world_after 1 (opening_events ++ asking_events ++ [:: Commit 1; Leave 1 0 0 true])) = [:: (0, 0, 0, true)%N].
 Proof. by rewrite history_opened. Qed.
 
 Lemma crash_takes_the_answer_along o :
-  outside (history 1 (opened ++ asked ++ [:: Crash 1; Leave 1 0 0 o; Again 0 0 o])) = [::].
+  outside (world_after 1 (opening_events ++ asking_events ++ [:: Crash 1; Leave 1 0 0 o; Again 0 0 o])) = [::].
 Proof. by rewrite history_opened; case: o. Qed.

@@ -53,14 +53,14 @@ Definition result_of e s : seq result := match e with
   end.
 
 (** [backup.restore]: one entry for what was charged since, and nothing of before answers or goes back any more. *)
-Definition shut l := if paid_for l is Holds g then
+Definition shut_line l := if paid_for l is Holds g then
   Line (kind l) (amount l) (back l) (Holds (Gate (law g) (asks g) true false)) else l.
 Definition restored_ledger d x :=
-  Ledger (budget d) (rcons (map shut (lines d)) (Line RESTORE x None Nothing)) (size (lines d)).+1.
+  Ledger (budget d) (rcons (map shut_line (lines d)) (Line RESTORE x None Nothing)) (size (lines d)).+1.
 Definition all_that_is_left d := Num.max (budget d - spent d) 0.
 
 Inductive world_event :=
-  | Begin of nat | Piece of nat & event | Commit of nat | Abort of nat
+  | Begin of nat | Piece of nat & ledger_event | Commit of nat | Abort of nat
   | Leave of nat & nat & nat & bool | Again of nat & nat & bool
   | Crash of nat | BackUp | Restore of nat & option rat.
 
@@ -70,7 +70,7 @@ Definition with_writing w t :=
   World (disk w) t (handed w) (outside w) (gone w) (backups w) (overdrawn w).
 Definition with_handed w h :=
   World (disk w) (writing w) h (outside w) (gone w) (backups w) (overdrawn w).
-Definition release w n k o :=
+Definition hand_out w n k o :=
   World (disk w) (writing w) (handed w) ((size (gone w), n, k, o) :: outside w) (gone w) (backups w) (overdrawn w).
 
 (** Who settles has an intent that is on disk, and uses it once. *)
@@ -87,7 +87,7 @@ Definition restore w i since :=
     else w
   else w.
 
-Definition next w e := match e with
+Definition next_world w e := match e with
   | Begin p => if writing w is None then with_writing w (Some (Transaction p (disk w) [::])) else w
   | Piece p e => in_transaction p w (fun t =>
       if may p w e then
@@ -98,17 +98,17 @@ Definition next w e := match e with
   | Commit p => in_transaction p w (fun t =>
       World (sees t) None (handed w ++ [seq (p, x) | x <- results t]) (outside w) (gone w) (backups w) (overdrawn w))
   | Abort p => in_transaction p w (fun _ => with_writing w None)
-  | Leave p n k o => if (p, (n, k, Some o)) \in handed w then release w n k o else w
+  | Leave p n k o => if (p, (n, k, Some o)) \in handed w then hand_out w n k o else w
   | Again n k o => if paid_for (entry (disk w) n) is Holds g then
-      if (restored (disk w) <= n)%N && (now (nth intended (asks g) k) == Some o) then release w n k o else w
+      if (restored (disk w) <= n)%N && (now (nth intended (asks g) k) == Some o) then hand_out w n k o else w
       else w
   | Crash p => with_handed (in_transaction p w (fun _ => with_writing w None)) [seq x <- handed w | x.1 != p]
   | BackUp => World (disk w) (writing w) (handed w) (outside w) (gone w) ((disk w, charged_ever w) :: backups w) (overdrawn w)
   | Restore i since => restore w i since
   end.
-Definition history b es := foldl next (start b) es.
+Definition world_after b es := foldl next_world (start b) es.
 
-Definition loss_outside w := \sum_(s <- gone w) loss_of s + loss_of (disk w).
+Definition loss_outside w := \sum_(s <- gone w) ledger_loss s + ledger_loss (disk w).
 Definition net_of w := \sum_(s <- gone w) net_since s + net_since (disk w).
 
 (** ** The sums *)
@@ -157,7 +157,7 @@ split=> //=.
 - by move=> ok; apply: within'; apply: fits.
 Qed.
 
-Lemma sums_run w es : sums w -> sums (with_disk w (run (disk w) es)).
+Lemma sums_run w es : sums w -> sums (with_disk w (run_ledger (disk w) es)).
 Proof.
 elim: es w => [|e es IH] w w_ok /=; first exact: sums_ext w_ok.
 have [x st] := after_step e (disk_sound w_ok).
@@ -167,7 +167,7 @@ Qed.
 Lemma sums_counted w : sums w -> net_of w <= spent (disk w).
 Proof. by move=> w_ok; rewrite spent_split ?ler_add2r ?(gone_counted w_ok) //; apply: disk_sound. Qed.
 
-Lemma sums_backup w : sums w -> sums (next w BackUp).
+Lemma sums_backup w : sums w -> sums (next_world w BackUp).
 Proof.
 move=> w_ok; have [s_ok g_ok counted within kept fits] := w_ok; split=> //.
 case=> [_|i] /=; last exact: kept.
@@ -177,7 +177,7 @@ Qed.
 Lemma largest_ge0 xs : 0 <= largest xs.
 Proof. by elim: xs => //= x xs IH; rewrite le_maxr IH orbT. Qed.
 
-Lemma restored_entry d x n : (n < size (lines d))%N -> entry (restored_ledger d x) n = shut (entry d n).
+Lemma restored_entry d x n : (n < size (lines d))%N -> entry (restored_ledger d x) n = shut_line (entry d n).
 Proof. by move=> lt; rewrite /entry /= nth_rcons size_map lt (nth_map no_line). Qed.
 
 Lemma restored_sum d x (F : line -> rat) : \sum_(restored (restored_ledger d x) <= n <
@@ -187,7 +187,7 @@ Proof. by rewrite /= size_rcons size_map big_geq. Qed.
 Lemma restored_old d x : old (restored_ledger d x) = spent d + x.
 Proof.
 rewrite /old /= big_nat_recr //= {2}/entry /= nth_rcons size_map ltnn eqxx /net /given_back /= subr0; congr (_ + _).
-apply: eq_big_nat => n /andP[_ lt]; rewrite restored_entry // /shut.
+apply: eq_big_nat => n /andP[_ lt]; rewrite restored_entry // /shut_line.
 by case: (entry d n) => ? ? ? [|?|?].
 Qed.
 
@@ -195,7 +195,7 @@ Lemma restored_sound d x : sound d -> sound (restored_ledger d x).
 Proof.
 move=> [_ ok]; split=> [|n]; rewrite /= size_rcons size_map // => lt; rewrite /restored_after /= lt.
 move: lt; rewrite ltnS leq_eqVlt => /orP[/eqP-> | lt]; first by rewrite /entry /= nth_rcons size_map ltnn eqxx.
-rewrite restored_entry //; have := ok n lt; case: (entry d n) => k y b [|z|g] //=; rewrite /frozen /shut /=.
+rewrite restored_entry //; have := ok n lt; case: (entry d n) => k y b [|z|g] //=; rewrite /frozen /shut_line /=.
 by case: ifP => _; [case/and3P | case=> _ []].
 Qed.
 

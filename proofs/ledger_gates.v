@@ -8,7 +8,7 @@
       those of the code, and so show that there are any.
     - An [ask] is a pair: the outcome that its row holds [now], and the outcome that it [ever] held. The second is what
       the outside may know: we let it see every outcome from its commit on, though the code lets it out later, if ever.
-    - [worst_of col g]: the largest L over all ways to complete the asks that have no outcome; [cost] is that of the
+    - [worst_of col g]: the largest L over all ways to complete the asks that have no outcome; [gate_cost] is that of the
       rows, at most epsilon, and [unused] what the gate gives back, rounded down to twelve decimal places.
     - [intend_gate], [settle_gate], [void_gate], [close_gate]: [Tally.intend], [Tally.settle], [GateStore.void] and
       [GateStore.close].
@@ -33,7 +33,7 @@ Record spec := Spec {
   epsilon_ge0 : 0 <= epsilon;
   loss_ge0 : forall m k, 0 <= loss m k;
   loss_start : loss 0 0 = 0;
-  admitted : forall below above lost i, ~~ through below above lost -> (i <= lost.+1)%N ->
+  admitted_cost : forall below above lost i, ~~ through below above lost -> (i <= lost.+1)%N ->
     loss (below + i) (above + lost.+1 - i) <= epsilon;
   void_below : forall below above lost, through below.+1 above lost -> through below above lost.+1;
   void_above : forall below above lost, through below above.+1 lost -> through below above lost.+1 }.
@@ -43,29 +43,29 @@ Definition now (a : ask) := a.1.
 Definition ever (a : ask) := a.2.
 Definition intended : ask := (None, None).
 
-Definition said (col : ask -> option bool) (o : option bool) (asks : seq ask) := count (fun a => col a == o) asks.
-Definition below col asks := said col (Some false) asks.
-Definition above col asks := said col (Some true) asks.
-Definition unsettled col asks := said col None asks.
+Definition outcomes (col : ask -> option bool) (o : option bool) (asks : seq ask) := count (fun a => col a == o) asks.
+Definition belows col asks := outcomes col (Some false) asks.
+Definition aboves col asks := outcomes col (Some true) asks.
+Definition unsettled col asks := outcomes col None asks.
 
-Record gate := Gate { law : spec; asks : seq ask; because : bool; refunds : bool }.
+Record served_gate := Gate { law : spec; asks : seq ask; because : bool; refunds : bool }.
 
 (** Why a gate is closed does not matter here: by hand or by a fault ([because]), or by its counters. *)
 Definition closed g := because g ||
-  through (law g) (below now (asks g)) (above now (asks g)) (unsettled now (asks g)).
+  through (law g) (belows now (asks g)) (aboves now (asks g)) (unsettled now (asks g)).
 
 Definition largest (xs : seq rat) := foldr Num.max 0 xs.
 
 (** The largest L over all ways to complete the asks that have no outcome. *)
-Definition worst sp b a u := largest [seq loss sp (b + i) (a + u - i) | i <- iota 0 u.+1].
-Definition worst_of col g := worst (law g) (below col (asks g)) (above col (asks g)) (unsettled col (asks g)).
+Definition worst_loss sp b a u := largest [seq loss sp (b + i) (a + u - i) | i <- iota 0 u.+1].
+Definition worst_of col g := worst_loss (law g) (belows col (asks g)) (aboves col (asks g)) (unsettled col (asks g)).
 
-Definition cost g := Num.min (worst_of now g) (epsilon (law g)).
+Definition gate_cost g := Num.min (worst_of now g) (epsilon (law g)).
 
 Definition floor (x : rat) := (numq x %/ denq x)%Z.
 Definition rounded_to (p x : rat) : rat := (floor (x * p))%:~R / p.
 Definition rounded_down x := rounded_to (10%:R ^+ 12) x.
-Definition unused g := rounded_down (epsilon (law g) - cost g).
+Definition unused g := rounded_down (epsilon (law g) - gate_cost g).
 
 (** ** What happens to a gate *)
 
@@ -119,19 +119,19 @@ move=> y_ge0; elim: xs => //= x xs IH h; rewrite le_maxl h ?mem_head //=.
 by apply: IH => z z_in; apply: h; rewrite in_cons z_in orbT.
 Qed.
 
-Lemma le_worst sp b a u i : (i <= u)%N -> loss sp (b + i) (a + u - i) <= worst sp b a u.
+Lemma le_worst sp b a u i : (i <= u)%N -> loss sp (b + i) (a + u - i) <= worst_loss sp b a u.
 Proof. by move=> le; apply: le_largest; apply/mapP; exists i => //; rewrite mem_iota. Qed.
 
 Lemma worst_le sp b a u y : 0 <= y ->
-  (forall i, (i <= u)%N -> loss sp (b + i) (a + u - i) <= y) -> worst sp b a u <= y.
+  (forall i, (i <= u)%N -> loss sp (b + i) (a + u - i) <= y) -> worst_loss sp b a u <= y.
 Proof. by move=> y_ge0 h; apply: largest_le => // x /mapP[i]; rewrite mem_iota => /andP[_ lt] ->; exact: h. Qed.
 
-Lemma worst_ge0 sp b a u : 0 <= worst sp b a u.
+Lemma worst_ge0 sp b a u : 0 <= worst_loss sp b a u.
 Proof. by apply: le_trans (le_worst sp b a (leq0n u)); apply: loss_ge0. Qed.
 
 (** Who knows more outcomes has fewer completions. *)
 Lemma worst_known sp b a u b' a' u' :
-  (b <= b')%N -> (a <= a')%N -> (b + a + u = b' + a' + u')%N -> worst sp b' a' u' <= worst sp b a u.
+  (b <= b')%N -> (a <= a')%N -> (b + a + u = b' + a' + u')%N -> worst_loss sp b' a' u' <= worst_loss sp b a u.
 Proof.
 move=> /subnKC <- /subnKC <-; set d := (b' - b)%N; set e := (a' - a)%N => same.
 have {same} -> : u = (d + (e + u'))%N.
@@ -143,16 +143,16 @@ Qed.
 
 (** ** Gates keep their promises *)
 
-Lemma said_total col l : (below col l + above col l + unsettled col l = size l)%N.
+Lemma said_total col l : (belows col l + aboves col l + unsettled col l = size l)%N.
 Proof.
-elim: l => //= a l <-; rewrite /below /above /unsettled /said /=.
+elim: l => //= a l <-; rewrite /belows /aboves /unsettled /outcomes /=.
 by case: (col a) => [[]|] /=; rewrite ?add0n ?add1n ?addSn ?addnS.
 Qed.
 
 (** What the rows hold, the outside may know. *)
 Definition remembered (l : seq ask) := all (fun a => (now a == None) || (now a == ever a)) l.
 
-Lemma said_remembered o l : remembered l -> (said now (Some o) l <= said ever (Some o) l)%N.
+Lemma said_remembered o l : remembered l -> (outcomes now (Some o) l <= outcomes ever (Some o) l)%N.
 Proof.
 elim: l => //= a l IH /andP[ok /IH]; apply: leq_add; case/orP: ok => /eqP-> //.
 Qed.
@@ -163,8 +163,8 @@ by move=> ok; apply: worst_known; rewrite ?said_total // said_remembered.
 Qed.
 
 Lemma said_set col o l k a : (k < size l)%N ->
-  said col o (set_nth intended l k a) = (said col o l + (col a == o) - (col (nth intended l k) == o))%N.
-Proof. by move=> lt; rewrite /said count_set_nth_ltn. Qed.
+  outcomes col o (set_nth intended l k a) = (outcomes col o l + (col a == o) - (col (nth intended l k) == o))%N.
+Proof. by move=> lt; rewrite /outcomes count_set_nth_ltn. Qed.
 
 Lemma size_set (T : Type) (d : T) l k a : (k < size l)%N -> size (set_nth d l k a) = size l.
 Proof. by move=> lt; rewrite size_set_nth; apply/maxn_idPr. Qed.
@@ -183,8 +183,8 @@ Proof.
 rewrite /intend_gate; case open_: (closed g) => // -[<-] ok.
 have ok' : remembered (rcons (asks g) intended) by rewrite /remembered all_rcons.
 split=> //; apply: le_trans (@worst_remembered (Gate _ _ _ _) ok') _; apply: worst_le (epsilon_ge0 _) _ => i.
-rewrite /= /below /above /unsettled /said -cats1 !count_cat /= !addn0 addn1 => le_i.
-by apply: admitted le_i; move: open_; rewrite /closed; case: through; rewrite ?orbT.
+rewrite /= /belows /aboves /unsettled /outcomes -cats1 !count_cat /= !addn0 addn1 => le_i.
+by apply: admitted_cost le_i; move: open_; rewrite /closed; case: through; rewrite ?orbT.
 Qed.
 
 Lemma settle_covered k o g g' : settle_gate k o g = Some g' -> remembered (asks g) ->
@@ -192,7 +192,7 @@ Lemma settle_covered k o g g' : settle_gate k o g = Some g' -> remembered (asks 
 Proof.
 rewrite /settle_gate; case: ifP => // /andP[lt /eqP is_open] [<-] ok.
 split=> //=; first by apply: remembered_set => //=; rewrite eqxx orbT.
-by apply: worst_known; rewrite /= ?said_total ?size_set // /below /above said_set // is_open subn0 leq_addr.
+by apply: worst_known; rewrite /= ?said_total ?size_set // /belows /aboves said_set // is_open subn0 leq_addr.
 Qed.
 
 (** Taking an outcome back opens no gate. *)
@@ -202,15 +202,15 @@ Lemma void_covered k why g g' : void_gate k why g = Some g' -> remembered (asks 
 Proof.
 rewrite /void_gate; case: ifP => // lt [<-] ok; split=> //=.
 - by apply: remembered_set.
-- by rewrite /worst_of /= /below /above /unsettled !said_set //= !addnK.
-- rewrite /closed /= /below /above /unsettled !said_set //=.
+- by rewrite /worst_of /= /belows /aboves /unsettled !said_set //= !addnK.
+- rewrite /closed /= /belows /aboves /unsettled !said_set //=.
   case/orP=> [->|]; first by rewrite orbT.
-  have pos o : now (nth intended (asks g) k) == o -> (0 < said now o (asks g))%N.
+  have pos o : now (nth intended (asks g) k) == o -> (0 < outcomes now o (asks g))%N.
     by move=> is_o; rewrite -has_count; apply/(has_nthP intended); exists k.
   case E: (now (nth intended (asks g) k)) => [[]|] /=; rewrite ?addn0 ?subn0 ?addn1 ?subn1.
-  + case: said (pos (Some true)) => [|a] pos_a; first by rewrite E eqxx in pos_a; have := pos_a isT.
+  + case: outcomes (pos (Some true)) => [|a] pos_a; first by rewrite E eqxx in pos_a; have := pos_a isT.
     by move=> /void_above ->; rewrite orbT.
-  + case: (said now (Some false)) (pos (Some false)) => [|b] pos_b.
+  + case: (outcomes now (Some false)) (pos (Some false)) => [|b] pos_b.
       by rewrite E eqxx in pos_b; have := pos_b isT.
     by move=> /void_below ->; rewrite orbT.
   + by move=> ->; rewrite orbT.
@@ -257,7 +257,7 @@ Theorem loss_bounds_every_transcript g (t : seq bool) : size t = size (asks g) -
   loss (law g) (count negb t) (count id t) <= worst_of ever g.
 Proof.
 move=> same agrees.
-have fewer o : (said ever (Some o) (asks g) <= count (pred1 o) t)%N.
+have fewer o : (outcomes ever (Some o) (asks g) <= count (pred1 o) t)%N.
   move: same agrees; rewrite /known; elim: (asks g) t => [|a l IH] [|b t] //= [same] agrees.
   apply: leq_add; last by apply: IH => // k; apply: (agrees k.+1).
   by case: (ever a) (agrees 0%N) => [c|//] /(_ c erefl) /= ->; case: (c); case: (o).

@@ -69,11 +69,11 @@ Definition loss_of p (s : seq A) : rat := G.loss (law p) (count (predC up) s) (c
 Definition books s := [/\ L.sound s, L.restored s = 0%N, L.budget s = B & L.spent s <= B].
 
 (** Entry [j] is a gate with this law, of which [b] BELOW and [a] ABOVE are known. *)
-Definition holds s j sp b a := exists2 g, L.paid_for (L.entry s j) = L.Holds g &
-  [/\ G.law g = sp, G.below G.ever (G.asks g) = b & G.above G.ever (G.asks g) = a].
+Definition line_holds s j sp b a := exists2 g, L.paid_for (L.entry s j) = L.Holds g &
+  [/\ G.law g = sp, G.belows G.ever (G.asks g) = b & G.aboves G.ever (G.asks g) = a].
 
 (** The events that happen here. *)
-Definition usual (e : L.event) :=
+Definition usual (e : L.ledger_event) :=
   match e with L.OpenGate _ _ | L.Intend _ | L.Settle _ _ _ | L.Close _ | L.GiveBack _ => true | _ => false end.
 
 Lemma at_gate_holds n stp s s' : L.at_gate n stp s = Some s' -> exists k x b g g',
@@ -93,7 +93,7 @@ Qed.
 Lemma budget_after s e : usual e -> L.budget (L.after s e) = L.budget s.
 Proof.
 rewrite /L.after; case E: (L.apply e s) => [s'|] //=; case: e E => //=.
-- by move=> sp r; rewrite /L.open_gate /L.charge; case: ifP => // _ [<-].
+- by move=> sp r; rewrite /L.open_gate /L.charge_line; case: ifP => // _ [<-].
 - by move=> n /at_gate_holds[k [x [b [g [g' [_ _ ->]]]]]].
 - by move=> n m o /at_gate_holds[k [x [b [g [g' [_ _ ->]]]]]].
 - by move=> n /at_gate_holds[k [x [b [g [g' [_ _ ->]]]]]].
@@ -112,27 +112,27 @@ Lemma put_size s n k x b g l : L.entry s n = L.Line k x b (L.Holds g) ->
 Proof. by move=> E; apply: L.size_put; apply: L.entry_in; rewrite E. Qed.
 
 (** What an event at a gate that makes nothing known leaves as it is. *)
-Definition silent (e : L.event) := match e with L.Intend _ | L.Close _ | L.GiveBack _ => true | _ => false end.
+Definition silent (e : L.ledger_event) := match e with L.Intend _ | L.Close _ | L.GiveBack _ => true | _ => false end.
 
 Lemma put_holds s n k x b b' g g' j sp m a : L.entry s n = L.Line k x b (L.Holds g) -> G.law g' = G.law g ->
-  (forall o, G.said G.ever (Some o) (G.asks g') = G.said G.ever (Some o) (G.asks g)) ->
-  holds s j sp m a -> holds (L.put s n (L.Line k x b' (L.Holds g'))) j sp m a.
+  (forall o, G.outcomes G.ever (Some o) (G.asks g') = G.outcomes G.ever (Some o) (G.asks g)) ->
+  line_holds s j sp m a -> line_holds (L.put s n (L.Line k x b' (L.Holds g'))) j sp m a.
 Proof.
-move=> E same_law same [g0 Ej [law_g below_g above_g]]; rewrite /holds L.entry_put.
+move=> E same_law same [g0 Ej [law_g below_g above_g]]; rewrite /line_holds L.entry_put.
 case: eqP => [jn|_]; last by exists g0.
 move: Ej; rewrite jn E /= => -[gg0]; exists g' => //; rewrite same_law gg0; split=> //.
-- by rewrite /G.below same gg0.
-- by rewrite /G.above same gg0.
+- by rewrite /G.belows same gg0.
+- by rewrite /G.aboves same gg0.
 Qed.
 
 Lemma silent_holds s e : silent e ->
   size (L.lines (L.after s e)) = size (L.lines s) /\
-  forall j sp m a, holds s j sp m a -> holds (L.after s e) j sp m a.
+  forall j sp m a, line_holds s j sp m a -> line_holds (L.after s e) j sp m a.
 Proof.
 rewrite /L.after; case E: (L.apply e s) => [s'|] //=; case: e E => //= n.
 - case/at_gate_holds=> [k [x [b [g [g' [E int ->]]]]]] _; split; first exact: put_size E.
   move: int; rewrite /G.intend_gate; case: ifP => // _ [<-] j sp m a; apply: (put_holds _ E) => // o /=.
-  by rewrite /G.said -cats1 count_cat /= !addn0.
+  by rewrite /G.outcomes -cats1 count_cat /= !addn0.
 - case/at_gate_holds=> [k [x [b [g [g' [E [<-] ->]]]]]] _; split; first exact: put_size E.
   by move=> j sp m a; apply: (put_holds _ E).
 case/give_back_holds=> [k [x [y [g [E ->]]]]] _; split; first exact: put_size E.
@@ -143,7 +143,7 @@ Qed.
 Lemma settle_holds s i o : L.sound s -> L.restored s = 0%N -> isSome (L.apply (L.Intend i) s) ->
   let s' := L.after (L.after s (L.Intend i)) (L.Settle i (asks_of s i) o) in
   size (L.lines s') = size (L.lines s) /\
-  forall j sp m a, holds s j sp m a -> holds s' j sp (m + (j == i) && ~~ o) (a + (j == i) && o).
+  forall j sp m a, line_holds s j sp m a -> line_holds s' j sp (m + (j == i) && ~~ o) (a + (j == i) && o).
 Proof.
 move=> ok re; rewrite /L.after; case E1: (L.apply (L.Intend i) s) => [s1|] //= _.
 have [k [x [b [g [g1 [E int s1E]]]]]] := at_gate_holds E1.
@@ -155,13 +155,13 @@ have b0 : b = None.
 rewrite /L.settle /L.at_gate s1E L.entry_put eqxx -g1E b0 /asks_of E /=.
 rewrite /G.settle_gate /= size_rcons ltnSn nth_rcons ltnn eqxx /=.
 split; first by rewrite /L.put /= !G.size_set // G.size_set.
-move=> j sp m a [g0 Ej [law_g below_g above_g]]; rewrite /holds !L.entry_put.
+move=> j sp m a [g0 Ej [law_g below_g above_g]]; rewrite /line_holds !L.entry_put.
 case: eqP => [ji|_] /=; last by rewrite !addn0; exists g0.
 move: Ej; rewrite ji E /= => -[gg0]; eexists; first by [].
 rewrite -gg0 in law_g below_g above_g; split=> //=.
-- rewrite /G.below G.said_set ?size_rcons // nth_rcons ltnn eqxx /= subn0 -below_g /G.below /G.said -cats1 count_cat /=.
+- rewrite /G.belows G.said_set ?size_rcons // nth_rcons ltnn eqxx /= subn0 -below_g /G.belows /G.outcomes -cats1 count_cat /=.
   by case: (o); rewrite /= ?addn0 ?subn0.
-- rewrite /G.above G.said_set ?size_rcons // nth_rcons ltnn eqxx /= subn0 -above_g /G.above /G.said -cats1 count_cat /=.
+- rewrite /G.aboves G.said_set ?size_rcons // nth_rcons ltnn eqxx /= subn0 -above_g /G.aboves /G.outcomes -cats1 count_cat /=.
   by case: (o); rewrite /= ?addn0 ?subn0.
 Qed.
 
@@ -170,7 +170,7 @@ Qed.
 Definition mirrors s h := [/\ books s, size (L.lines s) = size (gates h),
   forall i, (size (gates h) <= i)%N -> answers i h = [::] &
   {in numbered (gates h), forall x, valid x.2 /\
-    holds s x.1 (law x.2) (count (predC up) (answers x.1 h)) (count up (answers x.1 h))}].
+    line_holds s x.1 (law x.2) (count (predC up) (answers x.1 h)) (count up (answers x.1 h))}].
 
 Lemma mirrors_silent s e h : silent e -> mirrors s h -> mirrors (L.after s e) h.
 Proof.
@@ -188,7 +188,7 @@ Proof.
 move=> /andP[valid_p some] [bo size_s none ok].
 have same i : answers i (rcons h (opened p)) = answers i h by rewrite answers_rcons.
 have bo' : books (heard s (opened p)) by apply: books_after bo.
-move: bo' some; rewrite /= /L.after /= /L.open_gate /L.charge; case: ifP => // _ /= bo' _; split=> //=.
+move: bo' some; rewrite /= /L.after /= /L.open_gate /L.charge_line; case: ifP => // _ /= bo' _; split=> //=.
 - by rewrite size_rcons gates_rcons size_rcons size_s.
 - by move=> i; rewrite gates_rcons size_rcons same => /ltnW/none.
 move=> x; rewrite gates_rcons numbered_rcons mem_cat inE same add0n => /orP[x_in|/eqP->] /=.
@@ -259,7 +259,7 @@ Theorem ledger_admits_within_budget act n t : follows (decided_by act) n [::] 0 
 Proof.
 move=> fo; have [[so re _ sp] size_s _ ok] := follows_mirrors fo mirrors_start; apply: le_trans sp.
 have := L.loss_le_net so; rewrite L.spent_split // /L.old re big_nil add0r; apply: le_trans.
-rewrite /L.loss_of re size_s /index_iota subn0.
+rewrite /L.ledger_loss re size_s /index_iota subn0.
 have <- : unzip1 (numbered (gates t)) = iota 0 (size (gates t)) by rewrite unzip1_zip // size_iota.
 rewrite big_map big_seq [leRHS]big_seq; apply: ler_sum => x /ok[v [g E [law_g below_g above_g]]].
 rewrite /L.loss_of_line E /G.worst_of law_g below_g above_g /loss_of.

@@ -19,11 +19,11 @@ Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
 
 (** What went back was reserved, and realised by nothing that has left. *)
-Theorem refund_is_unused b es n s' : give_back n (run (create b) es) = Some s' ->
-  exists g x, [/\ paid_for (entry (run (create b) es) n) = Holds g, back (entry s' n) = Some x, 0 < x &
+Theorem refund_is_unused b es n s' : give_back n (run_ledger (create b) es) = Some s' ->
+  exists g x, [/\ paid_for (entry (run_ledger (create b) es) n) = Holds g, back (entry s' n) = Some x, 0 < x &
     x <= amount (entry s' n) - worst_of ever g].
 Proof.
-have s_ok := run_sound es (create_sound b); set s := run _ _ in s_ok *.
+have s_ok := run_sound es (create_sound b); set s := run_ledger _ _ in s_ok *.
 rewrite /give_back; case E: (entry s n) => [k x [//|] [|y|g]] //.
 case: ifP => // /and4P[_ _ fresh some] [<-]; exists g, (unused g).
 have lt : (n < size (lines s))%N by apply: entry_in; rewrite E.
@@ -41,8 +41,8 @@ have is_closed y : b = Some y -> closed g.
   by case=> _ /= [_ _ _ back_ok] /back_ok[].
 have stays : exists b' g', [/\ entry s n = Line k x b' (Holds g'), grown (known g) (known g') &
     forall y, b = Some y -> b' = b /\ known g' = known g] by exists b, g; split.
-have appended K X U : charge K X U s = Some s' -> entry s' n = entry s n.
-  by rewrite /charge; case: ifP => // _ [<-]; rewrite /entry /= nth_rcons lt.
+have appended K X U : charge_line K X U s = Some s' -> entry s' n = entry s n.
+  by rewrite /charge_line; case: ifP => // _ [<-]; rewrite /entry /= nth_rcons lt.
 have began m u y : begin_release m u y s = Some s' -> entry s' n = entry s n.
   rewrite /begin_release; case F: (entry s m) => [[] ? [//|] [|//|//]] //; case: ifP => // _ [<-].
   by rewrite entry_put; case: (n =P m) => // eq_nm; move: at_n; rewrite eq_nm F.
@@ -77,7 +77,7 @@ by case=> _ /= [_ _ _ /(_ y erefl) []].
 Qed.
 
 Lemma run_later s es n k x y g : sound s -> entry s n = Line k x (Some y) (Holds g) -> closed g ->
-  exists g', [/\ entry (run s es) n = Line k x (Some y) (Holds g'), known g' = known g & closed g'].
+  exists g', [/\ entry (run_ledger s es) n = Line k x (Some y) (Holds g'), known g' = known g & closed g'].
 Proof.
 elim: es s g => [|e es IH] s g s_ok at_n shut /=; first by exists g.
 have [z [[s'_ok _ _ _ _] _]] := after_step e s_ok; move: s'_ok; rewrite /after.
@@ -88,10 +88,10 @@ by have [g' [? ? ?]] := IH _ _ s'_ok at_n' shut1; exists g'; split=> //; rewrite
 Qed.
 
 Theorem refunded_gate_is_silent b es es' n k x y g :
-  entry (run (create b) es) n = Line k x (Some y) (Holds g) ->
-  exists g', [/\ entry (run (create b) (es ++ es')) n = Line k x (Some y) (Holds g'), known g' = known g & closed g'].
+  entry (run_ledger (create b) es) n = Line k x (Some y) (Holds g) ->
+  exists g', [/\ entry (run_ledger (create b) (es ++ es')) n = Line k x (Some y) (Holds g'), known g' = known g & closed g'].
 Proof.
-move=> at_n; rewrite /run foldl_cat -!/(run _ _); have s_ok := run_sound es (create_sound b).
+move=> at_n; rewrite /run_ledger foldl_cat -!/(run_ledger _ _); have s_ok := run_sound es (create_sound b).
 exact: run_later (s_ok) (at_n) (refunded_is_closed s_ok at_n).
 Qed.
 
@@ -122,7 +122,7 @@ Qed.
 
 Lemma unused_lost : unused (Gate watched [:: intended] false true) = half.
 Proof.
-rewrite /unused; have -> : epsilon watched - cost (Gate watched [:: intended] false true) = half by apply/eqP.
+rewrite /unused; have -> : epsilon watched - gate_cost (Gate watched [:: intended] false true) = half by apply/eqP.
 exact: rounded_to_half.
 Qed.
 
@@ -130,7 +130,7 @@ Definition one g b := Ledger 1 [:: Line SPEND (epsilon watched) b (Holds g)] 0.
 Definition with_asks asks := Gate watched asks false true.
 
 Lemma unsafe_open : unsafe_apply (OpenGate watched true) (create 1) = Some (one (with_asks [::]) None).
-Proof. by rewrite /= /open_gate /charge /spent big_nil. Qed.
+Proof. by rewrite /= /open_gate /charge_line /spent big_nil. Qed.
 
 Lemma unsafe_intend l b : ~~ closed (with_asks l) ->
   unsafe_apply (Intend 0) (one (with_asks l) b) = Some (one (with_asks (rcons l intended)) b).
@@ -173,5 +173,5 @@ reflexivity.
 Qed.
 
 Theorem unguarded_settle_undercounts :
-  spent (unsafe_run (create 1) attack) = half /\ loss_of (unsafe_run (create 1) attack) = 1.
-Proof. by rewrite attack_ends /spent /loss_of !big_nat1; split; apply/eqP; vm_compute. Qed.
+  spent (unsafe_run (create 1) attack) = half /\ ledger_loss (unsafe_run (create 1) attack) = 1.
+Proof. by rewrite attack_ends /spent /ledger_loss !big_nat1; split; apply/eqP; vm_compute. Qed.

@@ -26,35 +26,35 @@ Implicit Types (p : row [choiceType of rat]).
 Variable most : row [choiceType of rat] -> option nat.
 
 Definition proper_row p :=
-  [&& (0 < Delta p)%N, (0 < cutoff p)%N, 0 < eps1 p, 0 < eps2 p & ~~ (exponential p && two_sided p)].
+  [&& (0 < Delta p)%N, (0 < cutoff p)%N, 0 < eps1 p, 0 < eps2 p & ~~ (one_sided_noise p && two_sided p)].
 
 Definition share p : rat := `|eps1 p|.
-Definition step p : rat := `|eps2 p| / (sides (monotonic p) * cutoff p)%:R.
+Definition rate_of p : rat := `|eps2 p| / (sides (monotonic p) * cutoff p)%:R.
 
 Lemma share_ge0 p : 0 <= share p. Proof. exact: normr_ge0. Qed.
-Lemma step_ge0 p : 0 <= step p. Proof. by rewrite divr_ge0 ?normr_ge0 ?ler0n. Qed.
+Lemma step_ge0 p : 0 <= rate_of p. Proof. by rewrite divr_ge0 ?normr_ge0 ?ler0n. Qed.
 
 Definition law_of p : G.spec :=
   let the (gate : forall e r : rat, nat -> option nat -> 0 <= e -> 0 <= r -> G.spec) :=
     gate _ _ (cutoff p) (most p) (share_ge0 p) (step_ge0 p) in
-  if exponential p then
+  if one_sided_noise p then
     if monotonic p then the K.exponential_monotonic_gate else the K.exponential_general_gate
   else if two_sided p then
     if monotonic p then the K.two_sided_monotonic_gate else the K.two_sided_general_gate
   else if monotonic p then the K.laplace_monotonic_gate else the K.laplace_general_gate.
 
 Definition loss_row p :=
-  if exponential p then
-    if monotonic p then K.exponential_monotonic (share p) (step p) else K.exponential_general (share p) (step p)
-  else if monotonic p then K.laplace_monotonic (share p) (step p) else K.laplace_general (share p) (step p).
+  if one_sided_noise p then
+    if monotonic p then K.exponential_monotonic (share p) (rate_of p) else K.exponential_general (share p) (rate_of p)
+  else if monotonic p then K.laplace_monotonic (share p) (rate_of p) else K.laplace_general (share p) (rate_of p).
 
 Lemma law_loss p m k : G.loss (law_of p) m k = loss_row p m k.
-Proof. by rewrite /law_of /loss_row; case: (exponential p); case: (two_sided p); case: (monotonic p). Qed.
+Proof. by rewrite /law_of /loss_row; case: (one_sided_noise p); case: (two_sided p); case: (monotonic p). Qed.
 
 Lemma law_grows p m k m' k' : (m <= m')%N -> (k <= k')%N -> G.loss (law_of p) m k <= G.loss (law_of p) m' k'.
 Proof.
 move=> le_m le_k; rewrite !law_loss /loss_row; have e0 := share_ge0 p; have r0 := step_ge0 p.
-case: (exponential p); case: (monotonic p).
+case: (one_sided_noise p); case: (monotonic p).
 - exact: K.exponential_monotonic_grows.
 - exact: K.exponential_general_grows.
 - exact: K.laplace_monotonic_grows.
@@ -65,14 +65,14 @@ Qed.
 Lemma law_charge p : proper_row p -> G.epsilon (law_of p) = eps1 p + eps2 p.
 Proof.
 case/and5P=> _ c0 e1 e2 _; have share_eq : share p = eps1 p by rewrite /share gtr0_norm.
-have step_eq : step p = eps2 p / (sides (monotonic p) * cutoff p)%:R by rewrite /step gtr0_norm.
+have step_eq : rate_of p = eps2 p / (sides (monotonic p) * cutoff p)%:R by rewrite /rate_of gtr0_norm.
 have nz n : (0 < n)%N -> n%:R != 0 :> rat by rewrite pnatr_eq0 -lt0n.
-suff : G.epsilon (law_of p) = if monotonic p then K.eps_monotonic (share p) (step p) (cutoff p)
-    else K.eps_general (share p) (step p) (cutoff p).
+suff : G.epsilon (law_of p) = if monotonic p then K.eps_monotonic (share p) (rate_of p) (cutoff p)
+    else K.eps_general (share p) (rate_of p) (cutoff p).
   move=> ->; rewrite /K.eps_monotonic /K.eps_general share_eq step_eq; case: (monotonic p) => /=.
     by rewrite mul1n mulrC mulfVK ?nz.
   by rewrite mulrC mulfVK // nz // muln_gt0.
-by rewrite /law_of; case: (exponential p); case: (two_sided p); case: (monotonic p).
+by rewrite /law_of; case: (one_sided_noise p); case: (two_sided p); case: (monotonic p).
 Qed.
 
 End Law.
@@ -84,7 +84,7 @@ Notation history := (@history rows [choiceType of bool]).
 Implicit Types (p : rows) (q T : rows -> history -> int) (s : seq bool).
 Variables (most : rows -> option nat) (refund : rows -> bool) (lost : history -> seq nat) (B : rat).
 
-Definition real_row p : row R := Row (exponential p) (two_sided p) (monotonic p) (Delta p) (cutoff p) (kappa p)
+Definition real_row p : row R := Row (one_sided_noise p) (two_sided p) (monotonic p) (Delta p) (cutoff p) (kappa p)
   (ratr (eps1 p)) (ratr (eps2 p)).
 
 Lemma real_proper p : proper_row p -> proper (real_row p).
@@ -101,13 +101,13 @@ Theorem metered_by_the_ledger p s : proper_row p ->
 Proof.
 move=> ok; have /and5P[_ _ e1 e2 _] := ok; rewrite /loss_of law_loss /meter /loss_row.
 have shareE : ratr (share p) = eps1 (real_row p) by rewrite /share gtr0_norm.
-have stepE : ratr (step p) = rate (real_row p) by rewrite /step gtr0_norm // /rate fmorph_div /= ratr_nat.
+have stepE : ratr (rate_of p) = rate (real_row p) by rewrite /rate_of gtr0_norm // /rate fmorph_div /= ratr_nat.
 have e0 : 0 <= eps1 (real_row p) by rewrite -shareE ler0q share_ge0.
 have r0 : 0 <= rate (real_row p) by rewrite -stepE ler0q step_ge0.
 have below : count (predC id) s = count negb s by apply: eq_count.
-rewrite below; move: (count negb s) (count id s) (share p) (step p) shareE stepE => m k e r shareE stepE /=.
+rewrite below; move: (count negb s) (count id s) (share p) (rate_of p) shareE stepE => m k e r shareE stepE /=.
 have pos n : 0 <= n%:R * rate (real_row p) by rewrite mulr_ge0 ?ler0n.
-case: (exponential p); case: (monotonic p) => /=.
+case: (one_sided_noise p); case: (monotonic p) => /=.
 - rewrite /K.exponential_monotonic lt0n; case: eqP => _ /=.
     by rewrite rmorphM /= ratr_nat stepE le_maxl pos lexx.
   by rewrite rmorphD rmorphM /= ratr_nat stepE shareE le_maxl lexx ler_addr.

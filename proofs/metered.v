@@ -15,7 +15,7 @@
     questions, and the loss never pass the budget. Then the whole history, of all gates together and
     however they were interleaved, is B-DP. [metered_sums_to_one]: it is a whole law.
 
-    The argument: [sound] holds after every step, the count never passes B. A gate counts with at least
+    The argument: [sound_history] holds after every step, the count never passes B. A gate counts with at least
     its loss, shut or not, so the losses of a history sum to at most B; and losses add.
 
     Of the code: a gate that was lost in a crash is one that is never asked and never shut. A gate may
@@ -44,7 +44,7 @@ Definition counted h : R :=
 Definition admitted h (a : action) :=
   match a with
   | Open p => valid p && (counted h + budget p <= B)
-  | Ask i => (shut i \notin h) && (if entry (gates h) i is Some p then ~~ ended p (answers i h) else false)
+  | Ask i => (shut i \notin h) && (if entry_at (gates h) i is Some p then ~~ ended p (answers i h) else false)
   | _ => true
   end.
 
@@ -75,14 +75,14 @@ Lemma gates_rcons h e :
 Proof. by rewrite /gates -cats1 pmap_cat /=; case: e => [[p|]|] /=; rewrite ?cats1 ?cats0. Qed.
 
 (** What holds all along: the count is within [B], and every gate has said only what it might. *)
-Definition sound h :=
+Definition sound_history h :=
   [/\ counted h <= B,
       forall i, (size (gates h) <= i)%N -> answers i h = [::] &
       {in numbered (gates h), forall x, valid x.2 && allowed x.2 (answers x.1 h)}].
 
 Hypothesis loss_le_budget : forall p s, valid p -> allowed p s -> loss p s <= budget p.
 
-Lemma sound_open h p : sound h -> admitted h (Open p) -> sound (rcons h (opened p)).
+Lemma sound_open h p : sound_history h -> admitted h (Open p) -> sound_history (rcons h (opened p)).
 Proof.
 move=> [count_le none ok] /andP[valid_p le]; have new : answers (size (gates h)) h = [::].
   exact: none.
@@ -100,10 +100,10 @@ move=> x; rewrite gates_rcons numbered_rcons mem_cat inE same => /orP[/ok//|/eqP
 by rewrite /= new valid_p.
 Qed.
 
-Lemma sound_ask h i a : sound h -> admitted h (@Ask P i) -> sound (rcons h (said i a)).
+Lemma sound_ask h i a : sound_history h -> admitted h (@Ask P i) -> sound_history (rcons h (said i a)).
 Proof.
 move=> [count_le none ok] /= /andP[unshut].
-case gi: (entry (gates h) i) => [p|//] more; have i_lt := entry_size gi.
+case gi: (entry_at (gates h) i) => [p|//] more; have i_lt := entry_size gi.
 have shut_same j : (shut j \in rcons h (said i a)) = (shut j \in h) by rewrite mem_rcons inE.
 have same j : j != i -> answers j (rcons h (said i a)) = answers j h.
   by move=> ne; rewrite answers_rcons /= eq_sym (negbTE ne).
@@ -120,7 +120,7 @@ rewrite answers_rcons /= xi eqxx -xi allowed_rcons //.
 by move: (numbered_entry x_in) gi; rewrite xi => -> [->].
 Qed.
 
-Lemma sound_close h i : sound h -> sound (rcons h (shut i)).
+Lemma sound_close h i : sound_history h -> sound_history (rcons h (shut i)).
 Proof.
 move=> [count_le none ok].
 have same j : answers j (rcons h (shut i)) = answers j h by rewrite answers_rcons.
@@ -135,11 +135,11 @@ by move=> x; rewrite gates_rcons same => /ok.
 Qed.
 
 Lemma follows_sound act n h t :
-  follows (filtered act) n h (size (gates h)) t -> sound h -> sound (h ++ t).
+  follows (filtered act) n h (size (gates h)) t -> sound_history h -> sound_history (h ++ t).
 Proof.
 elim: n h t => [|n IH] h [|e t] //=; rewrite ?cats0 //.
-have next e' : sound (rcons h e') -> follows (filtered act) n (rcons h e') (size (gates (rcons h e'))) t ->
-    sound (h ++ e' :: t) by rewrite -cat_rcons => ok /IH; apply.
+have next e' : sound_history (rcons h e') -> follows (filtered act) n (rcons h e') (size (gates (rcons h e'))) t ->
+    sound_history (h ++ e' :: t) by rewrite -cat_rcons => ok /IH; apply.
 rewrite /filtered; case ad: (admitted h (act h)) => //.
 case: (act h) ad => [//|p|i|i] ad.
 - case/andP=> /eqP-> fo so; apply: next; first exact: sound_open.

@@ -21,10 +21,10 @@ Section Rows.
 Variable F : choiceType.
 
 Record row := Row {
-  exponential : bool; two_sided : bool; monotonic : bool; Delta : nat; cutoff : nat; kappa : int; eps1 : F; eps2 : F }.
+  one_sided_noise : bool; two_sided : bool; monotonic : bool; Delta : nat; cutoff : nat; kappa : int; eps1 : F; eps2 : F }.
 
 Definition fields p :=
-  (exponential p, two_sided p, monotonic p, Delta p, cutoff p, kappa p, eps1 p, eps2 p).
+  (one_sided_noise p, two_sided p, monotonic p, Delta p, cutoff p, kappa p, eps1 p, eps2 p).
 Definition of_fields (x : bool * bool * bool * nat * nat * int * F * F) :=
   let: (a, b, c, d, e, f, g, h) := x in Row a b c d e f g h.
 
@@ -91,16 +91,16 @@ Context {R : realType}.
 Implicit Types (p : row R) (s : seq bool).
 
 Definition proper p :=
-  [&& (0 < Delta p)%N, (0 < cutoff p)%N, 0 < eps1 p, 0 < eps2 p & ~~ (exponential p && two_sided p)].
+  [&& (0 < Delta p)%N, (0 < cutoff p)%N, 0 < eps1 p, 0 < eps2 p & ~~ (one_sided_noise p && two_sided p)].
 
 (** What a comparison that moves by Delta costs: nu has scale s c Delta / eps2. *)
 Definition rate p : R := eps2 p / (sides (monotonic p) * cutoff p)%:R.
 
-Definition noise p : R -> {distr int / R} := if exponential p then geometric else laplace.
+Definition noise p : R -> {distr int / R} := if one_sided_noise p then geometric else laplace.
 Definition threshold_noise p : {distr int / R} := noise p (eps1 p / (Delta p)%:R).
 
 Definition answer p (q T rho : int) : {distr bool / R} :=
-  if exponential p then one_sided (rate p / (Delta p)%:R) q T (kappa p) rho
+  if one_sided_noise p then one_sided (rate p / (Delta p)%:R) q T (kappa p) rho
   else compare (rate p / (Delta p)%:R) q T rho.
 
 Definition charge p := eps1 p + eps2 p.
@@ -108,7 +108,7 @@ Definition ended p s := if two_sided p then closed_after_both (cutoff p) s else 
 
 Definition meter p s : R :=
   let L u := exponential_loss u (eps1 p) (rate p) (count negb s) (count id s) in
-  if exponential p then if monotonic p then Num.max (L Up) (L Down) else L Any
+  if one_sided_noise p then if monotonic p then Num.max (L Up) (L Down) else L Any
   else laplace_loss (eps1 p) (rate p) (monotonic p) (count negb s) (count id s).
 
 Lemma rate_gt0 p : proper p -> 0 < rate p.
@@ -137,7 +137,7 @@ Proof.
 move=> ok /allowed_counts le_c; have r0 := ltW (rate_gt0 ok); have /and5P[_ _ e1 _ no] := ok.
 have le_rarer : (rarer s <= cutoff p)%N.
   by move: le_c; case: ifP => // _; apply: leq_trans; apply: geq_minr.
-rewrite /meter; case: (exponential p) no => [/= two|_].
+rewrite /meter; case: (one_sided_noise p) no => [/= two|_].
   rewrite (negbTE two) in le_c.
   have le u : reach u = sides (monotonic p) ->
       exponential_loss u (eps1 p) (rate p) (count negb s) (count id s) <= charge p.
@@ -156,7 +156,7 @@ Lemma meter_ratio (X : choiceType) (q q' T : seq X -> int) p (l : seq (seq X * b
   expR (meter p [seq y.2 | y <- l]) * likelihood (threshold_noise p) (fun h => answer p (q' h) (T h)) l.
 Proof.
 move=> ok near_q; have r0 := rate_gt0 ok; have /and5P[D0 _ e1 _ _] := ok.
-rewrite /meter /threshold_noise /noise /answer; case: (exponential p); last exact: laplace_likelihood.
+rewrite /meter /threshold_noise /noise /answer; case: (one_sided_noise p); last exact: laplace_likelihood.
 have [u mv s_u] := neighbours_move near_q.
 apply: le_trans (exponential_likelihood T (kappa p) l D0 e1 r0 mv) _.
 rewrite ler_wpmul2r ?ge0_psum // ler_expR.

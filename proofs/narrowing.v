@@ -4,9 +4,9 @@
     (u+1)/2^n. The program looks at them and either names the value or draws w more bits.
 
     - [decide n u]: the value where n bits that read u suffice, else None. No more is asked of it than
-      [sound decide lo hi]: where it says k, the whole interval lies from lo k to hi k; and
-      [complete decide lo hi]: every interval strictly inside is decided once n is large enough.
-    - [settle decide w f n u]: at most f turns of the loop, from n bits that read u.
+      [decides_rightly decide lo hi]: where it says k, the whole interval lies from lo k to hi k; and
+      [decides_in_time decide lo hi]: every interval strictly inside is decided once n is large enough.
+    - [read_on decide w f n u]: at most f turns of the loop, from n bits that read u.
 
     Proved: where the cells (lo k, hi k) do not overlap and lie in (0, 1), the whole loop gives the value k with
     probability exactly hi k - lo k ([narrowing_is_exact]), whatever [decide] is. *)
@@ -21,65 +21,65 @@ Implicit Types (decide : nat -> nat -> option T) (n u w f : nat) (c d x y : R) (
 
 Definition at_bits n u : R := u%:R / 2 ^+ n.
 
-Fixpoint settle decide w f n u : {distr T / R} :=
+Fixpoint read_on decide w f n u : {distr T / R} :=
   if decide n u is Some k then dunit k
   else if f is f'.+1 then
-    \dlet_(more <- word w) settle decide w f' (n + w) (u * 2 ^ w + more)
+    \dlet_(more <- word w) read_on decide w f' (n + w) (u * 2 ^ w + more)
   else dnull.
 
-Definition sound decide (lo hi : T -> R) :=
+Definition decides_rightly decide (lo hi : T -> R) :=
   forall n u k, decide n u = Some k -> lo k <= at_bits n u /\ at_bits n u.+1 <= hi k.
 
-Definition complete decide (lo hi : T -> R) := forall k c d, lo k < c -> d < hi k ->
+Definition decides_in_time decide (lo hi : T -> R) := forall k c d, lo k < c -> d < hi k ->
   exists n0 : nat, forall n u, (n0 <= n)%N -> c <= at_bits n u -> at_bits n u.+1 <= d -> decide n u = Some k.
 
 (** How much of the interval lies between c and d: lengths add up, by telescoping. *)
-Definition cut c d x : R := Num.max c (Num.min x d).
-Definition part c d n u : R := 2 ^+ n * (cut c d (at_bits n u.+1) - cut c d (at_bits n u)).
+Definition clipped c d x : R := Num.max c (Num.min x d).
+Definition part c d n u : R := 2 ^+ n * (clipped c d (at_bits n u.+1) - clipped c d (at_bits n u)).
 
-Lemma cut_ge c d x : c <= cut c d x.
-Proof. by rewrite /cut le_maxr lexx. Qed.
+Lemma cut_ge c d x : c <= clipped c d x.
+Proof. by rewrite /clipped le_maxr lexx. Qed.
 
-Lemma min_cut c d x : Num.min x d <= cut c d x.
-Proof. by rewrite /cut le_maxr lexx orbT. Qed.
+Lemma min_cut c d x : Num.min x d <= clipped c d x.
+Proof. by rewrite /clipped le_maxr lexx orbT. Qed.
 
-Lemma cut_le c d x y : x <= y -> cut c d x <= cut c d y.
+Lemma cut_le c d x y : x <= y -> clipped c d x <= clipped c d y.
 Proof.
-move=> xy; rewrite {1}/cut le_maxl cut_ge (le_trans _ (min_cut _ _ _)) //.
+move=> xy; rewrite {1}/clipped le_maxl cut_ge (le_trans _ (min_cut _ _ _)) //.
 by rewrite le_minr !le_minl xy lexx orbT.
 Qed.
 
-Lemma cut_lipschitz c d x y : x <= y -> cut c d y <= cut c d x + (y - x).
+Lemma cut_lipschitz c d x y : x <= y -> clipped c d y <= clipped c d x + (y - x).
 Proof.
 move=> xy; have xy0 : 0 <= y - x by rewrite subr_ge0.
-rewrite {1}/cut le_maxl ler_paddr ?cut_ge //=.
+rewrite {1}/clipped le_maxl ler_paddr ?cut_ge //=.
 apply: le_trans (_ : Num.min x d + (y - x) <= _); last by rewrite ler_add2r min_cut.
 rewrite le_minl; case: (leP x d) => _; first by rewrite addrC subrK lexx.
 by rewrite [X in _ || X]ler_paddr // orbT.
 Qed.
 
-Lemma cut_inside c d x : c <= x -> x <= d -> cut c d x = x.
-Proof. by move=> cx xd; rewrite /cut (min_idPl xd) (max_idPr cx). Qed.
+Lemma cut_inside c d x : c <= x -> x <= d -> clipped c d x = x.
+Proof. by move=> cx xd; rewrite /clipped (min_idPl xd) (max_idPr cx). Qed.
 
-Lemma cut_below c d x : x <= c -> cut c d x = c.
+Lemma cut_below c d x : x <= c -> clipped c d x = c.
 Proof. by move=> xc; apply/max_idPl; rewrite le_minl xc. Qed.
 
-Lemma cut_above c d x : c <= d -> d <= x -> cut c d x = d.
-Proof. by move=> cd dx; rewrite /cut (min_idPr dx) (max_idPr cd). Qed.
+Lemma cut_above c d x : c <= d -> d <= x -> clipped c d x = d.
+Proof. by move=> cd dx; rewrite /clipped (min_idPr dx) (max_idPr cd). Qed.
 
-Lemma cut_wider_up c d lo hi x : lo <= c -> d <= hi -> cut lo hi x <= cut c d x + (hi - d).
+Lemma cut_wider_up c d lo hi x : lo <= c -> d <= hi -> clipped lo hi x <= clipped c d x + (hi - d).
 Proof.
 move=> loc dhi; have dh0 : 0 <= hi - d by rewrite subr_ge0.
-rewrite {1}/cut le_maxl ler_paddr ?(le_trans loc) ?cut_ge //=.
+rewrite {1}/clipped le_maxl ler_paddr ?(le_trans loc) ?cut_ge //=.
 apply: le_trans (_ : Num.min x d + (hi - d) <= _); last by rewrite ler_add2r min_cut.
 rewrite le_minl; case: (leP x d) => _; first by rewrite ler_paddr.
 by rewrite [d + _]addrC subrK lexx orbT.
 Qed.
 
-Lemma cut_wider_down c d lo hi x : lo <= c -> d <= hi -> cut c d x <= cut lo hi x + (c - lo).
+Lemma cut_wider_down c d lo hi x : lo <= c -> d <= hi -> clipped c d x <= clipped lo hi x + (c - lo).
 Proof.
 move=> loc dhi; have cl0 : 0 <= c - lo by rewrite subr_ge0.
-rewrite {1}/cut le_maxl; apply/andP; split.
+rewrite {1}/clipped le_maxl; apply/andP; split.
   by rewrite -ler_subl_addr opprB addrC subrK cut_ge.
 rewrite ler_paddr // (le_trans _ (min_cut _ _ _)) //.
 by rewrite le_minr !le_minl lexx dhi orbT.
@@ -119,7 +119,7 @@ Proof.
 have w0 : 2 ^+ w != 0 :> R by rewrite gt_eqF ?pow2_gt0.
 have same v : at_bits (n + w) (v * 2 ^ w) = at_bits n v.
   by rewrite /at_bits natrM natrX exprD invfM [X in _ * X]mulrC mulrA mulfK.
-pose F v := cut c d (at_bits (n + w) (u * 2 ^ w + v)).
+pose F v := clipped c d (at_bits (n + w) (u * 2 ^ w + v)).
 rewrite -mulr_sumr (eq_bigr (fun v => F v.+1 - F v)) => [|v _]; last by rewrite /F addnS.
 rewrite telescope_sumr // /F.
 by rewrite addn0 -mulSnr !same exprD mulrAC mulfK.
@@ -128,7 +128,7 @@ Qed.
 Definition apart (lo hi : T -> R) := forall k l, k != l -> hi k <= lo l \/ hi l <= lo k.
 
 Lemma settle_upper decide (lo hi : T -> R) w f n u k :
-  sound decide lo hi -> settle decide w f n u k <= part (lo k) (hi k) n u.
+  decides_rightly decide lo hi -> read_on decide w f n u k <= part (lo k) (hi k) n u.
 Proof.
 move=> snd; have said n' v l : decide n' v = Some l -> (l == k)%:R <= part (lo k) (hi k) n' v.
   case: eqVneq => [->|_] E; last by case/andP: (part01 (lo k) (hi k) n' v).
@@ -140,9 +140,9 @@ by apply: ler_sum => v _.
 Qed.
 
 Lemma settle_lower decide (lo hi : T -> R) w f n u k c d :
-  sound decide lo hi -> apart lo hi -> lo k <= c -> c <= d -> d <= hi k ->
+  decides_rightly decide lo hi -> apart lo hi -> lo k <= c -> c <= d -> d <= hi k ->
   (forall v, c < at_bits (n + w * f) v.+1 -> at_bits (n + w * f) v < d -> decide (n + w * f)%N v = Some k) ->
-  part c d n u <= settle decide w f n u k.
+  part c d n u <= read_on decide w f n u k.
 Proof.
 move=> snd sep loc cd dhi; have met n' v : part c d n' v != 0 -> c < at_bits n' v.+1 /\ at_bits n' v < d.
   by move=> nz; rewrite !ltNge; split; apply: contra nz => h; rewrite part_outside ?h ?orbT.
@@ -164,14 +164,14 @@ Lemma part_wider c d lo hi n u : lo <= c -> d <= hi ->
 Proof.
 move=> loc dhi; rewrite /part -mulrDr ler_pmul2l ?pow2_gt0 // ler_subl_addr.
 apply: le_trans (cut_wider_up _ loc dhi) _; have le_X := cut_wider_down (at_bits n u) loc dhi.
-move: le_X; set X := cut c d (at_bits n u); set L := cut lo hi (at_bits n u); set Y := cut c d _.
+move: le_X; set X := clipped c d (at_bits n u); set L := clipped lo hi (at_bits n u); set Y := clipped c d _.
 set p := c - lo; set q := hi - d => le_X; rewrite [p + q]addrC [Y - X + _]addrACA -[leRHS]addrA ler_addl.
 by rewrite addrC [- X + _]addrC addrA subr_ge0.
 Qed.
 
 Lemma settle_limit decide (lo hi : T -> R) w n u k :
-  (0 < w)%N -> sound decide lo hi -> complete decide lo hi -> apart lo hi -> lo k < hi k ->
-  (\dlim_(f) settle decide w f n u) k = part (lo k) (hi k) n u.
+  (0 < w)%N -> decides_rightly decide lo hi -> decides_in_time decide lo hi -> apart lo hi -> lo k < hi k ->
+  (\dlim_(f) read_on decide w f n u) k = part (lo k) (hi k) n u.
 Proof.
 move=> w0 snd cmp sep lohi; apply: dlim_close => e e0.
 pose g := Num.min (e / (2 ^+ n * 4)) ((hi k - lo k) / 4).
@@ -202,8 +202,8 @@ by rewrite opprD addrA subrK.
 Qed.
 
 Theorem narrowing_is_exact decide (lo hi : T -> R) w n k :
-  (0 < w)%N -> sound decide lo hi -> complete decide lo hi -> apart lo hi -> 0 <= lo k < hi k -> hi k <= 1 ->
-  (\dlet_(u <- word n) \dlim_(f) settle decide w f n u) k = hi k - lo k.
+  (0 < w)%N -> decides_rightly decide lo hi -> decides_in_time decide lo hi -> apart lo hi -> 0 <= lo k < hi k -> hi k <= 1 ->
+  (\dlet_(u <- word n) \dlim_(f) read_on decide w f n u) k = hi k - lo k.
 Proof.
 move=> w0 snd cmp sep /andP[lo0 lohi] hi1; rewrite word_then.
 rewrite (eq_bigr (fun u => part (lo k) (hi k) (0 + n) (0 * 2 ^ n + u))) => [|u _]; last first.

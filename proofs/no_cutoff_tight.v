@@ -117,48 +117,48 @@ move=> M0 rhoM; rewrite -laplaceN // -[laplace a (rho + M)]laplaceN // opprD.
 by apply: laplace_right => //; rewrite ler_oppr.
 Qed.
 
-Definition rest (M : int) : R := expR (- (a * M%:~R)) * expR (- ((t + t)%:R * (b * M%:~R))).
+Definition rest_bound (M : int) : R := expR (- (a * M%:~R)) * expR (- ((t + t)%:R * (b * M%:~R))).
 
 Lemma wide'_le_term (M rho : int) : 0 <= M ->
   laplace a rho * both (rho - M - Delta%:Z) (rho + M + Delta%:Z) <=
   expR (- ((t + t)%:R * r)) * (laplace a rho * both (rho - M) (rho + M)) +
-  (rest M * laplace a (rho - M) + rest M * laplace a (rho + M)).
+  (rest_bound M * laplace a (rho - M) + rest_bound M * laplace a (rho + M)).
 Proof.
 move=> M0; have E0 x : 0 <= expR x :> R by rewrite ltW ?expR_gt0.
-have rest0 z : 0 <= rest M * laplace a z by apply: mulr_ge0; rewrite // mulr_ge0.
+have rest0 z : 0 <= rest_bound M * laplace a z by apply: mulr_ge0; rewrite // mulr_ge0.
 have all0 : 0 <= expR (- ((t + t)%:R * r)) * (laplace a rho * both (rho - M) (rho + M)).
   by apply: mulr_ge0; rewrite // mulr_ge0 // both_ge0.
 have [lo|lo] := leP rho (- M).
   apply: ler_paddl => //; apply: ler_paddl => //.
-  rewrite (laplace_left M0 lo) /rest -[leLHS]mulrA -[leRHS]mulrA ler_wpmul2l // [leLHS]mulrC.
+  rewrite (laplace_left M0 lo) /rest_bound -[leLHS]mulrA -[leRHS]mulrA ler_wpmul2l // [leLHS]mulrC.
   by rewrite ler_wpmul2r // both_left.
 have [hi|hi] := leP M rho.
   apply: ler_paddl => //; apply: ler_paddr => //.
-  rewrite (laplace_right M0 hi) /rest -[leLHS]mulrA -[leRHS]mulrA ler_wpmul2l // [leLHS]mulrC.
+  rewrite (laplace_right M0 hi) /rest_bound -[leLHS]mulrA -[leRHS]mulrA ler_wpmul2l // [leLHS]mulrC.
   by rewrite ler_wpmul2r // both_right.
 apply: ler_paddr; first exact: addr_ge0.
 by rewrite both_inside ?(ltW lo) ?(ltW hi) // mulrCA.
 Qed.
 
 Lemma wide'_le M : row (wide' M) outcome <=
-  expR (- ((t + t)%:R * r)) * row (wide M) outcome + 2 * rest M%:Z.
+  expR (- ((t + t)%:R * r)) * row (wide M) outcome + 2 * rest_bound M%:Z.
 Proof.
 rewrite wide_product wide'_product.
 set f := fun rho => laplace a rho * both (rho - M%:Z) (rho + M%:Z).
 have E0 x : 0 <= expR x :> R by rewrite ltW ?expR_gt0.
-have rest0 : 0 <= rest M%:Z by rewrite mulr_ge0.
+have rest0 : 0 <= rest_bound M%:Z by rewrite mulr_ge0.
 have f0 rho : 0 <= f rho by rewrite mulr_ge0 ?both_ge0.
 have sf : summable f by apply: summable_product.
 pose g rho := expR (- ((t + t)%:R * r)) * f rho.
-pose right rho := rest M%:Z * laplace a (rho - M%:Z).
-pose left rho := rest M%:Z * laplace a (rho + M%:Z).
+pose right rho := rest_bound M%:Z * laplace a (rho - M%:Z).
+pose left rho := rest_bound M%:Z * laplace a (rho + M%:Z).
 have sg : summable g by apply: summableZ.
 have sl : summable left by apply: summableZ; apply: summable_shift (summable_mu _).
 have sr : summable right by apply: summableZ; apply: (summable_shift _ (summable_mu _)).
 have g0 rho : 0 <= g rho by apply: mulr_ge0.
 have l0 rho : 0 <= left rho by apply: mulr_ge0.
 have ri0 rho : 0 <= right rho by apply: mulr_ge0.
-have -> : expR (- ((t + t)%:R * r)) * psum f + 2 * rest M%:Z = psum (g \+ (right \+ left)).
+have -> : expR (- ((t + t)%:R * r)) * psum f + 2 * rest_bound M%:Z = psum (g \+ (right \+ left)).
   rewrite psumD //; last 2 first.
   - by move=> rho; apply: addr_ge0.
   - exact: summableD.
@@ -168,15 +168,15 @@ apply: le_psum; last by apply: summableD => //; apply: summableD.
 move=> rho; rewrite mulr_ge0 ?both_ge0 //=; exact: wide'_le_term.
 Qed.
 
-Definition centre : R := laplace a 0 * both 0 0.
+Definition centre_mass : R := laplace a 0 * both 0 0.
 
-Lemma wide_ge M : centre * expR (- ((t + t)%:R * (b * M%:R))) <= row (wide M) outcome.
+Lemma wide_ge M : centre_mass * expR (- ((t + t)%:R * (b * M%:R))) <= row (wide M) outcome.
 Proof.
 rewrite wide_product.
 set f := fun rho => laplace a rho * both (rho - M%:Z) (rho + M%:Z).
 have sf : summable f by apply: summable_product.
 have f0 : 0 <= f 0 by rewrite mulr_ge0 ?both_ge0.
-apply: le_trans (ger1_psum 0 sf); rewrite (ger0_norm f0) /f /centre -mulrA.
+apply: le_trans (ger1_psum 0 sf); rewrite (ger0_norm f0) /f /centre_mass -mulrA.
 rewrite ler_wpmul2l // /both (@laplace_below_shift _ _ b0 0 M%:Z) // (@laplace_tail_shift _ _ b0 0 M%:Z) //.
 rewrite !exprMn -!expRMm mulrACA [leLHS]mulrAC -!expRD -pmulrn.
 by rewrite -[t%:R * _ + _]mulrDl -natrD subrr expR0 mul1r.
@@ -185,7 +185,7 @@ Qed.
 Lemma wide_refutes eps : eps < (t + t)%:R * r ->
   exists M, expR eps * row (wide' M) outcome < row (wide M) outcome.
 Proof.
-move=> lt; have centre0 : 0 < centre.
+move=> lt; have centre0 : 0 < centre_mass.
   apply: mulr_gt0; first exact: laplace_gt0.
   apply: mulr_gt0; apply: exprn_gt0; [exact: laplace_below_gt0 | exact: laplace_tail_gt0].
 have gap : 0 < expR (- eps) - expR (- ((t + t)%:R * r)) by rewrite subr_gt0 ltr_expR ltr_opp2.
@@ -194,7 +194,7 @@ have [M M_lt] := falls_below a0 eta0; exists M.
 rewrite -ltr_pdivl_mull ?expR_gt0 // -expRN.
 apply: le_lt_trans (wide'_le M) _; rewrite -ltr_subr_addl -mulrBl.
 apply: lt_le_trans (ler_wpmul2l (ltW gap) (wide_ge M)).
-rewrite /rest -!pmulrn mulrA [ltRHS]mulrA ltr_pmul2r ?expR_gt0 // mulrC -ltr_pdivl_mulr ?ltr0n //.
+rewrite /rest_bound -!pmulrn mulrA [ltRHS]mulrA ltr_pmul2r ?expR_gt0 // mulrC -ltr_pdivl_mulr ?ltr0n //.
 Qed.
 
 End Wide.

@@ -25,7 +25,7 @@ Hypotheses (eps0 : 0 < eps) (Delta0 : (0 < Delta)%N).
 Definition compare_exactly (q rho : int) : {distr bool / R} := dunit (T + rho <= q).
 
 Definition algorithm_5 (u : seq int) : {distr (seq bool) / R} :=
-  gate (laplace (eps / 2 / Delta%:R)) never (asked compare_exactly u) (size u).
+  gate (laplace (eps / 2 / Delta%:R)) never (asked_row compare_exactly u) (size u).
 
 Let rate_gt0 : 0 < eps / 2 / Delta%:R.
 Proof. by rewrite !divr_gt0 ?ltr0n. Qed.
@@ -36,7 +36,7 @@ apply: gate_sums_to_one => [|h rho]; first exact: laplace_sums_to_one.
 exact: dunit_sums_to_one.
 Qed.
 
-Let between (x y rho : int) : along (asked compare_exactly [:: x; y]) [::] [:: false; true] rho =
+Let between (x y rho : int) : along (asked_row compare_exactly [:: x; y]) [::] [:: false; true] rho =
   ((x < T + rho <= y)%R)%:R :> R.
 Proof. by rewrite /= mulr1 !dunit1E eqbF_neg eqb_id -ltNge -natrM mulnb. Qed.
 

@@ -122,7 +122,7 @@ suff [t [w [w0 leD let_ lew]]] : exists t w : int,
     [/\ 0 <= w, Posz c * w <= Posz (selected_share monotonic c) * D,
     forall i, q' i - q i <= t & forall i, `|t - (q' i - q i)| <= w].
   apply: within_weaken (selection_aligned c a0 w0 let_ lew).
-  exact: spent.
+  exact: spent_share.
 case: monotonic mono {a s0 a0} => [[//|ge|ge]|_].
 - exists D, D; split=> // [|i]; first exact: ltW.
   by rewrite ger0_norm ?subr_ge0 // ler_subl_addl ler_addr subr_ge0.

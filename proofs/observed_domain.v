@@ -30,7 +30,7 @@ Lemma round_le a q q' B B' A A' k1 k2 o :
   (forall i, a * q i <= k1 + a * q' i) -> a * B <= k1 + a * B' ->
   round_total a q' B' A' <= expR k2 * round_total a q B A ->
   (if o is Some i then (i \in A) = (i \in A') else True) ->
-  round a q B A o <= expR (k1 + k2) * round a q' B' A' o.
+  race_round a q B A o <= expR (k1 + k2) * race_round a q' B' A' o.
 Proof.
 move=> le_q le_B le_W both.
 have step x x' : x <= k1 + x' ->
@@ -175,7 +175,7 @@ by have /andP[_ iC] := only_here inv i1 i2; rewrite ler_expR rate_mono // outsid
 Qed.
 
 Lemma round_here A A' : matched A A' -> forall o, oapp common true o ->
-  round a q B A o <= expR e * round a q' B' A' o.
+  race_round a q B A o <= expR e * race_round a q' B' A' o.
 Proof.
 move=> inv o both; rewrite -[e]add0r; apply: round_le.
 - by move=> i; rewrite add0r rate_mono //; case/andP: (score_rises near i).
@@ -187,7 +187,7 @@ move=> inv o both; rewrite -[e]add0r; apply: round_le.
 Qed.
 
 Lemma round_there A A' : matched A A' -> forall o, oapp common true o ->
-  round a q' B' A' o <= expR e * round a q B A o.
+  race_round a q' B' A' o <= expR e * race_round a q B A o.
 Proof.
 move=> inv o both; rewrite -[e]addr0; apply: round_le.
 - by move=> i; rewrite rate_step //; case/andP: (score_rises near i).
@@ -240,7 +240,7 @@ split; apply: (within_delta_except (G := all (oapp common true))); rewrite 1?(eq
   have keep A' A i : flipped A' A -> common i -> i \in A' -> flipped (A' `\ i) (A `\ i).
     by move=> inv ci iA'; apply: matched_drop => //; case: inv => _ ->.
   have there A' A : flipped A' A -> forall o, oapp common true o ->
-      round a q' B' A' o <= expR e * round a q B A o by exact: round_there.
+      race_round a q' B' A' o <= expR e * race_round a q B A o by exact: round_there.
   by move=> t; apply: race_ratio there keep e_ge0 _ _ _ matched_start.
 - exact: le_trans rare' small.
 Qed.

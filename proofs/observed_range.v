@@ -32,7 +32,7 @@ Variables (a e B B' : R) (q q' : I -> R).
 Hypotheses (rise : forall i, a * q i <= a * q' i <= e + a * q i) (bottom_rise : a * B <= a * B' <= e + a * B).
 Implicit Types (A : {fset I}) (c n num den : nat).
 
-Theorem round_bounded_range A : bounded_range e (round a q' B' A) (round a q B A).
+Theorem round_bounded_range A : bounded_range e (race_round a q' B' A) (race_round a q B A).
 Proof.
 set W := round_total a q B A; set W' := round_total a q' B' A.
 have W_gt0 : 0 < W by apply: round_total_gt0.
@@ -75,8 +75,8 @@ Lemma common_race_by_shares eps A c : c%:R * e <= eps ->
 Proof.
 move=> shares; have e_ge0 : 0 <= e.
   by have /andP[lo /(le_trans lo)] := bottom_rise; rewrite ler_addr.
-have near (A' : {fset I}) : within e (round a q' B' A') (round a q B A') /\
-    within e (round a q B A') (round a q' B' A').
+have near (A' : {fset I}) : within e (race_round a q' B' A') (race_round a q B A') /\
+    within e (race_round a q B A') (race_round a q' B' A').
   by apply: bounded_range_is_private; rewrite ?round_sums_to_one //; apply: round_bounded_range.
 have all_good (t : seq (option I)) : all (oapp (fun=> true) true) t by elim: t => //= -[].
 split; apply: within_weaken shares _ => t.

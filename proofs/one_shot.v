@@ -119,11 +119,11 @@ Proof.
 move=> c0 e0 D0 near; have [t [t0 let_ att]] := most_risen (fun i => q' i - q i).
 have a0 : 0 < selection_rate eps c Delta monotonic.
   by rewrite divr_gt0 // !mulr_gt0 ?ltr0n ?sides_gt0.
-have w0 : 0 <= sides monotonic * Delta by rewrite mulr_ge0 // ltW ?sides_gt0.
+have w0 : 0 <= score_sides monotonic * Delta by rewrite mulr_ge0 // ltW ?sides_gt0.
 have c_nz : c%:R != 0 :> R by rewrite pnatr_eq0 -lt0n.
-have paid : selection_rate eps c Delta monotonic * (c%:R * (sides monotonic * Delta)) = eps.
+have paid : selection_rate eps c Delta monotonic * (c%:R * (score_sides monotonic * Delta)) = eps.
   by rewrite mulrCA selection_rateK // mulrC mulfVK.
-rewrite -[X in within X]paid; apply: (one_shot_aligned c a0 w0 let_) => i; rewrite /sides.
+rewrite -[X in within X]paid; apply: (one_shot_aligned c a0 w0 let_) => i; rewrite /score_sides.
 rewrite !rmorphB; case: monotonic near {a0 w0 paid} => /=; rewrite ?mul1r.
   case=> h; have /andP[h1 h2] := h i.
     have t_le : t%:~R <= Delta.

@@ -39,7 +39,7 @@ Definition rounded_chance s n : R := (rounded_steps (n - s))%:~R / one%:~R.
 Hypotheses (one_gt0 : 0 < one) (delta_ge0 : 0 <= delta).
 Hypotheses (grow_ge : one <= grow) (shrink_le : shrink <= one).
 
-Lemma floor_le (m : int) : divz m one * one <= m.
+Lemma units_le (m : int) : divz m one * one <= m.
 Proof. by rewrite [leRHS](divz_eq m one) ler_addl modz_ge0 // gt_eqF. Qed.
 
 Lemma next_step_up k : 0 <= k <= one -> k <= next_step k <= one.
@@ -82,14 +82,14 @@ split=> [|n|n|n]; rewrite ?mul0r //=; have /andP[k0 k1] := rounded_steps01 n; mo
     by rewrite intrD ler_add // ler_pemull // ler0z.
   apply: le_trans (_ : (divz (grow * k) one + delta)%:~R <= _); first by rewrite ler_int.
   rewrite intrD ler_add // -(ler_pmul2r one0) -intrM.
-  apply: le_trans (_ : (grow * k)%:~R <= _); first by rewrite ler_int floor_le.
+  apply: le_trans (_ : (grow * k)%:~R <= _); first by rewrite ler_int units_le.
   by rewrite intrM mulrAC ler_wpmul2r // ler0z.
 - rewrite -(ler_pmul2r one0) mulrBl mul1r divfK ?gt_eqF // mulrDl -mulrA mulrBl mul1r divfK ?gt_eqF //.
   have [lost0|[lost_ge0 lost]] : one <= k + delta \/
       0 <= one - k - delta /\ shrink * (one - k - delta) <= (one - next_step k) * one.
     rewrite /next_step; case: ifP => [|/negbT]; first by rewrite -addrA -opprD subr_le0; left.
     rewrite -ltNge => /ltW lost0; right; split=> //; apply: le_trans (_ : - (divz (- (shrink * (one - k - delta))) one * one) <= _).
-      by rewrite ler_oppr floor_le.
+      by rewrite ler_oppr units_le.
     rewrite -mulNr ler_wpmul2r ?(ltW one_gt0) // ler_oppl opprB ler_subl_addl.
     by rewrite !le_minl lexx !orbT.
     apply: le_trans (_ : delta%:~R <= _); first by rewrite -rmorphB ler_int ler_subl_addl.

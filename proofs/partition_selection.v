@@ -88,15 +88,15 @@ Definition people data l : nat := count (fun person => l \in person) data.
 
 Definition labels data : seq L := sort <=%O (undup (flatten data)).
 
-Fixpoint toss chance r : {distr (seq L) / R} :=
+Fixpoint toss_labels chance r : {distr (seq L) / R} :=
   if r is l :: r' then
-    \dlet_(kept <- dflip (chance l)) \dlet_(s <- toss chance r') dunit (if kept then l :: s else s)
+    \dlet_(kept <- dflip (chance l)) \dlet_(s <- toss_labels chance r') dunit (if kept then l :: s else s)
   else dunit [::].
 
 Definition kept_labels (p : nat -> R) data : {distr (seq L) / R} :=
-  toss (fun l => p (people data l)) (labels data).
+  toss_labels (fun l => p (people data l)) (labels data).
 
-Lemma toss_mass chance r : psum (toss chance r) = 1.
+Lemma toss_mass chance r : psum (toss_labels chance r) = 1.
 Proof.
 elim: r => [|l r IH] /=; first exact: dunit_mass_one.
 apply: dlet_mass_one => [|b]; first exact: dflip_mass.
@@ -107,7 +107,7 @@ Theorem kept_labels_sum_to_one p data : psum (kept_labels p data) = 1.
 Proof. exact: toss_mass. Qed.
 
 (** What nobody has is not tossed for, and not kept if it were. *)
-Lemma toss_filter chance r : toss chance r =1 toss chance [seq l <- r | chance l != 0].
+Lemma toss_filter chance r : toss_labels chance r =1 toss_labels chance [seq l <- r | chance l != 0].
 Proof.
 elim: r => [|l r IH] s //=; case: eqVneq => [c0|_] /=; last first.
   apply: eq_in_dlet => // b _ s'; exact: eq_in_dlet.
@@ -118,7 +118,7 @@ Qed.
 
 Lemma toss_within a d chance chance' r (moved : pred L) : 0 <= d ->
   (forall l, within_delta (a *+ moved l) (d *+ moved l) (dflip (chance l)) (dflip (chance' l))) ->
-  within_delta (a *+ count moved r) (d *+ count moved r) (toss chance r) (toss chance' r).
+  within_delta (a *+ count moved r) (d *+ count moved r) (toss_labels chance r) (toss_labels chance' r).
 Proof.
 move=> d0 h; elim: r => [|l r IH] /=; first by move=> E; rewrite !mulr0n expR0 mul1r addr0.
 rewrite !mulrnDr; apply: within_delta_compose => //; last by rewrite mulrn_wge0.
@@ -135,9 +135,9 @@ by apply/flattenP/hasP => -[person]; exists person.
 Qed.
 
 Lemma kept_among p data r : p 0%N = 0 -> sorted <=%O r -> uniq r -> {subset labels data <= r} ->
-  kept_labels p data =1 toss (fun l => p (people data l)) r.
+  kept_labels p data =1 toss_labels (fun l => p (people data l)) r.
 Proof.
-move=> p0 sr ur sub s; rewrite /kept_labels toss_filter [RHS]toss_filter; congr (toss _ _ s).
+move=> p0 sr ur sub s; rewrite /kept_labels toss_filter [RHS]toss_filter; congr (toss_labels _ _ s).
 apply: (sorted_eq le_trans le_anti).
 - exact/(sorted_filter le_trans)/sort_sorted/le_total.
 - exact/(sorted_filter le_trans).
@@ -173,7 +173,7 @@ have weak mu nu : within_delta (a *+ count (mem person) (labels data'))
 have zero x : within_delta 0 0 (dflip x : {distr bool / R}) (dflip x).
   by move=> E; rewrite expR0 mul1r addr0.
 have coins l := coin_within (people data l) a0 d0 h.
-have sameP E : \P_[kept_labels p data] E = \P_[toss (fun l => p (people data l)) (labels data')] E.
+have sameP E : \P_[kept_labels p data] E = \P_[toss_labels (fun l => p (people data l)) (labels data')] E.
   by apply: eq_psum => s; rewrite same.
 split; apply: weak => E; rewrite sameP; apply: toss_within => // l;
     rewrite -[mem person l]/(l \in person) (joins_people l j).

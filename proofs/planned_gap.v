@@ -4,7 +4,7 @@
     ([exponential_gap.v], [laplace_gap.v]). rho has scale Delta/eps1 and nu scale Delta/r; the scales need not be
     those of a split of epsilon, and a plan chooses them.
 
-    [gap_meter exponential monotonic eps1 r m k]: L(m,k) as the code has it, what m BELOW and k ABOVE with their gaps
+    [largest_gap_loss exponential monotonic eps1 r m k]: L(m,k) as the code has it, what m BELOW and k ABOVE with their gaps
     cost; for monotonic questions the larger one of rising and falling answers.
 
     [planned_gap_gate_is_private]: closed after c ABOVE or n questions, the gate is [worst]-DP: the largest
@@ -22,7 +22,7 @@ Hypotheses (Delta_gt0 : (0 < Delta)%N) (eps1_gt0 : 0 < eps1) (r_gt0 : 0 < r).
 Definition gap_loss (u : way) : nat -> nat -> R :=
   (if exponential then exponential_gap_loss else laplace_gap_loss) u eps1 r.
 
-Definition gap_meter (monotonic : bool) (m k : nat) : R :=
+Definition largest_gap_loss (monotonic : bool) (m k : nat) : R :=
   if monotonic then Num.max (gap_loss Up m k) (gap_loss Down m k) else gap_loss Any m k.
 
 Let grows (m m' : nat) : (m <= m')%N -> m%:R * r <= m'%:R * r.
@@ -52,24 +52,24 @@ move=> mm; case: u => /=.
 - apply: le_bigmax2 => h _; by apply: min2; rewrite // ler_add2l grows // leq_add2r.
 Qed.
 
-Lemma gap_meter_grows monotonic m m' k : (m <= m')%N -> gap_meter monotonic m k <= gap_meter monotonic m' k.
+Lemma gap_meter_grows monotonic m m' k : (m <= m')%N -> largest_gap_loss monotonic m k <= largest_gap_loss monotonic m' k.
 Proof.
 move=> mm; have le u : gap_loss u m k <= gap_loss u m' k.
   by rewrite /gap_loss; case: exponential; [exact: exponential_gap_loss_grows | exact: laplace_gap_loss_grows].
-by rewrite /gap_meter; case: monotonic; rewrite // le_maxl !le_maxr !le orbT.
+by rewrite /largest_gap_loss; case: monotonic; rewrite // le_maxl !le_maxr !le orbT.
 Qed.
 
 Theorem planned_gap_gate_is_private monotonic (T q q' : seq (option int) -> int) (kappa : int)
     (run := (if exponential then exponential_gap_gate else laplace_gap_gate) c Delta eps1 T kappa n r) :
-  neighbours monotonic Delta q q' -> within (worst c n (gap_meter monotonic)) (run q) (run q').
+  neighbours monotonic Delta q q' -> within (worst c n (largest_gap_loss monotonic)) (run q) (run q').
 Proof.
 move=> near_q; have [u mv s_u] := neighbours_move near_q.
-have le t : run q t <= expR (gap_meter monotonic (count (predC isSome) t) (count isSome t)) * run q' t.
+have le t : run q t <= expR (largest_gap_loss monotonic (count (predC isSome) t) (count isSome t)) * run q' t.
   apply: (@le_trans _ _ (expR (gap_loss u (count (predC isSome) t) (count isSome t)) * run q' t)).
     rewrite /run /gap_loss; case: exponential.
     - exact: exponential_gap_transcript.
     - exact: laplace_gap_transcript.
-  rewrite ler_wpmul2r // ler_expR /gap_meter.
+  rewrite ler_wpmul2r // ler_expR /largest_gap_loss.
   by case: u {mv} s_u; case: (monotonic) => // _; rewrite le_maxr lexx ?orbT.
 move: le; rewrite /run; case: exponential => le; apply: planned => // m m' k; exact: gap_meter_grows.
 Qed.

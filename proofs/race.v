@@ -3,7 +3,7 @@
     Candidates are the finite set [A] of a type [I] that may be infinite; [q] gives every candidate its
     score, and one more, the bottom, has the score [B].
 
-    - [round a q B A]: one draw of the exponential mechanism at rate [a] among [A] and the bottom:
+    - [race_round a q B A]: one draw of the exponential mechanism at rate [a] among [A] and the bottom:
       [Some i] is the candidate i, [None] the bottom.
     - [race a q B A n]: up to [n] rounds; what was drawn is a candidate no more, and the bottom ends it.
       The outcome is the list of the draws, in their order, the bottom included.
@@ -67,12 +67,12 @@ Implicit Types (a B k : R) (q : I -> R) (A : {fset I}) (n : nat) (i : I).
 
 Definition scored q B A (o : option A) : R := if o is Some x then q (val x) else B.
 
-Definition round a q B A : {distr (option I) / R} :=
+Definition race_round a q B A : {distr (option I) / R} :=
   \dlet_(o <- exponential a (scored q B (A := A)) finset.setT) dunit (omap val o).
 
 Fixpoint race a q B A n : {distr (seq (option I)) / R} :=
   if n is n'.+1 then
-    prefixed (round a q B A) (fun o => if o is Some i then race a q B (A `\ i) n' else dunit [::])
+    prefixed (race_round a q B A) (fun o => if o is Some i then race a q B (A `\ i) n' else dunit [::])
   else dunit [::].
 
 Definition round_total a q B A := expR (a * B) + \sum_(i <- A) expR (a * q i).
@@ -87,14 +87,14 @@ rewrite (reindex_omap Some id) /=; last by case=> //; rewrite eqxx andbF.
 by rewrite big_seq_fsetE; apply: eq_bigl => x; rewrite !inE eqxx.
 Qed.
 
-Lemma round_bottom a q B A : round a q B A None = expR (a * B) / round_total a q B A.
+Lemma round_bottom a q B A : race_round a q B A None = expR (a * B) / round_total a q B A.
 Proof.
 rewrite dletE (psum_one (x := None)) /= ?mulr_ge0 // => [|[x|] //]; last by rewrite dunit1E mulr0.
 by rewrite dunit1E eqxx mulr1 exponentialE inE round_totalE.
 Qed.
 
 Lemma round_candidate a q B A i :
-  round a q B A (Some i) = if i \in A then expR (a * q i) / round_total a q B A else 0.
+  race_round a q B A (Some i) = if i \in A then expR (a * q i) / round_total a q B A else 0.
 Proof.
 rewrite dletE; case: (boolP (i \in A)) => [iA | iA]; last first.
   apply: psum_eq0 => -[x|]; rewrite dunit1E ?mulr0 //=.
@@ -106,10 +106,10 @@ case: y neq e => [y|] //= /eqP neq [e]; case: neq; congr Some; exact: val_inj.
 Qed.
 
 Lemma psum_round a q B A (p : option I -> R) : (forall o, 0 <= p o) ->
-  psum (fun o => round a q B A o * p o) =
+  psum (fun o => race_round a q B A o * p o) =
   (expR (a * B) * p None + \sum_(i <- A) expR (a * q i) * p (Some i)) / round_total a q B A.
 Proof.
-move=> p_ge0; have mass_ge0 o : 0 <= round a q B A o * p o by rewrite mulr_ge0.
+move=> p_ge0; have mass_ge0 o : 0 <= race_round a q B A o * p o by rewrite mulr_ge0.
 rewrite (psum_finseq (r := None :: [seq Some i | i <- A])).
 - rewrite big_cons big_map ger0_norm // round_bottom mulrDl mulrAC; congr (_ + _).
   rewrite mulr_suml big_seq [RHS]big_seq; apply: eq_bigr => i iA.
@@ -120,10 +120,10 @@ rewrite (psum_finseq (r := None :: [seq Some i | i <- A])).
   by move=> _; apply/mapP; exists i.
 Qed.
 
-Lemma round_sums_to_one a q B A : psum (round a q B A) = 1.
+Lemma round_sums_to_one a q B A : psum (race_round a q B A) = 1.
 Proof.
 rewrite -[RHS](divff (lt0r_neq0 (round_total_gt0 a q B A))).
-under eq_psum => o do rewrite -[round _ _ _ _ _]mulr1.
+under eq_psum => o do rewrite -[race_round _ _ _ _ _]mulr1.
 rewrite (psum_round _ _ _ _ (p := fun=> 1)) ?ler01 // mulr1; congr (_ / _).
 by rewrite /round_total; congr (_ + _); apply: eq_bigr => i _; rewrite mulr1.
 Qed.
@@ -175,7 +175,7 @@ Qed.
 
 (** Two races, round by round. [same A A'] is what is kept as long as only candidates of G are drawn. *)
 Theorem race_ratio a q q' B B' k n (G : pred I) (same : {fset I} -> {fset I} -> Prop) :
-  (forall A A', same A A' -> forall o, oapp G true o -> round a q B A o <= expR k * round a q' B' A' o) ->
+  (forall A A', same A A' -> forall o, oapp G true o -> race_round a q B A o <= expR k * race_round a q' B' A' o) ->
   (forall A A' i, same A A' -> G i -> i \in A -> same (A `\ i) (A' `\ i)) -> 0 <= k ->
   forall A A' t, same A A' -> all (oapp G true) t ->
   race a q B A n t <= expR (n%:R * k) * race a q' B' A' n t.
@@ -202,7 +202,7 @@ move=> bad; apply: (near_dominated (G := all (oapp G true))); rewrite ?race_sums
   by rewrite (eq_has (a2 := oapp (predC G) false)) //; case.
 pose same (C C' : {fset I}) := C' = [fset i in C | G i] :> {fset I}.
 have round_le C C' : same C C' -> forall o, oapp G true o ->
-    round a q B C o <= expR 0 * round a q B C' o.
+    race_round a q B C o <= expR 0 * race_round a q B C' o.
   move=> ->; have inv_le : (round_total a q B C)^-1 <= (round_total a q B [fset i in C | G i])^-1.
     rewrite lef_pinv ?posrE ?round_total_gt0 // ler_add2l big_fset /= [leRHS](bigID G) /= ler_addl.
     by apply: sumr_ge0 => i _; apply: expR_ge0.

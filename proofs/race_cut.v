@@ -21,7 +21,7 @@ Hypothesis after1 : forall A n, psum (after A n) = 1.
 (** Draws that go on after the bottom, by whatever law. *)
 Fixpoint drawn_on (A : {fset I}) n : {distr (seq (option I)) / R} :=
   if n is n'.+1 then
-    prefixed (round a q B A) (fun o => if o is Some i then drawn_on (A `\ i) n' else after A n')
+    prefixed (race_round a q B A) (fun o => if o is Some i then drawn_on (A `\ i) n' else after A n')
   else dunit [::].
 
 Fixpoint cut (t : seq (option I)) :=

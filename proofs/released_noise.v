@@ -30,7 +30,7 @@ Definition release q rho : {distr (option int) / R} :=
   \dlet_(nu <- laplace query_rate) dunit (if T + rho <= q + nu then Some (q + nu) else None).
 
 Definition algorithm_3 u : {distr (seq (option int)) / R} :=
-  gate (laplace (eps / 2 / Delta%:R)) (closed_after isSome c) (asked release u) (size u).
+  gate (laplace (eps / 2 / Delta%:R)) (closed_after isSome c) (asked_row release u) (size u).
 
 Let rate_gt0 : 0 < eps / 2 / Delta%:R.
 Proof. by rewrite !divr_gt0 ?ltr0n. Qed.
@@ -62,10 +62,10 @@ by apply: contra neq => /eqP[<-]; rewrite addrAC subrr add0r.
 Qed.
 
 (** BELOW^m and then the number T; all answers are x. *)
-Definition silent m : seq (option int) := block m 1 None (Some T).
+Definition silence m : seq (option int) := block m 1 None (Some T).
 Definition all_at m (x : int) := block m 1 x x.
 
-Let row_product m x : algorithm_3 (all_at m x) (silent m) =
+Let row_product m x : algorithm_3 (all_at m x) (silence m) =
   psum (fun rho => laplace (eps / 2 / Delta%:R) rho *
     (laplace_below query_rate (T + rho - x) ^+ m *
      (((T + rho <= T)%R)%:R * laplace query_rate (T - x)))).
@@ -75,9 +75,9 @@ by rewrite along_block releases_none releases_some expr1.
 Qed.
 
 Theorem algorithm_3_loss_grows m :
-  0 < algorithm_3 (all_at m (T + Delta%:Z)) (silent m) /\
-  algorithm_3 (all_at m T) (silent m) =
-  expR (m.+1%:R * (eps / (2 * c%:R))) * algorithm_3 (all_at m (T + Delta%:Z)) (silent m).
+  0 < algorithm_3 (all_at m (T + Delta%:Z)) (silence m) /\
+  algorithm_3 (all_at m T) (silence m) =
+  expR (m.+1%:R * (eps / (2 * c%:R))) * algorithm_3 (all_at m (T + Delta%:Z)) (silence m).
 Proof.
 split.
   apply: (gate_gt0 (rho := 0)); rewrite ?size_block ?complete_block ?laplace_gt0 //.

@@ -115,10 +115,10 @@ Context {R : realType} {A : choiceType}.
 Implicit Types (mu : {distr int / R}) (cmp : int -> int -> {distr A / R}) (u : seq int) (h t : seq A).
 
 (** [cmp q rho]: how a question with the answer q is answered. *)
-Definition asked cmp u h rho := cmp (listed u h) rho.
+Definition asked_row cmp u h rho := cmp (listed u h) rho.
 
 Lemma along_asked cmp u t h rho : size u = (size h + size t)%N ->
-  along (asked cmp u) h t rho = \prod_(p <- zip (drop (size h) u) t) cmp p.1 rho p.2.
+  along (asked_row cmp u) h t rho = \prod_(p <- zip (drop (size h) u) t) cmp p.1 rho p.2.
 Proof.
 elim: t h => [|x t IH] h /=; first by case: (drop _ _) => [|? ?]; rewrite big_nil.
 move=> uht; have lt : (size h < size u)%N by rewrite uht addnS ltnS leq_addr.
@@ -126,7 +126,7 @@ by rewrite (drop_nth 0 lt) big_cons IH size_rcons // uht addnS.
 Qed.
 
 Lemma along_block cmp j k x y (neg pos : A) rho :
-  along (asked cmp (block j k x y)) [::] (block j k neg pos) rho =
+  along (asked_row cmp (block j k x y)) [::] (block j k neg pos) rho =
   cmp x rho neg ^+ j * cmp y rho pos ^+ k.
 Proof.
 rewrite along_asked ?size_block //= drop0 zip_cat ?size_nseq // !zip_nseq big_cat !big_nseq /=.

@@ -21,10 +21,10 @@ Unset Printing Implicit Defensive.
 Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
 
-Lemma lowest (T : choiceType) (f : T -> int) (l : seq T) : (0 < size l)%N ->
+Lemma exists_lowest (T : choiceType) (f : T -> int) (l : seq T) : (0 < size l)%N ->
   exists2 y, y \in l & {in l, forall z, f y <= f z}.
 Proof.
-move=> some; have [y yl top] := highest (fun z => - f z) some.
+move=> some; have [y yl top] := exists_highest (fun z => - f z) some.
 by exists y => // z /top; rewrite ler_opp2.
 Qed.
 
@@ -40,9 +40,9 @@ have [n] := ubnP (size l); elim: n l bound => // n IH [|x [|x' l0]] bound lt_n.
 - by exists 0; rewrite ?eqxx // big_nil.
 - by exists (f x); rewrite ?inE ?eqxx ?orbT // big_seq1 subrr normr0.
 set l := x :: x' :: l0 in bound lt_n *.
-have [b bl top] := @highest _ f l isT.
+have [b bl top] := @exists_highest _ f l isT.
 have size_b : size (rem b l) = (size l0).+1 by rewrite size_rem.
-have [|a al bottom] := @lowest _ f (rem b l); first by rewrite size_b.
+have [|a al bottom] := @exists_lowest _ f (rem b l); first by rewrite size_b.
 have size_a : size (rem a (rem b l)) = size l0 by rewrite size_rem // size_b.
 have inl y : y \in rem a (rem b l) -> y \in l by move/mem_rem/mem_rem.
 have sumE (t : int) : \sum_(y <- l) `|t - f y| =
@@ -72,14 +72,14 @@ Section BestShift.
 Context {R : realType}.
 Implicit Types (e r M : R) (m D t : nat) (v : seq nat).
 
-Definition apart (t x : nat) := ((t - x) + (x - t))%N.
+Definition steps_apart (t x : nat) := ((t - x) + (x - t))%N.
 
 Lemma best_shift e r M m D v :
   0 <= e -> 0 <= r -> all (fun x => x <= D)%N v ->
   (forall h, (h <= size v)%N ->
      Num.min ((m + h)%:R * r) (e + (size v - h)%:R * r) <= M) ->
   exists2 t, (t <= D)%N &
-    e * t%:R + r * (m * (D - t) + \sum_(x <- v) apart t x)%:R <= D%:R * M.
+    e * t%:R + r * (m * (D - t) + \sum_(x <- v) steps_apart t x)%:R <= D%:R * M.
 Proof.
 move=> e0 r0; elim: D v => [|D IH] v v_le le_M.
   exists 0%N => //; rewrite muln0 add0n mulr0 add0r mul0r big_seq big1 ?mulr0 //= => x xv.
@@ -90,11 +90,11 @@ have := le_M h h_le; rewrite le_minl => /orP[low|high].
   - by apply/allP => _ /mapP[x _ ->]; apply: geq_minr.
   - by move=> k; rewrite size_map; apply: le_M.
   exists t; first exact: leqW.
-  have -> : (m * (D.+1 - t) + \sum_(x <- v) apart t x =
-      m * (D - t) + \sum_(x <- [seq minn x D | x <- v]) apart t x + (m + h))%N.
+  have -> : (m * (D.+1 - t) + \sum_(x <- v) steps_apart t x =
+      m * (D - t) + \sum_(x <- [seq minn x D | x <- v]) steps_apart t x + (m + h))%N.
     rewrite subSn // mulnS big_map -!addnA [LHS]addnCA; congr (_ + _)%N.
     rewrite addnCA; congr (_ + _)%N; rewrite /h -sum1_count [X in (_ + X)%N]big_mkcond -big_split /=.
-    rewrite big_seq [RHS]big_seq; apply: eq_bigr => x /(allP v_le) x_le; rewrite /apart.
+    rewrite big_seq [RHS]big_seq; apply: eq_bigr => x /(allP v_le) x_le; rewrite /steps_apart.
     case: eqP => [->|/eqP ne]; last first.
       by rewrite addn0 (minn_idPl _) // -ltnS ltn_neqAle ne.
     have t0 : (t - D = 0)%N by apply/eqP; rewrite subn_eq0.
@@ -108,7 +108,7 @@ apply: le_trans (_ : _ <= e * D.+1%:R + r * (D.+1 * (size v - h))%:R) _; last fi
   by rewrite [r * _]mulrC.
 rewrite ler_add2l ler_wpmul2l // ler_nat /h {high h h_le le_M IH}.
 elim: v v_le => [|x v IHv] /=; first by rewrite big_nil.
-case/andP=> x_le /IHv {IHv} le_v; rewrite big_cons /apart.
+case/andP=> x_le /IHv {IHv} le_v; rewrite big_cons /steps_apart.
 have xD : (x - D.+1 = 0)%N by apply/eqP; rewrite subn_eq0.
 rewrite xD addn0; case: eqP => [->|_]; first by rewrite subnn add0n add1n subSS.
 rewrite add0n (subSn (count_size _ v)) mulnS; apply: leq_add le_v.

@@ -46,23 +46,23 @@ move/(map_f fst); rewrite -/(unzip1 _) unzip1_zip ?size_iota //.
 by rewrite mem_iota => /andP[].
 Qed.
 
-Definition entry s i := ohead (drop i s).
+Definition entry_at s i := ohead (drop i s).
 
-Lemma entry_size s i x : entry s i = Some x -> (i < size s)%N.
-Proof. by rewrite /entry; elim: s i => [|y s IH] [|i] //= /IH. Qed.
+Lemma entry_size s i x : entry_at s i = Some x -> (i < size s)%N.
+Proof. by rewrite /entry_at; elim: s i => [|y s IH] [|i] //= /IH. Qed.
 
-Lemma entry_in s i x : entry s i = Some x -> x \in s.
+Lemma entry_at_in s i x : entry_at s i = Some x -> x \in s.
 Proof.
-rewrite /entry; elim: s i => [|y s IH] [|i] //= => [[->]|/IH]; rewrite inE ?eqxx // => ->.
+rewrite /entry_at; elim: s i => [|y s IH] [|i] //= => [[->]|/IH]; rewrite inE ?eqxx // => ->.
 by rewrite orbT.
 Qed.
 
-Lemma entry_none s i : entry s i = None -> (size s <= i)%N.
-Proof. by rewrite /entry; elim: s i => [|y s IH] [|i] //= /IH. Qed.
+Lemma entry_none s i : entry_at s i = None -> (size s <= i)%N.
+Proof. by rewrite /entry_at; elim: s i => [|y s IH] [|i] //= /IH. Qed.
 
-Lemma numbered_entry s x : x \in numbered s -> entry s x.1 = Some x.2.
+Lemma numbered_entry s x : x \in numbered s -> entry_at s x.1 = Some x.2.
 Proof.
-suff : forall j, x \in numbered_from j s -> entry s (x.1 - j) = Some x.2.
+suff : forall j, x \in numbered_from j s -> entry_at s (x.1 - j) = Some x.2.
   by move=> h /h; rewrite subn0.
 elim: s => [|y s IH] j //; rewrite [numbered_from _ _]/= inE => /orP[/eqP->|x_in].
   by rewrite subnn.
@@ -71,7 +71,7 @@ Qed.
 
 Lemma prod_at (u : T -> R) j s i : (j <= i)%N ->
   \prod_(x <- numbered_from j s) (if x.1 == i then u x.2 else 1) =
-  if entry s (i - j) is Some x then u x else 1.
+  if entry_at s (i - j) is Some x then u x else 1.
 Proof.
 elim: s j => [|y s IH] j le_ji; first by rewrite big_nil.
 rewrite [numbered_from _ _]/= big_cons /= -/(numbered_from _ _).
@@ -108,7 +108,7 @@ Fixpoint joint act f n h ss : {distr history / R} :=
     | Stop => dunit h
     | Open p => \dlet_(s <- mu p) joint act f n' (rcons h (opened p)) (rcons ss (p, s))
     | Ask i =>
-        if entry ss i is Some (p, s) then
+        if entry_at ss i is Some (p, s) then
           \dlet_(a <- f p h s) joint act f n' (rcons h (said i a)) ss
         else dunit h
     | Close i => joint act f n' (rcons h (shut i)) ss
@@ -170,7 +170,7 @@ elim: n h ss => [|n IH] h ss /=; first exact: stop.
 case: (act h) => [|p|i|i]; first exact: stop.
 - rewrite dletE => /eqP/neq0_psum[s /eqP].
   by rewrite mulf_eq0 negb_or => /andP[_ /IH /further].
-- case: entry => [[p s]|]; last exact: stop.
+- case: entry_at => [[p s]|]; last exact: stop.
   rewrite dletE => /eqP/neq0_psum[a /eqP].
   by rewrite mulf_eq0 negb_or => /andP[_ /IH /further].
 by move/IH/further.
@@ -199,7 +199,7 @@ by rewrite -/old -/new mulrCA [in RHS]mulrAC.
 Qed.
 
 Lemma history_weight_ask f h ss i p s a t :
-  entry ss i = Some (p, s) ->
+  entry_at ss i = Some (p, s) ->
   history_weight f h ss (said i a :: t) = f p h s a * history_weight f (rcons h (said i a)) ss t.
 Proof.
 move=> ss_i; have i_lt := entry_size ss_i; set h' := rcons h _.
@@ -232,7 +232,7 @@ case: (act h) => [|p|i|i].
     by rewrite mul0r psum_eq0 // => s; rewrite joint_off ?mulr0 // => -[].
   rewrite /= history_weight_open -psumZ ?ler0n //; apply: eq_psum => s.
   by rewrite -cat_rcons IH size_rcons mulrCA.
-- case ss_i: (entry ss i) => [[p s]|]; last first.
+- case ss_i: (entry_at ss i) => [[p s]|]; last first.
     have i_ge := entry_none ss_i; rewrite (stop h ss).
     by case: t => [|[[p|[j a]]|j] t] //=; rewrite ?i_ge // ltnNge i_ge andbF.
   have i_lt := entry_size ss_i; rewrite leqNgt i_lt /= dletE.
@@ -276,8 +276,8 @@ elim: n h ss => [|n IH] h ss ok /=; first exact: dunit_sums_to_one.
 case a: (act h) => [|p|i|i]; first exact: dunit_sums_to_one.
 - have valid_p := act_ok _ _ a; apply: dlet_sums_to_one => [|s]; first exact: mu1.
   by apply: IH; rewrite all_rcons /= valid_p.
-- case ss_i: (entry ss i) => [[p s]|]; last exact: dunit_sums_to_one.
-  have valid_p : valid p by apply: (allP ok (p, s)); apply: entry_in ss_i.
+- case ss_i: (entry_at ss i) => [[p s]|]; last exact: dunit_sums_to_one.
+  have valid_p : valid p by apply: (allP ok (p, s)); apply: entry_at_in ss_i.
   by apply: dlet_sums_to_one => [|b]; [apply: f1 | apply: IH].
 exact: IH.
 Qed.

@@ -4,7 +4,7 @@
     every item its score, a real number.
 
     - [highest q A], [lowest q A]: the largest and the smallest score in the set [A] (0 where [A] is empty).
-    - [loss q S] = max score outside S - min score in S; it is not cut off at zero.
+    - [set_loss q S] = max score outside S - min score in S; it is not cut off at zero.
     - [subset_mechanism a q c]: a set S of c items, with probability proportional to e^(-a loss(S)).
     - [subset_rate eps Delta monotonic]: the factor a as the code computes it: eps / (4 Delta) in general,
       eps / (2 Delta) for monotonic scores.
@@ -34,7 +34,7 @@ Definition highest q A : R :=
 
 Definition lowest q A : R := - highest (fun i => - q i) A.
 
-Definition loss q S : R := highest q (~: S) - lowest q S.
+Definition set_loss q S : R := highest q (~: S) - lowest q S.
 
 Lemma highest0 q : highest q set0 = 0.
 Proof. by rewrite /highest; case: pickP => // i; rewrite inE. Qed.
@@ -86,12 +86,12 @@ Lemma difference (h l h' l' : R) : h - l - (h' - l') = (h - h') + (l' - l).
 Proof. by rewrite opprB [l' - _]addrC addrACA [- l + _]addrC. Qed.
 
 Lemma loss_up q q' S Delta : 0 <= Delta ->
-  (forall i, q i <= q' i <= q i + Delta) -> `|loss q S - loss q' S| <= Delta.
+  (forall i, q i <= q' i <= q i + Delta) -> `|set_loss q S - set_loss q' S| <= Delta.
 Proof.
 move=> D0 h; have up i : q i <= q' i + 0 by rewrite addr0; case/andP: (h i).
 have down i : q' i <= q i + Delta by case/andP: (h i).
 have := highest_le (~: S) (lexx 0) up; have := highest_le (~: S) D0 down.
-have := lowest_le S (lexx 0) up; have := lowest_le S D0 down; rewrite /loss !addr0.
+have := lowest_le S (lexx 0) up; have := lowest_le S D0 down; rewrite /set_loss !addr0.
 move: (highest q _) (highest q' _) (lowest q _) (lowest q' _) => h1 h2 l1 l2 a b a' b'.
 rewrite difference ler_norml; apply/andP; split.
   by rewrite -[- Delta]addr0 ler_add ?subr_ge0 // ler_oppl opprB ler_subl_addl.
@@ -99,23 +99,23 @@ by rewrite -[Delta]add0r ler_add ?subr_le0 // ler_subl_addl.
 Qed.
 
 Theorem loss_moves monotonic q q' S Delta : 0 <= Delta -> scores_move monotonic Delta q q' ->
-  `|loss q S - loss q' S| <= sides monotonic * Delta.
+  `|set_loss q S - set_loss q' S| <= score_sides monotonic * Delta.
 Proof.
-move=> D0; case: monotonic => /=; rewrite /sides ?mul1r.
+move=> D0; case: monotonic => /=; rewrite /score_sides ?mul1r.
   by case=> h; [|rewrite distrC]; apply: loss_up.
-move=> h; have one (p p' : I -> R) : (forall i, `|p i - p' i| <= Delta) -> loss p S - loss p' S <= 2 * Delta.
+move=> h; have one (p p' : I -> R) : (forall i, `|p i - p' i| <= Delta) -> set_loss p S - set_loss p' S <= 2 * Delta.
   move=> near; have le i : p i <= p' i + Delta.
     by rewrite -ler_subl_addl; apply: le_trans (near i); apply: ler_norm.
   have ge i : p' i <= p i + Delta.
     by rewrite -ler_subl_addl; apply: le_trans (near i); rewrite distrC; apply: ler_norm.
-  rewrite /loss difference mulrDl mul1r ler_add // ler_subl_addl; first exact: highest_le.
+  rewrite /set_loss difference mulrDl mul1r ler_add // ler_subl_addl; first exact: highest_le.
   exact: lowest_le.
 by rewrite ler_norml ler_oppl opprB !one // => i; rewrite distrC.
 Qed.
 
 Definition sets_of c := [set S : {set I} | #|S| == c].
 
-Definition subset_mechanism a q c : {distr {set I} / R} := exponential a (fun S => - loss q S) (sets_of c).
+Definition subset_mechanism a q c : {distr {set I} / R} := exponential a (fun S => - set_loss q S) (sets_of c).
 
 Definition subset_rate eps Delta monotonic : R := selection_rate eps 2 Delta monotonic.
 
@@ -135,7 +135,7 @@ Theorem subset_is_private monotonic eps Delta q q' c :
              (subset_mechanism (subset_rate eps Delta monotonic) q' c).
 Proof.
 move=> e0 D0 h.
-have -> : subset_rate eps Delta monotonic = selection_rate eps 1 (sides monotonic * Delta) false.
+have -> : subset_rate eps Delta monotonic = selection_rate eps 1 (score_sides monotonic * Delta) false.
   by rewrite /subset_rate /selection_rate mulr1 mulrA [2 * _]mulrC.
 apply: exponential_is_private => //=; first by rewrite mulr_gt0 ?sides_gt0.
 by move=> S /=; rewrite opprK addrC distrC; apply: loss_moves => //; apply: ltW.
@@ -153,9 +153,9 @@ Implicit Types (q : bool -> R) (a x eps Delta : R).
 
 Let lead x : bool -> R := fun b => if b then x else 0.
 
-Lemma two_losses q b : loss q [set b] = q (~~ b) - q b.
+Lemma two_losses q b : set_loss q [set b] = q (~~ b) - q b.
 Proof.
-rewrite /loss (highest_is (i := ~~ b)) ?(lowest_is (i := b)) ?inE //; try by case: b.
+rewrite /set_loss (highest_is (i := ~~ b)) ?(lowest_is (i := b)) ?inE //; try by case: b.
 - by move=> j; rewrite inE => /eqP ->.
 - by move=> j; rewrite !inE; case: j b => [] [].
 Qed.
@@ -179,8 +179,8 @@ Theorem subset_is_tight monotonic eps eps' Delta : 0 < eps -> 0 < Delta -> eps' 
                 (subset_mechanism (subset_rate eps Delta monotonic) q' 1%N).
 Proof.
 move=> e0 D0 lt; set a := subset_rate eps Delta monotonic.
-have s0 : 0 < @sides R monotonic by apply: sides_gt0.
-have a2 : a * (sides monotonic * Delta) *+ 2 = eps.
+have s0 : 0 < @score_sides R monotonic by apply: sides_gt0.
+have a2 : a * (score_sides monotonic * Delta) *+ 2 = eps.
   by rewrite /a selection_rateK // -mulr_natr mulfVK // pnatr_eq0.
 have a0 : 0 < a.
   by rewrite /a divr_gt0 // !mulr_gt0 // ltr0n.
@@ -195,11 +195,11 @@ exists q', q; split.
   rewrite /q /q' /scores_move; case: (monotonic) => /=.
     by right=> -[]; rewrite ?ler_addl ?lexx ?(ltW D0) ?add0r //.
   by move=> []; rewrite ?subr0 ?[x + _]addrC ?addrK ?normrN ger0_norm // ltW.
-have lead' : q' true - q' false = x + sides monotonic * Delta.
-  rewrite /q' /sides; case: (monotonic); rewrite ?subr0 ?mul1r // opprK -addrA.
+have lead' : q' true - q' false = x + score_sides monotonic * Delta.
+  rewrite /q' /score_sides; case: (monotonic); rewrite ?subr0 ?mul1r // opprK -addrA.
   by rewrite mulrDl mul1r.
 move/(_ [set true]); rewrite !two_sets lead' /q /lead subr0 ux.
-rewrite mulrDr opprD mulrnDl expRD ux [- (a * (sides _ * _)) *+ 2]mulNrn a2.
+rewrite mulrDr opprD mulrnDl expRD ux [- (a * (score_sides _ * _)) *+ 2]mulNrn a2.
 have P0 : 0 < 1 + u * expR (- eps) by exact: addr_gt0 ltr01 (mulr_gt0 u0 (expR_gt0 _)).
 have Q0 : 0 < 1 + u by exact: addr_gt0 ltr01 u0.
 rewrite ler_pdivl_mulr // ler_pdivr_mull // mulrDl mul1r -mulrA -expRD [- eps + _]addrC.

@@ -5,8 +5,8 @@
 
     - [class x y], x < c <= y: the sets of c items whose first missing item is x and whose last item is y.
       It holds 0, ..., x - 1, not x, and y; the other c - x - 1 items are any of x + 1, ..., y - 1.
-    - [below c]: the top c items 0, ..., c - 1, alone in their class.
-    - [block k]: the class that k names: [Some (x, y)], or [None] for the top c.
+    - [places_below c]: the top c items 0, ..., c - 1, alone in their class.
+    - [class_block k]: the class that k names: [Some (x, y)], or [None] for the top c.
     - [draw_class r]: k with probability proportional to the weight of its class, e^(r (q(c - 1) - q(c))) for the
       top c, C(y - x - 1, c - x - 1) e^(- r (q(x) - q(y))) for [class x y].
     - [member k]: a set of the class, its free items uniform among all choices.
@@ -27,25 +27,25 @@ Section Classes.
 Variables (d c : nat).
 Implicit Types (S U : {set 'I_d}) (x y i j : 'I_d).
 
-Definition below n := [set i : 'I_d | i < n].
+Definition places_below n := [set i : 'I_d | i < n].
 
 Definition between x y := [set i : 'I_d | x < i < y].
 
 Definition class x y := [set S : {set 'I_d} |
-  [&& #|S| == c, below x \subset S, x \notin S, y \in S & [forall i, (i \in S) ==> (i <= y)]]].
+  [&& #|S| == c, places_below x \subset S, x \notin S, y \in S & [forall i, (i \in S) ==> (i <= y)]]].
 
 (** A member of the class, made of its free items. *)
-Definition build x y U := y |: (below x :|: U).
+Definition build x y U := y |: (places_below x :|: U).
 
 Definition choices x y := [set U : {set 'I_d} | U \subset between x y & #|U| == c - x.+1].
 
-Definition block (k : option ('I_d * 'I_d)) :=
+Definition class_block (k : option ('I_d * 'I_d)) :=
   match k with
   | Some (x, y) => if x < c <= y then class x y else set0
-  | None => [set below c]
+  | None => [set places_below c]
   end.
 
-Lemma below_card n : n <= d -> #|below n| = n.
+Lemma below_card n : n <= d -> #|places_below n| = n.
 Proof.
 move=> le; rewrite -sum1_card (eq_bigl (fun i : 'I_d => i < n)) => [|i]; last by rewrite inE.
 by rewrite -(big_ord_widen d (fun=> 1)) // sum1_card card_ord.
@@ -53,7 +53,7 @@ Qed.
 
 Lemma between_card x y : x < y -> #|between x y| = y - x.+1.
 Proof.
-move=> lt; have -> : between x y = below y :\: below x.+1.
+move=> lt; have -> : between x y = places_below y :\: places_below x.+1.
   by apply/setP=> i; rewrite !inE -leqNgt.
 rewrite cardsD (setIidPr _) ?below_card ?(ltnW (ltn_ord _)) //.
 by apply/subsetP=> i; rewrite !inE ltnS => /leq_ltn_trans; apply.
@@ -63,7 +63,7 @@ Lemma build_card x y U : x < y -> U \subset between x y -> #|build x y U| = (x +
 Proof.
 move=> lt /subsetP sub; rewrite cardsU1 !inE ltnNge (ltnW lt) /=.
 have -> : y \notin U by apply/negP => /sub; rewrite inE ltnn andbF.
-rewrite add1n cardsU below_card ?(ltnW (ltn_ord _)) // (_ : below x :&: U = set0) ?cards0 ?subn0 //.
+rewrite add1n cardsU below_card ?(ltnW (ltn_ord _)) // (_ : places_below x :&: U = set0) ?cards0 ?subn0 //.
 apply/setP=> i; rewrite !inE; apply/negP => /andP[ix /sub]; rewrite inE => /andP[xi _].
 by have := ltn_trans ix xi; rewrite ltnn.
 Qed.
@@ -132,15 +132,15 @@ apply/andP; split; rewrite leqNgt; apply/negP => lt.
 by move/negP: m1; apply; apply: b2; rewrite inE.
 Qed.
 
-Lemma block_size k S : 0 < c < d -> S \in block k -> #|S| = c.
+Lemma block_size k S : 0 < c < d -> S \in class_block k -> #|S| = c.
 Proof.
 move=> /andP[_ /ltnW cd]; case: k => [[x y]|] /=; last by rewrite inE => /eqP ->; apply: below_card.
 by case: ifP => _; rewrite inE // => /andP[/eqP].
 Qed.
 
-Lemma block_unique k k' S : S \in block k -> S \in block k' -> k = k'.
+Lemma block_unique k k' S : S \in class_block k -> S \in class_block k' -> k = k'.
 Proof.
-have top x y : x < c -> below c \notin class x y.
+have top x y : x < c -> places_below c \notin class x y.
   by move=> xc; rewrite inE; apply/negP => /and5P[_ _]; rewrite inE xc.
 case: k k' => [[x y]|] [[x' y']|] //=; rewrite ?inE //.
 - by do 2![case: ifP => _; rewrite ?in_set0 //] => S1 S2; congr Some; apply: class_unique S1 S2.
@@ -148,14 +148,14 @@ case: k k' => [[x y]|] [[x' y']|] //=; rewrite ?inE //.
 - by move=> /eqP ->; case: ifP => [/andP[xc _]|_]; rewrite ?in_set0 // (negbTE (top _ _ xc)).
 Qed.
 
-Lemma block_exists S : 0 < c < d -> #|S| = c -> exists k, S \in block k.
+Lemma block_exists S : 0 < c < d -> #|S| = c -> exists k, S \in class_block k.
 Proof.
 move=> /andP[c0 cd] size_S.
-have same : (below c \subset S) || (S \subset below c) -> S \in block None.
+have same : (places_below c \subset S) || (S \subset places_below c) -> S \in class_block None.
   rewrite inE => /orP[sub|sub]; last first.
     by rewrite eqEcard sub size_S below_card ?leqnn // ltnW.
   by rewrite eq_sym eqEcard sub size_S below_card ?leqnn // ltnW.
-have [|] := boolP ((below c \subset S) || (S \subset below c)); first by exists None; apply: same.
+have [|] := boolP ((places_below c \subset S) || (S \subset places_below c)); first by exists None; apply: same.
 rewrite negb_or => /andP[/subsetPn[x0 x0c x0S] /subsetPn[y0 y0S y0c]].
 have [x xS x_min] := arg_minnP (fun i : 'I_d => i : nat) (x0S : (fun i => i \notin S) x0).
 have [y yS y_max] := arg_maxnP (fun i : 'I_d => i : nat) (y0S : (fun i => i \in S) y0).
@@ -167,7 +167,7 @@ by apply/subsetP=> i; rewrite inE; apply: contraLR => /x_min; rewrite -leqNgt.
 Qed.
 
 Theorem classes_partition S : 0 < c < d ->
-  if #|S| == c then exists! k, S \in block k else forall k, S \notin block k.
+  if #|S| == c then exists! k, S \in class_block k else forall k, S \notin class_block k.
 Proof.
 move=> cd; case: eqP => size_S; last by move=> k; apply/negP => /(block_size cd).
 have [k Sk] := block_exists cd size_S; exists k; split=> // k' Sk'.
@@ -185,9 +185,9 @@ Implicit Types (S U : {set 'I_d}) (x y i j : 'I_d) (k : option ('I_d * 'I_d)).
 
 Let score i : R := q i.
 
-Theorem class_loss x y S : S \in class c x y -> loss score S = q x - q y.
+Theorem class_loss x y S : S \in class c x y -> set_loss score S = q x - q y.
 Proof.
-rewrite inE => /and5P[_ /subsetP sub xS yS /forallP last_]; rewrite /loss.
+rewrite inE => /and5P[_ /subsetP sub xS yS /forallP last_]; rewrite /set_loss.
 rewrite (highest_is (i := x)) ?inE // => [|j].
   rewrite (lowest_is (i := y)) // => j jS; apply: falling.
   by rewrite ltn_ord (implyP (last_ j)).
@@ -195,10 +195,10 @@ rewrite inE => jS; apply: falling; rewrite ltn_ord andbT leqNgt; apply/negP => l
 by move/negP: jS; apply; apply: sub; rewrite inE.
 Qed.
 
-Theorem top_loss : loss score (below d c) = q c - q c.-1.
+Theorem top_loss : set_loss score (places_below d c) = q c - q c.-1.
 Proof.
 have /andP[c0 cd] := c_between; have c1d : (c.-1 < d)%N by rewrite (leq_trans _ (ltnW cd)) // prednK.
-rewrite /loss (highest_is (i := Ordinal cd)) ?inE ?ltnn // => [|j].
+rewrite /set_loss (highest_is (i := Ordinal cd)) ?inE ?ltnn // => [|j].
   rewrite (lowest_is (i := Ordinal c1d)) ?inE /= ?prednK // => j; rewrite inE => jc.
   by apply: falling; rewrite /= c1d andbT -ltnS prednK.
 by rewrite !inE -leqNgt => cj; apply: falling; rewrite cj ltn_ord.
@@ -216,7 +216,7 @@ Definition draw_class : {distr (option ('I_d * 'I_d)) / R} := proportional class
 
 Definition member k : {distr {set 'I_d} / R} :=
   if k is Some (x, y) then \dlet_(U <- duni (enum (choices c x y))) dunit (build x y U)
-  else dunit (below d c).
+  else dunit (places_below d c).
 
 Lemma class_weight_ge0 k : 0 <= class_weight k.
 Proof.
@@ -224,10 +224,10 @@ case: k => [[x y]|] /=; last exact: ltW (expR_gt0 _).
 by case: ifP => // _; rewrite mulr_ge0 ?ler0n // ltW ?expR_gt0.
 Qed.
 
-Let one S : R := expR (r * - loss score S).
+Let one S : R := expR (r * - set_loss score S).
 
 (** All sets of a class weigh the same. *)
-Lemma block_weight k S : S \in block c k -> class_weight k = #|block c k|%:R * one S.
+Lemma block_weight k S : S \in class_block c k -> class_weight k = #|class_block c k|%:R * one S.
 Proof.
 rewrite /one; case: k => [[x y]|] /=; last first.
   by rewrite inE => /eqP ->; rewrite cards1 mul1r top_loss opprB.
@@ -253,41 +253,41 @@ have [U_in|_] := boolP (U \in choices c x y); last by rewrite !mul0r.
 by case: eqP => [e|_]; rewrite ?mulr0 //; move: S_out; rewrite -e build_class.
 Qed.
 
-Lemma class_draw k S : class_weight k * member k S = (S \in block c k)%:R * one S.
+Lemma class_draw k S : class_weight k * member k S = (S \in class_block c k)%:R * one S.
 Proof.
 case: k => [[x y]|]; last first.
-  rewrite /= dunit1E inE eq_sym mulrC; have [->|_] := eqVneq S (below d c); last by rewrite !mul0r.
+  rewrite /= dunit1E inE eq_sym mulrC; have [->|_] := eqVneq S (places_below d c); last by rewrite !mul0r.
   by rewrite /one top_loss opprB.
 have [xy|xy] := boolP (x < c <= y)%N; last by rewrite /= (negbTE xy) inE !mul0r.
 rewrite member_uniform //; have [S_in|S_out] := boolP (S \in class c x y); last first.
   by rewrite mul0r mulr0 /= xy (negbTE S_out) mul0r.
-have S_block : S \in block c (Some (x, y)) by rewrite /= xy.
+have S_block : S \in class_block c (Some (x, y)) by rewrite /= xy.
 rewrite (block_weight S_block) S_block /= xy mul1r mulrAC divff ?mul1r //.
 by rewrite pnatr_eq0 cards_eq0; apply/set0Pn; exists S.
 Qed.
 
-Lemma one_block S (w : R) : \sum_k (S \in block c k)%:R * w = if S \in sets_of c then w else 0.
+Lemma one_block S (w : R) : \sum_k (S \in class_block c k)%:R * w = if S \in sets_of c then w else 0.
 Proof.
 rewrite inE; have := classes_partition S c_between; case: eqP => [_ [k [S_in uni]]|_ none].
   rewrite (bigD1 k) //= S_in mul1r big1 ?addr0 // => k' ne.
-  have [/uni e|_] := boolP (S \in block c k'); last by rewrite mul0r.
+  have [/uni e|_] := boolP (S \in class_block c k'); last by rewrite mul0r.
   by rewrite e eqxx in ne.
 by rewrite big1 // => k _; rewrite (negbTE (none k)) mul0r.
 Qed.
 
-Lemma all_classes : \sum_k class_weight k = total_weight r (fun S => - loss score S) (sets_of c).
+Lemma all_classes : \sum_k class_weight k = total_weight r (fun S => - set_loss score S) (sets_of c).
 Proof.
 rewrite /total_weight [RHS]big_mkcond /=; under [RHS]eq_bigr do rewrite -one_block.
 rewrite exchange_big /=; apply: eq_bigr => k _.
-rewrite (eq_bigr (fun S => if S \in block c k then one S else 0)); last first.
+rewrite (eq_bigr (fun S => if S \in class_block c k then one S else 0)); last first.
   by move=> S _; rewrite /one; case: (_ \in _); rewrite ?mul1r ?mul0r.
-rewrite -big_mkcond /=; have [e|/set0Pn[S0 S0_in]] := eqVneq (block c k) set0.
+rewrite -big_mkcond /=; have [e|/set0Pn[S0 S0_in]] := eqVneq (class_block c k) set0.
   rewrite e big_set0; move: e; case: k => [[x y]|] /=; last first.
-    by move/setP/(_ (below d c)); rewrite !inE eqxx.
+    by move/setP/(_ (places_below d c)); rewrite !inE eqxx.
   case: ifP => // xy /eqP; rewrite -cards_eq0 class_count // => /eqP ->.
   by rewrite mul0r.
-have nz : #|block c k|%:R != 0 :> R by rewrite pnatr_eq0 cards_eq0; apply/set0Pn; exists S0.
-have same S : S \in block c k -> one S = one S0.
+have nz : #|class_block c k|%:R != 0 :> R by rewrite pnatr_eq0 cards_eq0; apply/set0Pn; exists S0.
+have same S : S \in class_block c k -> one S = one S0.
   by move=> S_in; apply: (mulfI nz); rewrite -(block_weight S_in) -(block_weight S0_in).
 by rewrite (block_weight S0_in) (eq_bigr _ same) sumr_const [LHS]mulr_natl.
 Qed.
@@ -295,7 +295,7 @@ Qed.
 Theorem subset_by_class : \dlet_(k <- draw_class) member k =1 subset_mechanism r score c.
 Proof.
 move=> S; rewrite dletE psum_fin /subset_mechanism exponentialE.
-rewrite (eq_bigr (fun k => (S \in block c k)%:R * (one S / \sum_h class_weight h))) => [|k _].
+rewrite (eq_bigr (fun k => (S \in class_block c k)%:R * (one S / \sum_h class_weight h))) => [|k _].
   by rewrite one_block all_classes.
 rewrite ger0_norm ?mulr_ge0 // proportionalE; last exact: class_weight_ge0.
 by rewrite mulrAC class_draw -mulrA.

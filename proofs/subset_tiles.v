@@ -40,7 +40,7 @@ Let score i : R := q i.
 Definition level_weight k : R :=
   match k with
   | Some (x, y) => 'C(y - x.+1, c - x.+1)%:R * expR (- (r * (q x - lev y)))
-  | None => expR (- (r * loss score (below d c)))
+  | None => expR (- (r * set_loss score (places_below d c)))
   end.
 
 Definition is_class k := if k is Some (x, y) then (x < c <= y)%N else true.
@@ -69,29 +69,29 @@ Qed.
 Lemma cells_gt0 l : (0 < #|cells l|)%N.
 Proof. by rewrite card_gt0. Qed.
 
-Lemma bound_gt0 l : 0 < bound l.
+Lemma tile_bound_gt0 l : 0 < bound l.
 Proof.
 have /set0Pn[k] := used l; rewrite inE => /andP[k_in /eqP kl]; have := bounds k_in; rewrite kl.
 by apply: lt_le_trans; rewrite mulr_gt0 ?level_weight_gt0 // ltr0n cells_gt0.
 Qed.
 
 Lemma class_size x y S : S \in class c x y -> (x < c <= y)%N ->
-  0 <= lev y - lowest score S /\ loss score S = q x - lowest score S.
+  0 <= lev y - lowest score S /\ set_loss score S = q x - lowest score S.
 Proof.
 rewrite inE => /and5P[_ /subsetP sub xS yS _] /andP[xc cy]; split.
   rewrite subr_ge0; apply: le_trans (levels (y := y) _); last by rewrite cy ltn_ord.
   by rewrite /lowest ler_oppl; apply: (highest_ge (fun i => - score i)).
-rewrite /loss (highest_is (i := x)) ?inE // => j; rewrite inE => jS.
+rewrite /set_loss (highest_is (i := x)) ?inE // => j; rewrite inE => jS.
 apply: ranked => //; rewrite ltn_ord andbT leqNgt; apply/negP => lt.
 by move/negP: jS; apply; apply: sub; rewrite inE.
 Qed.
 
 (** What was left out by a level is made up for. *)
 Lemma accepted k S : is_class k ->
-  level_weight k * (member c k S * makes_up k S) = (S \in block c k)%:R * expR (r * - loss score S).
+  level_weight k * (member c k S * makes_up k S) = (S \in class_block c k)%:R * expR (r * - set_loss score S).
 Proof.
 case: k => [[x y]|] /= xy; last first.
-  rewrite dunit1E inE eq_sym mulr1 mulrC; have [->|_] := eqVneq S (below d c); last by rewrite !mul0r.
+  rewrite dunit1E inE eq_sym mulr1 mulrC; have [->|_] := eqVneq S (places_below d c); last by rewrite !mul0r.
   by rewrite mulrN.
 rewrite -/(member c (Some (x, y))) member_uniform // xy.
 have [S_in|_] := boolP (S \in class c x y); last by rewrite !mul0r mulr0.
@@ -101,14 +101,14 @@ rewrite mulrACA divff // mul1r mul1r -expRD; congr expR.
 by rewrite -opprD -mulrDr subrKA mulrN.
 Qed.
 
-Lemma makes_up01 k S : is_class k -> S \in block c k -> 0 <= makes_up k S <= 1.
+Lemma makes_up01 k S : is_class k -> S \in class_block c k -> 0 <= makes_up k S <= 1.
 Proof.
 case: k => [[x y]|] /=; last by rewrite ler01 lexx.
 move=> xy; rewrite xy => S_in; rewrite (ltW (expR_gt0 _)) -expR0 ler_expR oppr_le0 mulr_ge0 //.
 by case: (class_size S_in xy).
 Qed.
 
-Lemma member_block k S : is_class k -> member c k S != 0 :> R -> S \in block c k.
+Lemma member_block k S : is_class k -> member c k S != 0 :> R -> S \in class_block c k.
 Proof.
 case: k => [[x y]|] xy; last first.
   by rewrite /= dunit1E pnatr_eq0 eqb0 negbK inE eq_sym.
@@ -129,19 +129,19 @@ rewrite guarded_some ?makes_up01 ?S_in // dunit1E (inj_eq (@Some_inj _)) (negbTE
 Qed.
 
 Theorem attempt_accepts S :
-  attempt (Some S) = (\sum_l bound l)^-1 * (if #|S| == c then expR (r * - loss score S) else 0).
+  attempt (Some S) = (\sum_l bound l)^-1 * (if #|S| == c then expR (r * - set_loss score S) else 0).
 Proof.
 have -> : (#|S| == c) = (S \in sets_of c) by rewrite inE.
 rewrite -(one_block c_between) mulr_sumr dletE psum_fin.
 rewrite [RHS](partition_big tile predT) //=; apply: eq_bigr => l _.
-rewrite ger0_norm ?mulr_ge0 // proportionalE => [|l']; last exact: ltW (bound_gt0 _).
+rewrite ger0_norm ?mulr_ge0 // proportionalE => [|l']; last exact: ltW (tile_bound_gt0 _).
 rewrite dletE psum_fin mulr_sumr [RHS]big_mkcond /=; apply: eq_bigr => k _.
 rewrite ger0_norm ?mulr_ge0 // duni1E undup_id ?enum_uniq // mem_enum -cardE [in LHS]inE.
 have [k_in|k_out] := boolP (is_class k); last first.
   rewrite !mul0r mulr0; case: k k_out => [[x y]|] //= /negbTE ->.
   by rewrite inE mul0r mulr0; case: ifP.
 case: eqP => [<-|_]; last by rewrite !mul0r mulr0.
-have b0 := bound_gt0 (tile k); have n0 : 0 < #|cells (tile k)|%:R :> R by rewrite ltr0n cells_gt0.
+have b0 := tile_bound_gt0 (tile k); have n0 : 0 < #|cells (tile k)|%:R :> R by rewrite ltr0n cells_gt0.
 rewrite guarded_some; last first.
   rewrite divr_ge0 ?(ltW b0) ?mulr_ge0 ?(ltW n0) ?(ltW (level_weight_gt0 k_in)) //=.
   by rewrite ler_pdivr_mulr // mul1r bounds.
@@ -165,7 +165,7 @@ Theorem attempt_sums_to_one : psum attempt = 1.
 Proof.
 have l0 : L by apply: tile None.
 apply: dlet_mass_one => [|l].
-  by apply: (proportional_sums_to_one (x := l0)) => [l|]; [apply: ltW|]; apply: bound_gt0.
+  by apply: (proportional_sums_to_one (x := l0)) => [l|]; [apply: ltW|]; apply: tile_bound_gt0.
 apply: dlet_mass_in => [|k].
   apply: duni_mass; first exact: enum_uniq.
   by rewrite -size_eq0 -cardE -lt0n cells_gt0.
@@ -177,9 +177,9 @@ Qed.
 Theorem attempt_may_end : attempt None < 1.
 Proof.
 have /andP[_ cd] := c_between; rewrite -attempt_sums_to_one option_mass ltr_addl.
-rewrite (bigD1 (below d c)) //= ltr_paddr ?sumr_ge0 // attempt_accepts below_card ?eqxx ?(ltnW cd) //.
-rewrite mulr_gt0 ?expR_gt0 // invr_gt0 (bigD1 (tile None)) //= ltr_paddr ?bound_gt0 //.
-by apply: sumr_ge0 => l _; apply: ltW (bound_gt0 _).
+rewrite (bigD1 (places_below d c)) //= ltr_paddr ?sumr_ge0 // attempt_accepts below_card ?eqxx ?(ltnW cd) //.
+rewrite mulr_gt0 ?expR_gt0 // invr_gt0 (bigD1 (tile None)) //= ltr_paddr ?tile_bound_gt0 //.
+by apply: sumr_ge0 => l _; apply: ltW (tile_bound_gt0 _).
 Qed.
 
 Theorem subset_by_tiles n S :
