@@ -28,7 +28,7 @@ from sparsegate.paper.charts import (
     spread,
     styles,
 )
-from sparsegate.paper.report import COMPARISONS, ErrorFigure
+from sparsegate.paper.figures import COMPARISONS, ErrorFigure
 
 EM, BOOK = LINE_STYLES["em"], LINE_STYLES["svt-dpbook"]
 

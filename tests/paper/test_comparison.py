@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from sparsegate.errors import ParameterError
 from sparsegate.paper import METHODS, Dataset, Ladder, SuppliedMethod, compare, measure, simulate
 from sparsegate.paper import comparison as module
 from sparsegate.paper.comparison import (
+    COLUMNS,
     COMPARED,
     FALSE_MAP,
     LEAGUES,
@@ -40,13 +42,16 @@ from sparsegate.paper.comparison_page import (
     COSTS,
     TRUE,
     cell_text,
+    latex_maps,
     legend,
     letters,
     method_styles,
+    render_comparison,
     winner_maps,
 )
 from sparsegate.paper.decisions import CHOSEN, MARGIN
 from sparsegate.paper.experiments import ExperimentCase
+from sparsegate.paper.results import table
 
 DEFAULT_SIGMAS = sigmas(cells=120, contestants=27, looks=8)
 
@@ -362,3 +367,24 @@ def test_the_page_stands_alone_and_says_what_has_no_epsilon(results: ComparisonR
     assert results.plot().axes[0].get_title("left").startswith("Visits: who wins")
     assert re.match(r"of 4 cells .* undecided$", headlines(results)["ε"])
     assert list(results.to_pandas().columns) == results.table.column_names == results.to_polars().columns
+
+
+def test_without_a_flawed_row_there_is_no_section_on_them_and_without_a_peer_none_on_peers(
+    results: ComparisonResults,
+) -> None:
+    rows = [row for row in results if row["method"] in ("em", "svt-s-1:c23")]
+    few = replace(results, table=table(rows, COLUMNS), winners=())
+    assert [f'<section id="{name}"' in render_comparison(few, ABOUT) for name in SECTIONS] == [
+        False,
+        False,
+        False,
+        True,
+    ]
+    assert '<section id="true"' in render_comparison(results, ABOUT)
+    texts = latex_maps(results, LEAGUES[0])
+    assert list(texts) == [f"winners-pure-{name}" for name in dict.fromkeys(results["dataset"])]
+    assert all(text.count(r"\\") == 1 + len(set(results["count"])) for text in texts.values())
+
+
+SECTIONS = ("maps", "true", "peers", "numbers")
+ABOUT = {"datasets": [], "parameters": {}, "created": "now", "versions": {}}

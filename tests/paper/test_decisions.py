@@ -49,8 +49,8 @@ def quantity(value: float, deviation: float, cell: CellKey = A, **unseen: float)
 
 def member(support: Support, cell: CellKey = A, times: float = 2.0, *, leans: bool = True) -> Decision:
     if support is OPEN:
-        return Decision(support=support, cells=(cell,), leans=leans, wanting={cell: times})
-    return Decision.sure(support is YES, (cell,))
+        return Decision(support=support, sources=((cell, "ser"),), leans=leans, wanting={cell: times})
+    return Decision.sure(support is YES, ((cell, "ser"),))
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from sparsegate.paper import METHODS, Dataset, Ladder, Progress, experiments, re
 from sparsegate.paper.decisions import LOOKS, Support
 from sparsegate.paper.experiments import CaseRunner, ExperimentCase, Gathered, merged
 from sparsegate.paper.ranked import Errors
-from sparsegate.paper.readings import ABLATION, ALTERNATIVES, EPSILON, LARGE
+from sparsegate.paper.readings import ABLATION, ALTERNATIVES, EPSILON, LARGE, OURS
 from sparsegate.paper.results import COLUMNS, ExperimentResults, ResultFolder, commit, load_findings
 from sparsegate.paper.statements import ReadingVerdicts, judge_readings, load_reading
 from sparsegate.paper.workers import WorkerPool
@@ -292,7 +292,8 @@ def test_the_verdicts_of_all_readings_are_one_table(out: Path) -> None:
         for key, judgement in verdicts.items():
             assert judgement.support is judged.by_reading[name][key].support
     assert found.changes("ours") == {}
-    assert {key for name in found.by_reading for key in found.changes(name)} == set(found.disputed)
+    assert found.open == [str(reading) for reading in (OURS, *ALTERNATIVES) if reading.ser == "means"]
+    assert {key for name in found.open for key in found.changes(name)} == set(found.disputed)
     assert not any(key.startswith("value-") for key in found.statements)  # nothing printed is comparable here
     assert "uses-less-accurate" not in found.statements  # no use was measured, and no reading would change it
 

@@ -36,6 +36,17 @@ def test_each_view_has_a_button_and_the_first_is_chosen() -> None:
     assert "<input" not in figure("SER")  # nothing to choose
 
 
+def test_a_view_that_a_panel_lacks_says_so() -> None:
+    chart = BarChart(title="x", bars=(ChartBar("x", 1, "1", LINE_STYLES["em"]),))
+    panels = (
+        FigurePanel(title="A", charts={"SER": chart, "FNR": chart}),
+        FigurePanel(title="B", charts={"SER": chart}),
+    )
+    page = PageFigure(name="f", title="F", caption="What", panels=panels).html()
+    assert '<div class="show-1"><p>Not run here.</p></div>' in page
+    assert page.count('class="show-1"') == 2
+
+
 def test_a_number_is_shown_in_its_format_and_one_with_commas_has_its_value_beside_it() -> None:
     assert table_cell(0.123456, ".2f").html("SER") == '<td class="number" data-label="SER">0.12</td>'
     assert table_cell(1234, ",").html("n") == '<td class="number" data-value="1234.0" data-label="n">1,234</td>'

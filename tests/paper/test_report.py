@@ -15,14 +15,12 @@ from tests.support.made_findings import SER, made_findings, tampered, use_row
 from sparsegate.paper import Dataset, Ladder, report, reproduce, run
 from sparsegate.paper.checks import removed_shares
 from sparsegate.paper.decisions import Judgement, Support
+from sparsegate.paper.figures import ablation_sentence, share_chart, shown_figures, use_body
 from sparsegate.paper.report import (
     ClaimGrid,
     Reproduction,
-    ablation_sentence,
+    measurement_table,
     reading_table,
-    share_chart,
-    shown_figures,
-    use_body,
 )
 from sparsegate.paper.results import CLAIMED, CORRECTED, Findings
 from sparsegate.paper.statements import STATEMENTS, Checked, PaperStatement, ReadingVerdicts, check_all
@@ -63,7 +61,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     few = {"counts": [25, 50], "methods": METHODS, "runs": 3, "most_runs": 3, "seed": 5}
     with pytest.MonkeyPatch.context() as patch:  # pictures take long, and have tests of their own
-        patch.setattr(report, "save", lambda _, path: [Path(f"{path}.{kind}").touch() for kind in ("svg", "png")])
+        patch.setattr(report, "save", lambda _, path, pdf: [Path(f"{path}.{kind}").touch() for kind in ("svg", "png")])
         found = reproduce(out, datasets=["zipf", mine], **few, further=False)
     assert (found.report, len(found.results)) == (out / "report.html", 2 * 2 * len(METHODS))
     return out
@@ -173,12 +171,36 @@ def grid_of(findings: Findings, *claims: Checked) -> ClaimGrid:
 
 def test_failures_come_first_and_say_why() -> None:
     findings = made_findings()
-    kinds = (YES, Support.NOT_RUN, NO, Support.UNDECIDED)
-    page = grid_of(findings, *(claim(findings, kind, "em", key=kind.name) for kind in kinds)).html()
-    assert re.findall(r'id="claim-(\w+)"', page) == ["NOT_SUPPORTED", "UNDECIDED", "SUPPORTED", "NOT_RUN"]
-    assert [row.count('class="why"') for row in page.split("<tr>")[2:]] == [1, 1, 0]
+    kinds = (YES, Support.NOT_RUN, NO, Support.DEPENDS, Support.UNDECIDED)
+    claims = [claim(findings, kind, "em", key=kind.name) for kind in kinds]
+    beside = replace(claims[1], statement=replace(claims[1].statement, key="BESIDE"))  # judged on a file of one's own
+    nowhere = replace(claims[1], judgement=replace(claims[1].judgement, places={}))
+    page = grid_of(findings, claims[0], nowhere, beside, *claims[2:]).html()
+    order = ["NOT_SUPPORTED", "DEPENDS", "UNDECIDED", "SUPPORTED", "BESIDE", "NOT_RUN"]
+    assert re.findall(r'id="claim-(\w+)"', page) == order
+    assert [row.count('class="why"') for row in page.split("<tr>")[2:]] == [1, 1, 1, 0, 0]
     assert "zipf: &lt;7&gt;" in page
     assert "NOT_RUN &amp; more" in page[page.index("1 not run") :]
+
+
+def test_a_rule_of_after_a_look_and_a_mark_without_an_error_rate_say_so() -> None:
+    findings = made_findings()
+    plain = claim(findings, YES, "em")
+    place = replace(plain.judgement.places["zipf"], short=True)
+    looked = replace(plain.statement, after_look="it was strict")
+    other = Checked(statement=looked, judgement=replace(plain.judgement, places={"zipf": place}))
+    texts = ("mine &amp; more †", "† Chosen after a look at results: it was strict.", "<sup>‡</sup>")
+    for each, there in ((plain, 0), (other, 1)):
+        page = grid_of(findings, each).html()
+        assert [page.count(text) for text in texts] == [there] * 3
+
+
+def test_what_the_paper_names_and_claims_nothing_of_is_a_measurement() -> None:
+    body = measurement_table(made_findings())
+    shown = re.findall(r'data-label="c">([\d,]+)</td><td[^>]*>([\d.]+) \[', body)
+    assert shown.count(("400", "0.600")) == 3
+    assert shown.count(("140,106", "0.600")) == 1
+    assert measurement_table(made_findings().only(["kosarak"])).count("140,106") == 0
 
 
 @pytest.mark.parametrize(
@@ -226,7 +248,7 @@ def test_the_share_is_that_of_the_sums_where_there_is_a_distance() -> None:
     assert share.error == pytest.approx(error)
     assert [bar.text for bar in share_chart(shares, "zipf", "Zipf").bars] == ["16 %", "80 %", "20 %"]
     assert share_chart(shares, "elsewhere", "") is None
-    assert "ρ of Alg. 1 80 % ± 0 %" in ablation_sentence(shares)
+    assert "ρ of Alg. 1 80 % [80 %, 80 %]" in ablation_sentence(shares)
     near = tampered(made_findings(), lambda row: row.method == "svt-dpbook", ser_mean=0.5)
     assert "svt-alg1" not in removed_shares(tampered(near, lambda row: row.method == "svt-s-1:1", ser_mean=0.45))
     assert ablation_sentence({}) == ""

@@ -12,8 +12,8 @@ from tests.support.made_findings import made_findings, tampered
 
 from sparsegate.paper import charts
 from sparsegate.paper.charts import save
+from sparsegate.paper.figures import COMPARISONS, ORACLE, draw_figure, score_figure, shown_figures, swept_count
 from sparsegate.paper.page import PageFigure
-from sparsegate.paper.report import COMPARISONS, ORACLE, draw_figure, score_figure, shown_figures, swept_count
 from sparsegate.paper.results import Findings
 
 

@@ -535,8 +535,10 @@ def draw(charts: Sequence[LineChart | MapChart], *, title: str, note: str = "", 
     return figure  # type: ignore[no-any-return]
 
 
-def save(figure: Figure, path: Path) -> None:
-    """Write a figure as ``path``.svg and ``path``.png; files of the same results are the same."""
+def save(figure: Figure, path: Path, *, pdf: bool = False) -> None:
+    """Write a figure as ``path``.svg and ``path``.png, and as ``path``.pdf if asked; same results, same files."""
     with load_extra("matplotlib", extra="plots").rc_context(_STYLE):
         figure.savefig(f"{path}.svg", metadata={"Date": None})
         figure.savefig(f"{path}.png", dpi=150)
+        if pdf:
+            figure.savefig(f"{path}.pdf", metadata={"CreationDate": None})

@@ -54,7 +54,7 @@ from sparsegate.paper.experiments import CaseRunner, ExperimentGrid, Gathered, c
 from sparsegate.paper.methods import METHODS, AnyMethod, Method, SuppliedMethod, methods_of
 from sparsegate.paper.ranked import Ladder
 from sparsegate.paper.results import THRESHOLD, CellKey, ExperimentResults, ResultFolder, manifest, stable_hash, table
-from sparsegate.paper.workers import Progress, WorkerPool, shared_pool
+from sparsegate.paper.workers import Progress, WorkerPool, give_back_memory, shared_pool
 from sparsegate.selection.select import select_top
 
 if TYPE_CHECKING:
@@ -229,7 +229,10 @@ def time_release(work: tuple[TimedRelease, Ladder]) -> float:
         options["threshold"] = ladder.oracle_threshold(release.count)
     start = time.perf_counter()
     select_top(scores, count=release.count, epsilon=release.epsilon, **options)
-    return time.perf_counter() - start
+    took = time.perf_counter() - start
+    del scores
+    give_back_memory()
+    return took
 
 
 FALSE_MAP = 1e-3
@@ -463,6 +466,7 @@ def compare(
     seed: int = 0,
     jobs: int = 1,
     out: str | Path | None = None,
+    latex: bool = False,
     progress: Callable[[Progress], object] | None = None,
     pool: WorkerPool | None = None,
 ) -> ComparisonResults:
@@ -481,6 +485,7 @@ def compare(
     runs: how often each case is run at first. most_runs: how often at most, until winners are known.
     out: a folder for results, winners, manifest, maps and ``report.html``. Cases that are there already are not
         computed again.
+    latex: write the maps as PDF and as LaTeX, too; it needs out.
 
     >>> import sparsegate as sg
     >>> methods = ["em", "svt-dpbook"]
@@ -495,8 +500,9 @@ def compare(
     check_choice(by, "by", MEASURES)
     most_runs = exact_count(most_runs, "most_runs")
     runs = exact_count(runs, "runs", least=2, most=most_runs)
-    if uses and out is None:
-        raise ParameterError("uses", "needs a folder to write to", next_step="pass out=")
+    for name, asked in (("uses", uses), ("latex", latex)):
+        if asked and out is None:
+            raise ParameterError(name, "needs a folder to write to", next_step="pass out=")
     grid = ExperimentGrid.checked(
         name="first runs",
         datasets=chosen,
@@ -532,7 +538,7 @@ def compare(
             results.write(folder, about)
             use_rows = measured.measure_uses(folder.path, workers, tasks) if tasks else ()
             with workers.plan.stage("page"):
-                write_page(folder.path, results, about, use_rows)
+                write_page(folder.path, results, about, use_rows, latex=latex)
     return results
 
 

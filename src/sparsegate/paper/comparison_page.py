@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from html import escape
 from pathlib import Path
 from types import MappingProxyType
@@ -37,6 +37,8 @@ from sparsegate.paper.comparison import (
     headlines,
 )
 from sparsegate.paper.decisions import MARGIN
+from sparsegate.paper.figures import use_body
+from sparsegate.paper.latex import latex_table, write_tables
 from sparsegate.paper.page import (
     FigurePanel,
     PageFigure,
@@ -48,7 +50,6 @@ from sparsegate.paper.page import (
     table,
     table_cell,
 )
-from sparsegate.paper.report import use_body
 from sparsegate.paper.results import THRESHOLD, UseRow, replace_text
 
 if TYPE_CHECKING:
@@ -140,6 +141,9 @@ def winner_maps(results: ComparisonResults, league: League) -> dict[str, MapChar
             f"{where}: lowest error": [f"{places.best:.3f}"],
             "; wins:" if len(places.winners) == 1 else "; tie:": [results.titles[key] for key in places.winners],
             "; undecided:": [results.titles[key] for key in places.undecided],
+            "; would be decided by about": [f"{max(places.unsure.values()):,.1f} times the runs"]
+            if places.unsure
+            else [],
         }
         says = "".join(f"{what} {', '.join(names)}" for what, names in parts.items() if names)
         style = drawn[places.winners[0]] if len(places.winners) == 1 else None  # those that tie have no colour
@@ -181,13 +185,37 @@ def draw_maps(results: ComparisonResults, league: League) -> Figure:
     return draw(list(winner_maps(results, league).values()), title=title, note=named)
 
 
-def write_page(folder: Path, results: ComparisonResults, about: Mapping[str, Any], uses: Sequence[UseRow]) -> None:
-    """Write ``report.html``, and the maps as ``figures/``; ``about`` is the manifest, ``uses`` those measured."""
+def write_page(
+    folder: Path, results: ComparisonResults, about: Mapping[str, Any], uses: Sequence[UseRow], *, latex: bool = False
+) -> None:
+    """Write ``report.html``, and the maps as ``figures/``; ``about`` is the manifest, ``uses`` those measured.
+
+    With ``latex`` the maps are PDF and LaTeX, too.
+    """
     (folder / "figures").mkdir(exist_ok=True)
-    for league in LEAGUES:
-        if results.league(league.key):
-            save(draw_maps(results, league), folder / "figures" / f"winners-{league.key}")
+    leagues = [league for league in LEAGUES if results.league(league.key)]
+    for league in leagues:
+        save(draw_maps(results, league), folder / "figures" / f"winners-{league.key}", pdf=latex)
+    if latex:
+        write_tables(folder, {name: text for league in leagues for name, text in latex_maps(results, league).items()})
     replace_text(folder / "report.html", render_comparison(results, about, uses))
+
+
+def latex_maps(results: ComparisonResults, league: League) -> dict[str, str]:
+    """The map of each dataset as a table: letters, and the lowest error."""
+    named = ", ".join(f"{letter} {title}" for letter, title in legend(results, league).items())
+    return {
+        f"winners-{league.key}-{dataset}": latex_table(
+            ["c|", *(f"ε = {epsilon}" for epsilon in chart.columns)],
+            [
+                (count, *(f"{tile.text} {tile.note}" for tile in tiles))
+                for count, tiles in zip(chart.rows, chart.cells, strict=True)
+            ],
+            caption=f"{chart.title}, and the lowest {results.by.upper()}: {named}.",
+            label=f"tab:winners-{league.key}-{dataset}",
+        )
+        for dataset, chart in winner_maps(results, league).items()
+    }
 
 
 CLAIMED = ("alg-3", "alg-4", "alg-5", "alg-6", "svt-s-1:c23", "subset", "em")
@@ -204,6 +232,7 @@ BEST_VIEWS = (("FNR", BEST, "fnr", "count"), ("SER", BEST, "ser", "count"), ("FN
 """The views of a figure: a name, methods, an error, and what it is drawn against."""
 
 
+FLAWED_ROWS = {key for key in (*CLAIMED, *TRUE) if key.startswith("alg-") or key.endswith("-true")}
 FLAWED = (
     "What a flawed row does at the ε that its authors claim, and what is left of it at the ε that it really costs: "
     "Alg. 4 costs (1+3c)ε/4 here. Alg. 3, 5 and 6 have no ε at all; the last two never stop, and are stopped after c."
@@ -220,8 +249,10 @@ def render_comparison(results: ComparisonResults, about: Mapping[str, Any], uses
         "threshold": escape(THRESHOLD),
         "stand_ins": escape(f" Stand-ins, no data: {', '.join(stand_ins)}.") if stand_ins else "",
         "maps": page.maps(),
-        "true": page.figure("true-epsilon", "The flawed rows", FLAWED, TRUE_VIEWS),
-        "errors": page.figure("errors", "The best of each kind", "Mean, and two standard errors.", BEST_VIEWS),
+        "true": page.figure("true-epsilon", "The flawed rows", FLAWED, TRUE_VIEWS, FLAWED_ROWS),
+        "errors": page.figure(
+            "errors", "The best of each kind", "Mean, and two standard errors.", BEST_VIEWS, set(BEST)
+        ),
         "peer_runs": PEER_RUNS,
         "peer_work": f"{PEER_WORK:,}",
         "peers": page.peers(),
@@ -244,15 +275,13 @@ class _ComparisonPage:
         self.epsilon, self._count = epsilons[len(epsilons) // 2], counts[len(counts) // 2]
 
     def maps(self) -> str:
-        """A map for each dataset; leagues are the views."""
+        """A map for each dataset; leagues are the views; "" where nobody has a rival."""
         leagues = [league for league in LEAGUES if self._results.league(league.key)]
         maps = {league.title: winner_maps(self._results, league) for league in leagues}
         panels = [
-            FigurePanel(
-                title=self._titles[dataset],
-                charts={title: charts[dataset] for title, charts in maps.items() if dataset in charts},
-            )
+            FigurePanel(title=self._titles[dataset], charts=charts, absent="Fewer than two take part here.")
             for dataset in self._datasets
+            if (charts := {title: by_name[dataset] for title, by_name in maps.items() if dataset in by_name})
         ]
         notes = []
         for league in leagues:
@@ -271,8 +300,12 @@ class _ComparisonPage:
             note="".join(notes),
         ).html()
 
-    def figure(self, name: str, title: str, caption: str, views: Iterable[tuple[str, Sequence[str], str, str]]) -> str:
-        """A panel for each dataset that has lines for a view; "" where none has."""
+    def figure(
+        self, name: str, title: str, caption: str, views: Iterable[tuple[str, Sequence[str], str, str]], shown: Set[str]
+    ) -> str:
+        """A panel for each dataset that has lines for a view; "" where none has, or nothing that is ``shown`` ran."""
+        if not (shown & set(_method_keys(self._results))):
+            return ""
         panels = []
         for dataset in self._datasets:
             charts = {}

@@ -51,7 +51,7 @@ from sparsegate.paper.results import (
     table,
 )
 from sparsegate.paper.simulation import simulated_errors
-from sparsegate.paper.statements import READINGS, STATEMENTS, OpenStatements, judge_readings, under
+from sparsegate.paper.statements import READINGS, STATEMENTS, OpenStatements, judge_readings, settled_by, under
 from sparsegate.paper.workers import Progress, SharedValue, WorkerPool, shared_pool
 
 SIMULATOR = 3  # counts the changes of the simulator that change its numbers for a given seed
@@ -380,7 +380,11 @@ def _run_alternative(
         return [case.row(datasets) for cell, case in gathered.items() if case is not ours.get(cell)]
 
     if most_runs is not None:
-        paper = [statement for statement in STATEMENTS if statement.kind != "self-check"]
+        paper = [
+            statement
+            for statement in STATEMENTS
+            if statement.kind != "self-check" and not settled_by(statement, reading)
+        ]
         open_still = OpenStatements(statements=paper, undecided=paper)
         described = {name: data.described for name, data in datasets.items()}
         methods = {method.key: method.described for method in whole.methods}

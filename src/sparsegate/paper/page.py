@@ -139,7 +139,7 @@ def table(
 class FigurePanel:
     """One chart for each view, below a title; ``identity`` is the name a link leads to, ``note`` is HTML below it.
 
-    ``dataset`` says what it is about, where that is a dataset.
+    ``dataset`` says what it is about, where that is a dataset; ``absent`` stands in the place of a view it lacks.
     """
 
     title: str
@@ -147,6 +147,7 @@ class FigurePanel:
     dataset: str = ""
     identity: str = ""
     note: str = ""
+    absent: str = "Not run here."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,8 +181,12 @@ class PageFigure:
                 "div",
                 element("h4", escape(panel.title)),
                 *(
-                    element("div", chart.svg(), class_=f"show-{views.index(view)}")
-                    for view, chart in panel.charts.items()
+                    element(
+                        "div",
+                        panel.charts[view].svg() if view in panel.charts else element("p", escape(panel.absent)),
+                        class_=f"show-{place}",
+                    )
+                    for place, view in enumerate(views)
                 ),
                 panel.note,
                 class_="panel",

@@ -1,8 +1,9 @@
 """What the paper leaves open, and what it lacks: other readings of it, and further experiments beside its own.
 
 A *reading* sets every switch, each of which has settings, the first of them ours. Ours sets each to its first setting;
-an alternative differs from it in one, or in two that go together. Nothing in the paper decides between them, so every
-alternative is run, as far as it changes anything, and has verdicts of its own.
+an alternative differs from it in one, or in two that go together. Every alternative is run, as far as it changes
+anything, and has verdicts of its own. Nothing in the paper decides between the settings of a switch that is ``open``.
+SER is defined there, with means: totals are a second measure, which is shown beside it and settles nothing.
 
 A *further experiment* has other values of epsilon, methods with one thing changed, or thresholds that are off. Each
 goes into a folder of its own below the results, with the datasets, runs and seed of the main experiment, and holds only
@@ -52,6 +53,12 @@ class PaperReading:
             values[field] = SWITCHES[name].value(setting)
         return cls(**values)
 
+    @property
+    def open(self) -> bool:
+        """Whether it is one of the paper: what it sets otherwise than ours does, the paper leaves open."""
+        switches = ((switch, getattr(self, name.replace("-", "_"))) for name, switch in SWITCHES.items())
+        return all(switch.open or value == switch.ours for switch, value in switches)
+
     @classmethod
     def named(cls, name: str) -> PaperReading:
         """The reading of a name, as ``str`` gives it."""
@@ -80,7 +87,7 @@ class PaperReading:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingSwitch:
-    """One question that the paper leaves open. ``settings`` has our answer first.
+    """One question on the paper, which leaves it ``open`` or answers it. ``settings`` has our answer first.
 
     Any other ``number`` from 1 to ``most`` may be set where there are some, as ``rule`` says.
     """
@@ -91,6 +98,7 @@ class ReadingSwitch:
     number: Callable[[str], float] | None = None
     most: float = math.inf
     rule: str = ""
+    open: bool = True
 
     @property
     def ours(self) -> object:
@@ -140,8 +148,10 @@ SWITCHES: Mapping[str, ReadingSwitch] = {
         ),
         ReadingSwitch(
             name="ser",
-            question="Of what SER is the ratio: mean scores, as Sec. 6 has it, or totals, which punish short answers.",
+            question="Not open: Sec. 6 defines SER by mean scores. With totals short answers are punished: our own "
+            "second measure, beside it.",
             settings={"means": "means", "totals": "totals"},
+            open=False,
         ),
     )
 }

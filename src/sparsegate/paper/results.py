@@ -90,11 +90,6 @@ class Row:
         """The standard error of a mean; 0 for a single run, which has no deviation."""
         return float(getattr(self, f"{measure}_std") / self.runs**0.5) if self.runs > 1 else 0.0
 
-    @property
-    def ser_text(self) -> str:
-        """The mean SER with its standard error."""
-        return f"{self.ser_mean:.3f} ± {self.error():.3f}"
-
 
 def columns_of(row: type) -> dict[str, str]:
     """The columns of a table of such rows, with their PyArrow types."""
@@ -157,7 +152,7 @@ class ExperimentResults(Tabular):
 
     def plot(self) -> Figure:
         """The score error rate against c, a panel for each dataset and epsilon, a line for each method."""
-        from sparsegate.paper.report import draw_results
+        from sparsegate.paper.figures import draw_results
 
         return draw_results(list(self))
 
@@ -414,6 +409,11 @@ class Findings:
         """How a dataset is named beside a number; what is a stand-in, or scaled, is called so."""
         kind = self.datasets[dataset]["kind"]
         return f"{dataset} ({kind})" if kind in NAMED_KINDS else dataset
+
+    def only(self, names: Iterable[str]) -> Findings:
+        """What is found on some of the datasets."""
+        datasets = {name: self.datasets[name] for name in names}
+        return replace(self, datasets=datasets, rows={c: row for c, row in self.rows.items() if c.dataset in datasets})
 
     def get(self, dataset: str, method: str, count: int, epsilon: float | None = None) -> Row | None:
         """One row, at the epsilon of the comparisons unless told."""

@@ -231,14 +231,22 @@ def shared_pool(
     return nullcontext(pool) if pool else WorkerPool(jobs, progress)
 
 
+_LIBRARY = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+
 def _keep_freed_memory() -> None:
     """Let a process keep what its arrays free: to give each back and to ask for it again takes a third of a case.
 
     M_MMAP_THRESHOLD and M_TRIM_THRESHOLD of glibc's ``mallopt``; elsewhere nothing is done.
     """
-    library = ctypes.CDLL(None) if sys.platform == "linux" else None
-    for parameter in (-3, -1) if hasattr(library, "mallopt") else ():
-        library.mallopt(parameter, 1 << 30)  # type: ignore[union-attr]
+    for parameter in (-3, -1) if hasattr(_LIBRARY, "mallopt") else ():
+        _LIBRARY.mallopt(parameter, 1 << 30)  # type: ignore[union-attr]
+
+
+def give_back_memory() -> None:
+    """Give back what was kept: after work on all scores, which nothing later needs as much for."""
+    if hasattr(_LIBRARY, "malloc_trim"):
+        _LIBRARY.malloc_trim(0)  # type: ignore[union-attr]
 
 
 @contextmanager

@@ -119,7 +119,8 @@ def compare_trees(
     codes, sizes = attributes.codes(train, unit="row"), attributes.sizes
     scores = dependences(codes, sizes)
     best = best_tree(codes, sizes)
-    exact = DependencyTree.of(attributes, fitted(NoisyTables(exact_tables(codes, sizes, best), {}, 0.0), sizes))
+    counts = exact_tables(codes, sizes, best)
+    exact = DependencyTree.of(attributes, fitted(NoisyTables(counts, dict.fromkeys(counts, 0.0)), sizes))
     rows = [_row(EXACT, exact, held_out, epsilon=None, true_epsilon=None, run=0, edges=best, best=best)]
     source = Seeded(seed)
     for epsilon, method, number in product(epsilons, CHOICES if methods is None else methods, range(runs)):

@@ -1,0 +1,58 @@
+"""Tables as LaTeX: every sign is one that LaTeX sets, and every row has as many cells as there are columns."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.support.made_findings import made_findings
+
+from sparsegate.paper.latex import escaped, latex_table, write_tables
+from sparsegate.paper.report import Reproduction
+from sparsegate.paper.statements import check_all
+
+
+@pytest.fixture(scope="module")
+def tables() -> dict[str, str]:
+    found = made_findings()
+    return Reproduction(folder=Path(), findings=found, checked=tuple(check_all(found)), readings=None).latex()
+
+
+def test_a_report_has_its_verdicts_printed_numbers_and_rates_as_tables(tables: dict[str, str]) -> None:
+    assert list(tables) == ["verdicts", "printed", "ser-kosarak", "ser-aol", "ser-zipf"]
+    assert r"em & 0.000 & 0.050 & 0.261 & 0.380 \\" in tables["ser-zipf"]
+    assert tables["verdicts"].count(r"& supported \\") + tables["verdicts"].count(r"& supported \ddag{} \\") == 25
+    assert r"until c are selected. \dag{} & Sec. 5" in tables["verdicts"]
+    first = re.findall(r"^(\S+) &", tables["ser-zipf"], re.MULTILINE)
+    assert first[1:6] == ["svt-dpbook", "svt-s-1:1", "svt-s-1:3", "svt-s-1:c", "svt-s-1:c23"], "as in the paper"
+    assert r"kosarak & 50 & svt-dpbook & 0.705 & 0.700 [" in tables["printed"]
+
+
+def test_every_row_has_a_cell_for_each_column_and_no_sign_is_beyond_latex(tables: dict[str, str]) -> None:
+    for text in tables.values():
+        assert text.isascii()
+        (columns,) = re.findall(r"\\begin\{tabular\}\{(.*)\}", text)
+        width = len(re.sub(r"p\{.*?\}", "p", columns))
+        rows = [line for line in text.splitlines() if line.endswith(r" \\")]
+        assert {len(re.split(r"(?<!\\)&", row)) for row in rows} == {width}
+        assert text.count("{") == text.count("}")
+        assert text.count("$") % 2 == 0
+        assert [
+            text.count(rf"\begin{{{name}}}") - text.count(rf"\end{{{name}}}") for name in ("table", "table*", "tabular")
+        ] == [
+            0,
+            0,
+            0,
+        ]
+
+
+def test_what_latex_reads_as_a_command_is_set_as_it_is(tmp_path: Path) -> None:
+    assert escaped("a_b & 5% {x} #1 \\ ~") == r"a\_b \& 5\% \{x\} \#1 \textbackslash{} \textasciitilde{}"
+    write_tables(tmp_path, {"one": latex_table(["A|p", "c|d"], [("x", None)], caption="5 %", label="tab:one")})
+    text = (tmp_path / "tables" / "one.tex").read_text()
+    assert text.startswith("% needs \\usepackage{booktabs}\n")
+    assert r"x & - \\" in text
+    assert r"\begin{tabular}{p{0.56\linewidth}r}" in text
+    wide = latex_table(["Method", *(f"{c}|d" for c in range(12))], [("em", *range(12))], caption="", label="tab:two")
+    assert wide.startswith("\\begin{table*}\n"), "over both columns"
