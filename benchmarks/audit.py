@@ -1,33 +1,40 @@
-"""The auditor: certified bounds beside DP-Sniper's published ones, rows judged at 99 %, and how close it comes.
+"""The auditor: bounds beside DP-Sniper's published ones, how few runs a flaw takes, and how often it is wrong.
 
 The bounds of DP-Sniper (Bichsel et al., IEEE S&P 2021) are those it publishes for its SVT1 to SVT6, which are Alg. 1 to
 6, at epsilon = 0.1, c = 1, 10 queries and 90 % confidence. All audits see the rows as batch callables and nothing else.
+Its audits are given in runs, not in seconds, so that they repeat themselves but for the noise; seconds are those of the
+wall, and CPU seconds beside them: on a busy machine the two differ.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
+from typing import Any
+
+import numpy as np
 
 import sparsegate as sg
 from benchmarks.measure import Result
 from sparsegate.auditor import Verdict, audit
-from sparsegate.gates.research import row_mechanism
 
 PROCESSES = 2
 QUERIES = 10
+SEEDS = range(5)
 SNIPER = {
-    "lee-clifton-2014": (0.1696, 105.0),
-    "dwork-roth-2014": (0.0859, 42.0),
-    "lyu-2017": (0.0858, 30.0),
-    "roth-2011": (0.1822, 22.0),
-    "chen-2015": (0.2720, 12.0),
-    "stoddard-2014": (1.7612, 2.0),
+    "lee-clifton-2014": (0.1696, 150_000_000),
+    "dwork-roth-2014": (0.0859, 44_000_000),
+    "lyu-2017": (0.0858, 44_000_000),
+    "roth-2011": (0.1822, 24_000_000),
+    "chen-2015": (0.2720, 16_000_000),
+    "stoddard-2014": (1.7612, 2_000_000),
 }
-"""Its bound, and the seconds that ours may take: the long ones first, so that two processes end together."""
+"""Its bound, and the runs that ours takes: the long ones first, so that two processes end together."""
+LONG = 100
+"""Questions at which the rows that never stop lose many times their epsilon."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,99 +42,174 @@ class Task:
     """One audit of one row."""
 
     key: str
-    epsilon: float
+    epsilon: float = 0.1
     confidence: float
-    seconds: float
-    stop_at_violation: bool = False
+    seed: int
+    queries: int = QUERIES
+    samples: int | None = None
+    seconds: float | None = None
+    stop_at_violation: bool = True
 
     def __call__(self) -> Verdict:
-        mechanism = row_mechanism(sg.VARIANTS[self.key], epsilon=self.epsilon)
         return audit(
-            mechanism,
+            sg.VARIANTS[self.key],
             epsilon=self.epsilon,
             confidence=self.confidence,
-            queries=QUERIES,
+            queries=self.queries,
+            samples=self.samples,
             budget_seconds=self.seconds,
             stop_at_violation=self.stop_at_violation,
+            seed=self.seed,
         )
 
 
 def results() -> Iterator[Result]:
     yield from sniper()
-    yield from judged()
-    yield from sound()
+    yield from flawed()
+    yield from flagrant()
+    yield from long_outcomes()
+    yield from innocent()
 
 
 def sniper() -> Iterator[Result]:
-    """All six at DP-Sniper's setting, in two processes."""
-    tasks = [Task(key=key, epsilon=0.1, confidence=0.9, seconds=seconds) for key, (_, seconds) in SNIPER.items()]
+    """All six at DP-Sniper's setting, in two processes, for five seeds."""
+    tasks = [
+        Task(key=key, confidence=0.9, samples=samples, seed=seed, stop_at_violation=False)
+        for seed in SEEDS
+        for key, (_, samples) in SNIPER.items()
+    ]
     begun = time.perf_counter()
-    verdicts = {task.key: verdict for task, verdict in _run(tasks)}
-    seconds = time.perf_counter() - begun
+    done = list(_run(tasks))
+    seconds, cpu = time.perf_counter() - begun, sum(cpu for _, _, cpu in done)
     for key in sg.VARIANTS:
         if key in SNIPER:
-            published, verdict = SNIPER[key][0], verdicts[key]
+            published, verdicts = SNIPER[key][0], [verdict for task, verdict, _ in done if task.key == key]
+            bounds = [round(verdict.epsilon_lower, 4) for verdict in verdicts]
             yield Result(
-                benchmark=f"certified epsilon of {sg.VARIANTS[key].algorithm}, epsilon = 0.1, 90 %",
-                ours=round(verdict.epsilon_lower, 4),
+                benchmark=f"certified epsilon of {sg.VARIANTS[key].algorithm}, epsilon = 0.1, 90 %, least of 5 seeds",
+                ours=min(bounds),
                 peer=published,
                 unit="epsilon",
-                ratio=round(verdict.epsilon_lower / published, 4),
+                ratio=round(min(bounds) / published, 4),
                 target=">= 1",
-                details={"peer_name": "DP-Sniper", **_details(key, verdict)},
+                details={"peer_name": "DP-Sniper", "seeds": bounds, **_details(key, verdicts[0])},
             )
     yield Result(
-        benchmark="those six audits",
-        ours=round(seconds, 1),
+        benchmark="those six audits, CPU seconds on two cores, mean of 5 seeds",
+        ours=round(cpu / PROCESSES / len(SEEDS), 1),
         unit="s",
-        target="<= 120",
+        target="<= 60",
         judged="ours",
-        details={"processes": PROCESSES},
+        details={"processes": PROCESSES, "wall_seconds": round(seconds / len(SEEDS), 1)},
     )
 
 
-def judged() -> Iterator[Result]:
-    """Every row at epsilon = 0.1 and 99 %: the flawed ones are flagged, the sound ones are not."""
-    tasks = [
-        Task(key=key, epsilon=0.1, confidence=0.99, seconds=20 if row.private else 100, stop_at_violation=True)
-        for key, row in sg.VARIANTS.items()
-    ]
-    for task, verdict in _run(tasks):
-        row = sg.VARIANTS[task.key]
+def flawed() -> Iterator[Result]:
+    """Every flawed row at epsilon = 0.1 and 99 %: how long until it is refuted."""
+    keys = [key for key, row in sg.VARIANTS.items() if not row.private]
+    for task, verdict, cpu in _run([Task(key=key, confidence=0.99, samples=40_000_000, seed=0) for key in keys]):
         yield Result(
-            benchmark=f"{task.key} at epsilon = 0.1, 99 %: {'left alone' if row.private else 'flagged'}",
-            ours=float(verdict.violates is not row.private),
-            unit="(1: yes)",
-            target=">= 1",
+            benchmark=f"{task.key} at epsilon = 0.1, 99 %, {QUERIES} questions: CPU seconds until refuted",
+            ours=round(cpu, 2) if verdict.violates else float("inf"),
+            unit="s",
+            target="<= 5",
             judged="ours",
             details=_details(task.key, verdict),
         )
 
 
-def sound() -> Iterator[Result]:
-    """Sound rows at epsilon = 1: how much of the true epsilon is certified at 99 %. Audits may overrun by a quarter."""
-    keys = [key for key, row in sg.VARIANTS.items() if row.private]
-    for task, verdict in _run([Task(key=key, epsilon=1.0, confidence=0.99, seconds=48) for key in keys]):
-        true = sg.privacy.tight_epsilon(task.key, epsilon=1, queries=QUERIES)
+def flagrant() -> Iterator[Result]:
+    """Rows whose loss grows with the questions: runs on either side until they are refuted, the most of 5 seeds."""
+    keys = ("roth-2011", "stoddard-2014", "chen-2015", "gptt", "hardt-rothblum-2010")
+    tasks = [Task(key=k, confidence=0.99, queries=LONG, samples=100_000, seed=s) for k in keys for s in SEEDS]
+    done = list(_run(tasks))
+    for key in keys:
+        verdicts = [verdict for task, verdict, _ in done if task.key == key]
+        runs = [verdict.samples // 2 if verdict.violates else float("inf") for verdict in verdicts]
         yield Result(
-            benchmark=f"{task.key} at epsilon = 1, 99 %: certified part of the true epsilon",
-            ours=round(verdict.epsilon_lower, 4),
-            peer=true,
-            unit="epsilon",
-            ratio=round(verdict.epsilon_lower / true, 4),
-            target=">= 0.85",
-            details={"peer_name": "tight_epsilon", **_details(task.key, verdict)},
+            benchmark=f"{key} at epsilon = 0.1, 99 %, {LONG} questions: runs a side until refuted, most of 5 seeds",
+            ours=float(max(runs)),
+            unit="runs",
+            target="<= 2000",
+            judged="ours",
+            details={"seeds": runs, **_details(key, verdicts[0])},
         )
 
 
-def _run(tasks: list[Task]) -> Iterator[tuple[Task, Verdict]]:
+def noisy_gate(*, scale: float = 1.0, stops: bool = True, leaks: bool = False) -> Callable[[Any, int], Any]:
+    """The gate of Alg. 1 at epsilon = 1, with smaller noise, that never stops, or that tells what it compared."""
+    rng = np.random.default_rng(1)
+
+    def mechanism(answers: Any, n: int) -> Any:
+        noisy = answers + rng.laplace(scale=4 * scale, size=(n, len(answers)))
+        above = noisy >= rng.laplace(scale=2 * scale, size=(n, 1))
+        if not stops:
+            return above
+        first = np.where(above.any(axis=1), above.argmax(axis=1), len(answers))
+        if not leaks:
+            return first
+        value = noisy[np.arange(n), np.minimum(first, len(answers) - 1)]
+        return first, np.where(first < len(answers), value, 0.0)
+
+    return mechanism
+
+
+def long_outcomes() -> Iterator[Result]:
+    """A gate that never stops, one whose noise is 12 % too small, and one that leaks the value it compared."""
+    for name, options, queries in (
+        ("a gate that never stops, 40 questions", {"stops": False}, 40),
+        ("noise 12 % too small", {"scale": 0.88}, QUERIES),
+        ("a leaked noisy value", {"leaks": True}, QUERIES),
+    ):
+        begun = time.process_time()
+        verdict = audit(noisy_gate(**options), epsilon=1.0, queries=queries, samples=40_000_000, seed=0)
+        yield Result(
+            benchmark=f"{name}, epsilon = 1, 99 %: CPU seconds until refuted",
+            ours=round(time.process_time() - begun, 2) if verdict.violates else float("inf"),
+            unit="s",
+            target="<= 60",
+            judged="ours",
+            details=_details(name, verdict),
+        )
+
+
+def innocent(audits: int = 2000) -> Iterator[Result]:
+    """Audits at 90 % of a randomized response that loses exactly what it claims: how many accuse it."""
+    lie, accused = 1 / (1 + np.e), 0
+    pair = [(np.array([1]), np.array([0]))]
+    for seed in range(audits):
+        rng = np.random.default_rng(seed)
+        verdict = audit(
+            lambda answers, n, rng=rng: (answers[0] > 0) ^ (rng.random(n) < lie),
+            epsilon=1.0,
+            confidence=0.9,
+            neighbours=pair,
+            patterns=False,
+            batch=True,
+            samples=2000,
+            seed=seed,
+        )
+        accused += verdict.violates
+    yield Result(
+        benchmark=f"tight mechanisms accused at 90 %, share of {audits:,} audits",
+        ours=round(accused / audits, 4),
+        unit="share",
+        target="<= 0.1",
+        judged="ours",
+        details={"accused": accused},
+    )
+
+
+def _run(tasks: list[Task]) -> Iterator[tuple[Task, Verdict, float]]:
     # Spawned, not forked: a worker has no thread and no generator of ours to inherit.
     with ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn")) as pool:
-        yield from zip(tasks, pool.map(_call, tasks), strict=True)
+        for task, (verdict, cpu) in zip(tasks, pool.map(_call, tasks), strict=True):
+            yield task, verdict, cpu
 
 
-def _call(task: Task) -> Verdict:
-    return task()
+def _call(task: Task) -> tuple[Verdict, float]:
+    begun = time.process_time()
+    return task(), time.process_time() - begun
 
 
 def _details(key: str, verdict: Verdict) -> dict[str, object]:

@@ -29,7 +29,7 @@ def test_ten_seconds_are_spent_unless_told_otherwise(monkeypatch: pytest.MonkeyP
 
     def fake(mechanism: object, **options: object) -> object:
         seen.update(options)
-        return type("Quiet", (), {"violates": False})()
+        return type("Quiet", (), {"violates": False, "replay": None})()
 
     monkeypatch.setattr("sparsegate.testing.audit", fake)
     assert_private(noisy(1.0), epsilon=1.0, monotonic=True)

@@ -29,8 +29,10 @@ CONFIDENCE: Final = 1 - 1e-6
 def assert_private(
     mechanism: Callable[..., Any] | Auditable,
     *,
-    epsilon: float,
+    epsilon: float | None = None,
     delta: float = 0.0,
+    rho: float | None = None,
+    rdp: tuple[float, float] | None = None,
     confidence: float = CONFIDENCE,
     queries: int | tuple[int, int] = 10,
     sensitivity: float = 1,
@@ -42,13 +44,15 @@ def assert_private(
     samples: int | None = None,
     budget_seconds: float | None = None,
     call_timeout: float = 30.0,
+    replay: bool | Callable[[int], Any] = False,
     seed: int | None = None,
 ) -> Verdict:
-    """Raise AssertionError if the mechanism is not (epsilon, delta)-private; else return what was certified.
+    """Raise AssertionError if the mechanism is not as private as claimed; else return what was certified.
 
     The parameters are those of ``sparsegate.audit``; 10 seconds are spent if neither ``samples`` nor
     ``budget_seconds`` says otherwise. With ``samples`` and ``seed`` and a seeded mechanism the test repeats itself
-    exactly. Passing proves nothing: it says that the auditor found no violation with this budget.
+    exactly. With ``replay`` what the same randomness on neighbours showed fails it as well. Passing proves nothing: it
+    says that the auditor found no violation with this budget.
 
     >>> import numpy as np
     >>> from sparsegate.testing import assert_private
@@ -64,6 +68,6 @@ def assert_private(
     if samples is None and budget_seconds is None:
         options["budget_seconds"] = _SECONDS
     verdict = audit(options.pop("mechanism"), **options)
-    if verdict.violates:
+    if verdict.violates or (verdict.replay is not None and verdict.replay.findings):
         raise AssertionError(verdict.sentence)
     return verdict

@@ -16,7 +16,7 @@ from tests.support.display import valid
 from tests.support.goodness import FALSE_ALARM
 
 from sparsegate.auditor import Evidence, Verdict, audit, blackbox
-from sparsegate.auditor.confidence import Counts
+from sparsegate.auditor.betting import Counts
 from sparsegate.errors import ParameterError
 from sparsegate.gates.research import row_mechanism
 from sparsegate.gates.variants import VARIANTS
@@ -310,6 +310,13 @@ def test_a_bar_is_shown_where_it_is_wanted(capsys: pytest.CaptureFixture[str], m
         ({"epsilon": math.inf}, "epsilon"),
         ({"epsilon": "1"}, "epsilon"),
         ({"epsilon": None}, "epsilon"),
+        ({"rho": 1.0}, "epsilon"),
+        ({"epsilon": None, "rho": 0}, "rho"),
+        ({"epsilon": None, "rho": 1.0, "delta": 0.1}, "delta"),
+        ({"epsilon": None, "rdp": 3}, "rdp"),
+        ({"epsilon": None, "rdp": (1, 1)}, "rdp"),
+        ({"epsilon": None, "rdp": (2, 0)}, "rdp"),
+        ({"replay": True}, "replay"),
         ({"sensitivity": "1"}, "sensitivity"),
         ({"budget_seconds": "60"}, "budget_seconds"),
         ({"budget_seconds": math.inf}, "budget_seconds"),

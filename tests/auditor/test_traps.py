@@ -80,6 +80,29 @@ def _first(hit: np.ndarray) -> Any:
     return np.where(hit.any(axis=1), hit.argmax(axis=1), hit.shape[1])
 
 
+def plain_gate(seed: int, *, scale: float = 1.0, leaks: bool = False, stops: bool = True) -> Batch:
+    """Laplace noise at epsilon = 1, c = 1, T = 0. Sound if it stops, with ``scale`` 1 and no leak."""
+    rng = np.random.default_rng(seed)
+
+    def mechanism(answers: np.ndarray, n: int) -> Any:
+        noisy = answers + rng.laplace(scale=4 * scale, size=(n, len(answers)))
+        above = noisy >= rng.laplace(scale=2 * scale, size=(n, 1))
+        if not stops:
+            return above
+        first = _first(above)
+        value = noisy[np.arange(n), np.minimum(first, len(answers) - 1)]
+        return (first, np.where(first < len(answers), value, 0.0)) if leaks else first
+
+    return mechanism
+
+
+def noisy_max(seed: int, *, flip: bool) -> Batch:
+    """Which of some counts is largest at epsilon = 1: by exponential noise (permute-and-flip) or by Gumbel noise."""
+    rng = np.random.default_rng(seed)
+    draw = rng.standard_exponential if flip else rng.gumbel
+    return lambda answers, n: (answers + draw(size=(n, len(answers)))).argmax(axis=1)
+
+
 SAMPLES = 300_000
 CHOICES = {"rounds": 40, "rate": 0.3}
 
@@ -110,3 +133,44 @@ def test_a_trap_is_flagged_and_its_sound_twin_is_not(trap: str) -> None:
     options = {"epsilon": 1.0, "samples": SAMPLES, "seed": 1, "confidence": 0.999, **claim}
     assert audit(wrong, **options).violates
     assert not audit(right, **options).violates
+
+
+def test_what_adds_up_over_many_answers_is_found_in_few_runs() -> None:
+    """A gate that never stops loses 40/4 + 1/2 at 40 questions; no two of its outcomes are alike."""
+    verdict = audit(plain_gate(1, stops=False), epsilon=1.0, queries=40, samples=1_000_000, seed=1)
+    assert verdict.violates
+    assert verdict.samples < 8_000
+    assert len(verdict.witness.answers) == 40
+
+
+@pytest.mark.parametrize("flaw", [{"scale": 0.88}, {"leaks": True}], ids=["noise 12 % too small", "leaked value"])
+def test_small_flaws_are_found_with_more_runs(flaw: dict[str, Any]) -> None:
+    assert audit(plain_gate(1, **flaw), epsilon=1.0, samples=40_000_000, seed=1).violates
+
+
+def test_a_noisy_max_that_is_not_bounded_range_does_not_have_the_rho_of_one() -> None:
+    """Exponential noise at epsilon = 1: events of 1/2 and 1/2e, with twice the rho of Gumbel noise."""
+    options: dict[str, Any] = {"rho": 1 / 8, "queries": 3, "monotonic": True, "samples": 100_000, "seed": 1}
+    wrong, right = audit(noisy_max(1, flip=True), **options), audit(noisy_max(1, flip=False), **options)
+    assert wrong.violates
+    assert "is NOT private at ρ = 0.125" in wrong.sentence
+    assert not right.violates
+    assert right.renyi_lower is not None
+    assert 0.09 < right.renyi_lower <= 1 / 8
+
+
+@pytest.mark.parametrize("order", [2.0, 8.0])
+def test_a_claim_in_rdp_is_tested_at_its_order(order: float) -> None:
+    rng, lie = np.random.default_rng(1), 1 / (1 + np.e)
+    p, q = 1 - lie, lie
+    true = np.log(p**order * q ** (1 - order) + q**order * p ** (1 - order)) / (order - 1)
+
+    def response(answers: np.ndarray, n: int) -> Any:
+        return (answers[0] > 0) ^ (rng.random(n) < lie)
+
+    options: dict[str, Any] = {"queries": 1, "samples": 200_000, "seed": 1}
+    assert audit(response, rdp=(order, 0.9 * true), **options).violates
+    verdict = audit(response, rdp=(order, 1.2 * true), **options)
+    assert not verdict.violates
+    assert verdict.renyi_lower is not None
+    assert 0.8 * true < verdict.renyi_lower <= true

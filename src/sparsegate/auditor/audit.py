@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
+from sparsegate.auditor.betting import Bets, ClaimLadder, Counts, DeltaLadder, EpsilonLadder, RenyiLadder, rungs
 from sparsegate.auditor.blackbox import RunBudget, progress_bar
-from sparsegate.auditor.certify import Candidate, Draw, Registration, Search, certify, schedule
-from sparsegate.auditor.confidence import Counts
+from sparsegate.auditor.certify import Candidate, Draw, Registration, Search, certify
 from sparsegate.auditor.encoding import Encoder, Sample
 from sparsegate.auditor.events import Aim
 from sparsegate.auditor.neighbours import (
@@ -25,6 +27,7 @@ from sparsegate.auditor.neighbours import (
     taken,
     whole,
 )
+from sparsegate.auditor.replay import Replay, randomness, replayed
 from sparsegate.display.charts import new_figure
 from sparsegate.display.plain import amount_text, plain, printable
 from sparsegate.display.sheet import Sheet
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
 
 
 _MOST_SHOWN: Final = 120
+_NO_REPLAY: Final = Replay(sensitivity=0.0, declared=0.0, findings=(), tapes=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,9 +60,10 @@ class Verdict(Single):
     """What an audit proved, at ``confidence``.
 
     ``epsilon_lower``: no (epsilon, delta) with the claimed delta and a smaller epsilon is true of the mechanism.
-    ``delta_lower``: nor is any with the claimed epsilon and a smaller delta. ``violates``: so the claim is false.
-    ``samples``: outcomes drawn in all, for the search and for the proof. A verdict that does not violate is no proof of
-    privacy: it says what was not found.
+    ``delta_lower``: nor is any with the claimed epsilon and a smaller delta (None if the claim has none).
+    ``renyi_lower``: of a claim in rho, no smaller rho is true; of one in RDP, no smaller divergence at its order.
+    ``violates``: so the claim is false. ``samples``: outcomes drawn in all, for the search and for the proof. A verdict
+    that does not violate is no proof of privacy: it says what was not found.
 
     >>> import numpy as np, sparsegate as sg
     >>> noise = np.random.default_rng(1)
@@ -66,19 +71,24 @@ class Verdict(Single):
     ...     return answers[0] + noise.laplace(scale=0.5, size=n)
     >>> verdict = sg.audit(half_the_noise, epsilon=1, queries=1, samples=100_000, seed=1)
     >>> verdict.violates, round(verdict.epsilon_lower, 2), verdict.confidence
-    (True, 1.22, 0.99)
+    (True, 1.25, 0.99)
     >>> verdict.witness.answers, verdict.witness.neighbour, verdict.witness.event
-    ((2,), (1,), 'x with x > 1.89968')
+    ((1,), (0,), 'x with x > 1.01342')
     """
 
     mechanism: str
     """The name of what was audited."""
-    epsilon: float
-    """The claim."""
+    epsilon: float | None
+    """The claim; None where it is one in rho or RDP."""
     delta: float
     """The claim."""
+    rho: float | None = None
+    """The claim of zCDP."""
+    rdp: tuple[float, float] | None = None
+    """The claim of RDP: order and divergence."""
     epsilon_lower: float
-    delta_lower: float
+    delta_lower: float | None
+    renyi_lower: float | None = None
     confidence: float
     violates: bool
     witness: Evidence
@@ -86,35 +96,52 @@ class Verdict(Single):
     samples: int
     seconds: float
     """How long it took."""
+    replay: Replay | None = None
+    """What runs with the same randomness on neighbours showed, where that was asked for."""
 
     @property
     def sentence(self) -> str:
         """The verdict for a person to read."""
-        claim = f"ε = {self.epsilon:g}" + (f", δ = {self.delta:g}" if self.delta else "")
+        return self._proof + "".join(f" Replay: {finding}." for finding in (self.replay or _NO_REPLAY).findings)
+
+    @property
+    def _proof(self) -> str:
+        claim, bound = self._claim_and_bound
         sure = f"with {100 * self.confidence:.6g} % confidence"
         if not self.violates:
             return (
-                f"{self.mechanism}: no violation of {claim} found in {self.samples:,} runs; {sure} its ε is at least "
-                f"{self.epsilon_lower:.4g}. This is no proof of privacy."
+                f"{self.mechanism}: no violation of {claim} found in {self.samples:,} runs; {sure} its {bound}. "
+                "This is no proof of privacy."
             )
         counts = self.witness.counts
         answers, neighbour = (input_text(part, _MOST_SHOWN) for part in (self.witness.answers, self.witness.neighbour))
         return (
-            f"{self.mechanism} is NOT private at {claim}: {sure} its ε is at least {self.epsilon_lower:.4g}. "
+            f"{self.mechanism} is NOT private at {claim}: {sure} its {bound}. "
             f"On answers {answers} the outcome was {self.witness.event} in {counts.hits1:,} of "
             f"{counts.trials1:,} runs; on the neighbour {neighbour} in {counts.hits2:,} of "
             f"{counts.trials2:,}."
         )
 
+    @property
+    def _claim_and_bound(self) -> tuple[str, str]:
+        if self.rho is not None:
+            return f"ρ = {self.rho:g}", f"ρ is at least {self.renyi_lower:.4g}"
+        if self.rdp is not None:
+            order, divergence = self.rdp
+            what = f"Rényi divergence of order {order:g}"
+            return f"{what} = {divergence:g}", f"{what} is at least {self.renyi_lower:.4g}"
+        delta = f", δ = {self.delta:g}" if self.delta else ""
+        return f"ε = {self.epsilon:g}{delta}", f"ε is at least {self.epsilon_lower:.4g}"
+
     def to_dict(self) -> dict[str, Any]:
         """The verdict as JSON takes it, by the schema "sparsegate/audit/1": see docs/reference/json.md."""
-        claim = {name: amount_text(getattr(self, name)) for name in ("epsilon", "delta")}
+        claim = {name: amount_text(self[name]) for name in ("epsilon", "delta", "rho") if self[name] is not None}
         fields = {name: plain(self[name]) for name in self.keys()}
         return {"schema": "sparsegate/audit/1", **fields, **claim, "sentence": self.sentence}
 
     def sheet(self) -> Sheet:
         """One row: what was claimed, and what was proved."""
-        names = [name for name in self.keys() if name != "witness"]
+        names = [name for name in self.keys() if name not in ("witness", "replay") and self[name] is not None]
         witness = self.witness
         return Sheet(
             title=f"{self.mechanism}: {'NOT private as claimed' if self.violates else 'no violation found'}",
@@ -129,28 +156,38 @@ class Verdict(Single):
         )
 
     def plot(self) -> Figure:
-        """The epsilon that was proved, as a bar, beside the one that was claimed."""
+        """What was proved, as a bar, beside what was claimed."""
+        sign, claim, proved = "ε", self.epsilon, self.epsilon_lower
+        if claim is None:
+            sign, claim = ("ρ", self.rho) if self.rdp is None else (f"D of order {self.rdp[0]:g}", self.rdp[1])
+            claim, proved = float(claim or 0), float(self.renyi_lower or 0)
         figure = new_figure(6, 1.9)
         axes = figure.add_subplot()
-        axes.barh([0], [self.epsilon_lower], height=0.5, color="#d55e00" if self.violates else "#4c78a8")
-        axes.axvline(self.epsilon, color="#222222", linestyle="--")
-        axes.set_xlim(0, 1.15 * max(self.epsilon, self.epsilon_lower))
+        axes.barh([0], [proved], height=0.5, color="#d55e00" if self.violates else "#4c78a8")
+        axes.axvline(claim, color="#222222", linestyle="--")
+        axes.set_xlim(0, 1.15 * max(claim, proved))
         axes.set_yticks([0], ["proved, at least"])
-        axes.set_xlabel(f"ε; dashed: claimed, {self.epsilon:g}; {100 * self.confidence:g} % confidence")
+        axes.set_xlabel(f"{sign}; dashed: claimed, {claim:g}; {100 * self.confidence:g} % confidence")
         axes.set_title(printable(self.sheet().title), fontsize=10, loc="left", parse_math=False)
         axes.spines[["top", "right"]].set_visible(False)
         return figure  # type: ignore[no-any-return]
 
 
-_SEARCH: Final = 0.3
+_SEARCH: Final = 0.25
+_FIRST_RUNS: Final = (1, 15, 200)
 _WARM_UP: Final = 0.02
-_FIRST_RUNS, _WARM_UP_RUNS = (1, 15), 1 << 14
+_FIRST_ROUND, _ROUND_GROWTH, _LAST_FROM = 4000, 4, 0.3
+_EARLY_STAKE: Final = 0.2
+_MAIN_LEVEL: Final = 0.95
+_MOST_EPSILON: Final = 30.0
 _MAGNIFIED_LOSS: Final = 2.0
+_MANY_RUNS: Final = 1_000_000
 _MOST_MAGNIFIED: Final = 100
 _FEW_PAIRS, _MANY_PAIRS = 12, 120
 _RUNS_A_PAIR: Final = 400
 _LEAST_PAIRS, _LEAST_RUNS_A_PAIR = 3, 600
 _LEAST_TRIALS: Final = 10
+_REPLAYED: Final = 10
 _STREAM: Final = 0x6E67
 _FLAGRANT: Final = 1.5
 
@@ -165,8 +202,10 @@ class Auditable(Protocol):
 def audit(
     mechanism: Callable[..., Any] | Auditable,
     *,
-    epsilon: float,
+    epsilon: float | None = None,
     delta: float = 0.0,
+    rho: float | None = None,
+    rdp: tuple[float, float] | None = None,
     confidence: float = 0.99,
     queries: int | tuple[int, int] = 10,
     sensitivity: float = 1,
@@ -179,19 +218,21 @@ def audit(
     budget_seconds: float | None = None,
     call_timeout: float = 30.0,
     stop_at_violation: bool = True,
+    replay: bool | Callable[[int], Any] = False,
     seed: int | None = None,
     progress: bool = False,
 ) -> Verdict:
     """Prove how much a mechanism leaks, from its outcomes alone.
 
     The mechanism is run on neighbouring answers; an event is sought that one of them makes likelier; its two
-    probabilities are then bounded on fresh runs. For every event S of an (epsilon, delta)-private mechanism
-    P[M(x) in S] <= e^epsilon P[M(x') in S] + delta, so limits on both probabilities bound epsilon from below.
+    fresh runs then decide bets on it that a private mechanism cannot win. For every event S of an (epsilon,
+    delta)-private mechanism P[M(x) in S] <= e^epsilon P[M(x') in S] + delta. It goes in rounds: few runs first, four
+    times as many in the next, so that a flagrant leak is proven after hundreds of runs.
 
-    **Theorem.** If runs are independent of one another, the verdict's ``epsilon_lower`` and ``delta_lower`` are both
-    true with probability at least ``confidence``, whatever the mechanism, the search or the stopping did. In
-    particular a mechanism that is as private as claimed is said to violate with probability at most 1 - confidence.
-    Proof: ``sparsegate.auditor.certify``. Nothing follows from a verdict that does not violate.
+    **Theorem.** If runs are independent of one another, the bounds of the verdict are all true with probability at
+    least ``confidence``, whatever the mechanism, the search or the stopping did. In particular a mechanism that is as
+    private as claimed is said to violate with probability at most 1 - confidence. Proof: ``sparsegate.auditor.betting``
+    and ``sparsegate.auditor.certify``. Nothing follows from a verdict that does not violate.
 
     Parameters
     ----------
@@ -202,7 +243,8 @@ def audit(
         ``sparsegate.VARIANTS`` or a ``Variant`` of your own (of cutoff 1; for another, pass what its method returns).
         Answers arrive as a numpy array of its own, int64 if ``sensitivity`` and ``centre`` are whole (1, not 1.0),
         float64 otherwise.
-    epsilon, delta: the claim; epsilon > 0, 0 <= delta < 1.
+    epsilon, delta: the claim; epsilon > 0, 0 <= delta < 1. Or ``rho``: the claim is rho-zCDP. Or ``rdp`` = (alpha, r):
+        the claim is that the Rényi divergence of order alpha > 1 is at most r. Exactly one of the three.
     confidence: 1 - alpha, strictly between 0 and 1.
     queries: at most this many answers, or from (least, most).
     sensitivity: Delta > 0, how far a neighbour moves an answer; ``monotonic``: all of them the same way.
@@ -213,7 +255,10 @@ def audit(
         end sooner as a rule, and at the latest when a quarter more has passed, but for the call under way.
     call_timeout: seconds after which a call counts as hung. Calls are made in one thread, which is not the caller's.
     stop_at_violation: stop as soon as the claim is refuted; False: spend the whole budget on the best bound.
-    seed: of the search and the sample sizes, on which the theorem averages. The mechanism draws its own noise.
+    replay: the mechanism has a parameter ``rng``, a numpy generator; also run it on neighbours with the same
+        randomness, and report what moved with the data (``sparsegate.auditor.replay``). Or a function such as
+        ``sparsegate.Seeded`` that makes what its parameter ``source`` takes of a seed.
+    seed: of the search. The mechanism draws its own noise.
     progress: show a bar on stderr.
 
     >>> import numpy as np, sparsegate as sg
@@ -224,8 +269,9 @@ def audit(
     >>> print(sg.audit(sg.VARIANTS["stoddard-2014"], epsilon=1.0, queries=2, samples=20_000, seed=1).violates)
     True
     """
-    _check(epsilon, delta, confidence, call_timeout, seed)
-    space = Space.of(queries=queries, sensitivity=sensitivity, epsilon=epsilon, centre=centre, monotonic=monotonic)
+    claim, unit = _claim(epsilon, delta, rho, rdp)
+    _check(delta, confidence, call_timeout, seed)
+    space = Space.of(queries=queries, sensitivity=sensitivity, epsilon=unit, centre=centre, monotonic=monotonic)
     if not isinstance(neighbours, Iterable):
         step = "pass neighbours=[(answers, neighbour)]"
         raise ParameterError("neighbours", "must be a list of pairs", neighbours, step)
@@ -238,10 +284,19 @@ def audit(
     pace = RunBudget(samples, budget_seconds)
     target: Any = mechanism
     if hasattr(target, "for_audit"):  # by its name alone: nothing is known here of what a row is
-        target = target.for_audit(epsilon=epsilon, sensitivity=sensitivity, monotonic=monotonic, centre=centre)
+        target = target.for_audit(epsilon=unit, sensitivity=sensitivity, monotonic=monotonic, centre=centre)
+    tapes = None
+    if replay is not False:
+        name, make = randomness(target, replay)
+        pairs = own or known_patterns(space, rng)[:_REPLAYED]
+        tapes = replayed(target, replay, pairs, sensitivity=sensitivity, arrays=patterns)
+        fresh = np.random.default_rng() if replay is True else make(int(np.random.default_rng().integers(1 << 62)))
+        target = partial(target, **{name: fresh})
     box = pace.box(target, batch=batch, call_timeout=call_timeout)
     encoder = Encoder(box.name)
     alpha = 1 - confidence
+    bets = Bets(_ladders(epsilon, delta, rho, rdp, alpha))
+    best: list[NeighbourPair] = []
     with box, progress_bar(progress) as bar:
         task = bar.add_task("audit", total=1.0)
 
@@ -252,44 +307,50 @@ def audit(
             drawn = box.draw(np.array(answers) if patterns else answers, count)
             return encoder.encode(drawn, count, answers if patterns else id(answers))
 
+        def over() -> bool:
+            return pace.over or (stop_at_violation and all(_above(bets.bounds(), claim, delta)))
+
         _warm_up(own[0] if own else random_pair(space, rng), draw, pace)
-        room = _room(pace.runs(_SEARCH))
-        search = Search(
-            draw=draw,
-            space=space if patterns else None,
-            # Delta is no log ratio that could be scaled down; and few runs are better spent on one training.
-            magnification=1
-            if delta or room < _FEW_PAIRS
-            else min(max(1, round(_MAGNIFIED_LOSS / epsilon)), _MOST_MAGNIFIED),
-            aim=lambda cost: Aim(trials=max(pace.remaining(cost) / 2, _LEAST_TRIALS), alpha=alpha, delta=delta),
-            runs_for_share=lambda share: pace.runs(_SEARCH * share),
-            over=lambda: pace.gone >= 1.25 * _SEARCH,
-            enough=lambda promised: stop_at_violation and promised > _FLAGRANT * epsilon,
-            rng=rng,
-            seed=int(rng.integers(1 << 31)),
-        )
-        best = search.best(_pairs(own, space, rng, room) if patterns else own)
-        registration = _registration(best, pace, alpha)
-        encoder.frozen = True
-        bounds, counts = certify(
-            registration,
-            draw,
-            rng,
-            epsilon=epsilon,
-            delta=delta,
-            stop_at_violation=stop_at_violation,
-            out_of_time=lambda: pace.over,
-        )
+        for number in itertools.count():
+            left, runs = pace.remaining(), _FIRST_ROUND * _ROUND_GROWTH**number
+            # The best bound is that of one long round; a violation is sought in short ones first.
+            last = not stop_at_violation or runs >= _LAST_FROM * left
+            search = pace.part(left if last else runs, _SEARCH, last=last)
+            room = _room(search.runs(1.0))
+            encoder.frozen = False
+            winner = Search(
+                draw=draw,
+                space=space if patterns else None,
+                # Delta is no log ratio that could be scaled down; and few runs are better spent on one training.
+                magnification=1 if delta or room < _FEW_PAIRS else _magnification(unit, search.total),
+                aim=partial(_aim, pace, None if last else runs, alpha=alpha, delta=delta, of_rho=epsilon is None),
+                runs_for_share=search.runs,
+                over=search.over,
+                enough=lambda promised: stop_at_violation and promised > _FLAGRANT * claim,
+                rng=rng,
+                seed=int(rng.integers(1 << 31)),
+            ).best(_pairs([*best, *own], space, rng, room) if patterns else own)
+            registration = _registration(winner, pace, None if last else runs)
+            best = [winner.pair, *best][:_LEAST_PAIRS]
+            encoder.frozen = True
+            counts = certify(registration, bets, draw, share=1.0 if last else _EARLY_STAKE, over=over)
+            if last or over():
+                break
+    bounds = bets.bounds()
     return Verdict(
         mechanism=box.name,
         epsilon=epsilon,
         delta=delta,
-        epsilon_lower=bounds.epsilon,
-        delta_lower=bounds.delta,
+        rho=rho,
+        rdp=rdp,
+        epsilon_lower=bounds[0] if epsilon is not None else bounds[1],
+        delta_lower=bounds[1] if epsilon is not None else None,
+        renyi_lower=bounds[0] if epsilon is None else None,
         confidence=confidence,
-        violates=bounds.epsilon > epsilon,
+        violates=any(_above(bounds, claim, delta)),
         samples=box.drawn,
         seconds=pace.elapsed,
+        replay=tapes,
         witness=Evidence(
             answers=registration.pair.answers,
             neighbour=registration.pair.neighbour,
@@ -299,16 +360,71 @@ def audit(
     )
 
 
-def _registration(best: Candidate, pace: RunBudget, alpha: float) -> Registration:
-    """Fix everything; the sample size is what the rest of the budget buys at the speed seen in training."""
+def _above(bounds: list[float], claim: float, delta: float) -> list[bool]:
+    """Whether the bounds refute the claim: the first one, and that on delta where one was claimed."""
+    return [bounds[0] > claim, *([bounds[1] > delta] if delta else [])]
+
+
+def _claim(epsilon: Any, delta: Any, rho: Any, rdp: Any) -> tuple[float, float]:
+    """The number that is claimed, and the epsilon that goes with it: in units of 1/epsilon the noise is laid out."""
+    step = "pass e.g. epsilon=1"
+    if sum(claim is not None for claim in (epsilon, rho, rdp)) != 1:
+        raise ParameterError("epsilon", "must be given, or rho or rdp instead of it", epsilon, step)
+    rule = "must be a positive number, the claim to test"
+    if epsilon is not None:
+        require_number("epsilon", epsilon, rule, lambda x: 0 < x < math.inf, step)
+        return epsilon, epsilon
+    if delta:
+        raise ParameterError("delta", "must be 0 where the claim is rho or rdp", delta, "leave it out")
+    if rho is not None:
+        require_number("rho", rho, rule, lambda x: 0 < x < math.inf, "pass e.g. rho=0.5")
+        return rho, math.sqrt(2 * rho)
+    if not isinstance(rdp, tuple | list) or len(rdp) != 2:
+        raise ParameterError("rdp", "must be a pair (order, divergence)", rdp, "pass e.g. rdp=(8, 0.5)")
+    require_number("rdp", rdp[0], "must have an order > 1", lambda x: 1 < x < math.inf, "pass e.g. rdp=(8, 0.5)")
+    require_number("rdp", rdp[1], rule, lambda x: 0 < x < math.inf, "pass e.g. rdp=(8, 0.5)")
+    return rdp[1], math.sqrt(2 * rdp[1] / rdp[0])
+
+
+def _ladders(epsilon: float | None, delta: float, rho: float | None, rdp: Any, alpha: float) -> list[ClaimLadder]:
+    """The claim's own ladder first, with nearly all of alpha, then another; half of it each where delta is claimed."""
+    main = (_MAIN_LEVEL if not delta else 0.5) * alpha
+    side = alpha - main
+    if epsilon is not None:
+        values = rungs(epsilon, max(_MOST_EPSILON, 2 * epsilon))
+        deltas = np.unique(np.concatenate([np.geomspace(1e-7, 0.1, 60), np.linspace(0, 0.999, 120), [1.0001 * delta]]))
+        return [
+            EpsilonLadder(values=values, level=main, delta=delta),
+            DeltaLadder(values=deltas, level=side, epsilon=epsilon),
+        ]
+    claim, order = (float(rho or 0), None) if rdp is None else (float(rdp[1]), float(rdp[0]))
+    values, epsilons = rungs(claim, 100 * claim, fine=400, coarse=100), rungs(1.0, _MOST_EPSILON, fine=300, coarse=100)
+    return [
+        RenyiLadder(values=values, level=main, order=order),
+        EpsilonLadder(values=epsilons, level=side, delta=0.0),
+    ]
+
+
+def _aim(pace: RunBudget, runs: int | None, cost: float, *, alpha: float, delta: float, of_rho: bool) -> Aim:
+    """What a round is for; the last one has the rest of the budget, at this many seconds a run."""
+    pairs = (1 - _SEARCH) * (pace.remaining(cost) if runs is None else runs) / 2
+    return Aim(trials=max(pairs, _LEAST_TRIALS), alpha=alpha, delta=delta, of_rho=of_rho)
+
+
+def _registration(best: Candidate, pace: RunBudget, runs: int | None) -> Registration:
+    """Fix everything; the horizon of the last round is what the rest of the budget buys at the speed of this pair."""
     finding, sample = best.finding, best.trainings[0].one[0]
     assert finding is not None
-    begun = time.perf_counter()
-    finding.event.hits(sample)
-    counting = (time.perf_counter() - begun) / len(sample)
-    trials = max(pace.remaining(best.cost + counting) // 2, _LEAST_TRIALS)
+    if runs is None:
+        begun = time.perf_counter()
+        finding.event.hits(sample)
+        counting = (time.perf_counter() - begun) / len(sample)
+        runs = pace.remaining(best.cost + counting)
+    else:
+        runs = int((1 - _SEARCH) * runs)
     pair = NeighbourPair(best.pair.neighbour, best.pair.answers) if finding.swapped else best.pair
-    return Registration(pair=pair, event=finding.event, rule=finding.rule, looks=schedule(trials, alpha))
+    p1, p2 = (float(p[0]) for p in finding.estimate.chances)
+    return Registration(pair=pair, event=finding.event, chances=(p1, p2), trials=max(runs // 2, _LEAST_TRIALS))
 
 
 def _warm_up(pair: NeighbourPair, draw: Draw, pace: RunBudget) -> None:
@@ -317,8 +433,12 @@ def _warm_up(pair: NeighbourPair, draw: Draw, pace: RunBudget) -> None:
         for answers in (pair.answers, pair.neighbour):
             if runs == 1 or pace.gone < _WARM_UP:
                 draw(answers, runs)
-    while pace.samples is None and pace.gone < _WARM_UP:
-        draw(pair.answers, _WARM_UP_RUNS)
+
+
+def _magnification(unit: float, runs: int) -> int:
+    """How many times as far apart: the loss then shows in few runs. With many, closer pairs mislead less."""
+    loss = _MAGNIFIED_LOSS * min(1.0, math.pow(_MANY_RUNS / max(runs, 1), 1 / 6))
+    return min(max(1, round(loss / unit)), _MOST_MAGNIFIED)
 
 
 def _room(runs: int) -> int:
@@ -333,9 +453,7 @@ def _pairs(own: list[NeighbourPair], space: Space, rng: np.random.Generator, roo
     return list(dict.fromkeys([*own, *random, *known_patterns(space, rng)]))[: max(room, len(own))]
 
 
-def _check(epsilon: Any, delta: Any, confidence: Any, call_timeout: Any, seed: Any) -> None:
-    finite = "must be a positive number, the claim to test"
-    require_number("epsilon", epsilon, finite, lambda x: 0 < x < math.inf, "pass e.g. epsilon=1")
+def _check(delta: Any, confidence: Any, call_timeout: Any, seed: Any) -> None:
     require_number("delta", delta, "must be at least 0 and less than 1", lambda x: 0 <= x < 1, "pass e.g. delta=1e-6")
     inside = "must lie strictly between 0 and 1"
     require_number("confidence", confidence, inside, lambda x: 0 < x < 1, "pass confidence=0.99")

@@ -19,6 +19,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final
 
@@ -69,6 +70,7 @@ class BlackBox:
         self.name = name_of(mechanism)
         self.batch = takes_count(mechanism) if batch is None else batch
         self.drawn = 0
+        self.quickest = math.inf  # seconds a run, in the call that was best at it
         self._mechanism = mechanism
         self._call_timeout = call_timeout
         self._longest = min(longest_chunk, call_timeout / 4)
@@ -108,7 +110,9 @@ class BlackBox:
         self._tasks.put((answers, count, outcomes))
         failure = self._wait(answers, outcomes)
         if self.drawn:  # the first call may have had to import and compile
-            self._resize((time.perf_counter() - begun) / count)
+            each = (time.perf_counter() - begun) / count
+            self._resize(each)
+            self.quickest = min(self.quickest, each)
         self.drawn += count
         if failure is not None:
             said = f"{self.name} raised {type(failure).__name__}: {failure} (on {input_text(answers, _SHOWN)})"
@@ -225,17 +229,33 @@ class RunBudget:
         """Whether it is time to stop, come what may: a last look that is nearly done is worth a little more time."""
         return self.elapsed >= _OVERRUN * self.seconds
 
-    def runs(self, share: float) -> int:
-        """How many runs this share of the whole budget buys; what training costs besides drawing is counted in."""
-        if self.samples is not None:
-            return int(share * self.samples)
-        return int(share * self.seconds * self.drawn / self.elapsed)
-
-    def remaining(self, cost: float) -> int:
-        """How many runs the rest of the budget buys at this many seconds a run, with some time to spare."""
+    def remaining(self, cost: float | None = None) -> int:
+        """How many runs the rest of the budget buys, at this many seconds a run or the least seen."""
         if self.samples is not None:
             return max(self.samples - self.drawn, 0)
+        if cost is None:
+            cost = self._box.quickest if self._box is not None else math.inf
         return max(int(_TO_SPARE * (self.seconds - self.elapsed) / max(cost, 1e-9)), 0)
+
+    def part(self, runs: int, share: float, *, last: bool) -> Part:
+        """A share of a round of this many runs, counted from now; the last round looks at the clock as well."""
+        end = self.drawn + _OVERRUN * share * runs
+        gone = self.gone + _OVERRUN * share * (1 - self.gone)
+        if last and self.samples is None:
+            end = math.inf
+        return Part(total=int(share * runs), over=lambda: self.drawn >= end or self.gone >= gone)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A part of the budget: how many runs it is, and whether it is spent."""
+
+    total: int
+    over: Callable[[], bool]
+
+    def runs(self, share: float) -> int:
+        """This share of it."""
+        return int(share * self.total)
 
 
 def progress_bar(wanted: bool) -> Any:

@@ -1,28 +1,20 @@
-"""Certification: one event, fixed beforehand, counted on runs that nobody has looked at.
+"""Certification: bets on an event that was chosen before the runs that decide it; and the search for that event.
 
-**Theorem (coverage).** Call the *training record* all outcomes of the search, and how long each call took. Let the
-pair, the event, its direction, the rule, the sample sizes n_1 < ... < n_K and the levels alpha_1, ..., alpha_K with sum
-at most alpha be functions of the training record and of private coin flips. Let the event be a function of one outcome:
-whether an outcome is in it depends on nothing else, neither on the other outcomes of the call nor on how many they are.
-Let every run of the mechanism be independent of the others, its outcome distributed in the same way in a call of any
-size. Then with probability at least 1 - alpha the epsilon and the delta of *every* look hold, so their maxima hold,
-whenever and for whatever reason one stops looking.
+A round chooses a pair and an event by training runs (``Search``), then bets on fresh pairs of runs (``certify``). What
+earlier rounds saw may steer later ones.
 
-*Proof.* Given the training record and the coins all of these are constants, and the runs of certification are fresh.
-Number the runs on each input in the order in which they are asked for. Whether the i-th is a hit is a function of the
-i-th outcome, so the hits are independent with probability p1 on one input and p2 on the other, however the runs were
-cut into calls: the size of a call may follow the clock, and so earlier outcomes, but no later one. At look k the hits
-are those of the first N runs, N Poisson with mean n_k and drawn without looking, so by
-``sparsegate.auditor.confidence`` its bounds fail with probability at most alpha_k, given the record and hence without
-it. The probability that any look fails is at most the sum. A stopping rule, however it uses hits and durations, only
-chooses among bounds that all hold; a call that raises or hangs ends the audit without a verdict. ∎
+**Theorem (coverage).** Let every run of the mechanism be independent of the others, its outcome distributed in the same
+way in a call of any size. Let the event be a function of one outcome: whether an outcome is in it depends on nothing
+else, neither on the other outcomes of the call nor on how many they are. Then all bounds of ``Bets`` hold together with
+probability at least 1 - alpha, whatever the search did, and whenever and for whatever reason one stops.
+
+*Proof.* The i-th pair of runs of a batch is the i-th outcome on either input. Pair, event and stakes of the batch are
+fixed before it is drawn, and how many runs a call makes follows the clock, and so earlier outcomes, but no later one.
+So given the past the pairs of hits are independent with the chances P[E] and Q[E], and ``sparsegate.auditor.betting``
+applies. A call that raises or hangs ends the audit without a verdict. ∎
 
 That an event is a function of one outcome is shown where outcomes are encoded (``sparsegate.auditor.encoding``) and
 where they are scored (``sparsegate.auditor.events``), and tested by splitting samples in every way.
-
-The last look gets 95 % of alpha, the one before at half its size half of the rest, and so on down: looking early is
-nearly free, and what is flagrant is caught early. The sizes are fixed beforehand because a clock may not decide how
-often to look: how long a run takes can depend on its outcome. A clock may only decide to stop.
 
 The search for the pair and the event: successive halving, with mutations of the best, then a final.
 
@@ -41,88 +33,54 @@ from typing import Final
 
 import numpy as np
 
-from sparsegate.auditor.confidence import BoundRule, Bounds, Counts, certified
+from sparsegate.auditor.betting import Bets, Counts
 from sparsegate.auditor.encoding import Sample, joined
 from sparsegate.auditor.events import Aim, FoundEvent, OutcomeEvent, Runs, confirmed, find_events
 from sparsegate.auditor.neighbours import NeighbourPair, Space, mutation
 
-_LAST: Final = 0.95
-_FIRST_LOOK: Final = 100
-
 Draw = Callable[[object, int], Sample]
 
-
-@dataclass(frozen=True, kw_only=True)
-class Look:
-    """At an expected ``trials`` runs on either side, bound at level ``alpha``."""
-
-    trials: int
-    alpha: float
-
-
-def schedule(trials: int, alpha: float) -> tuple[Look, ...]:
-    """Looks at doubling sizes up to ``trials``, which share alpha out.
-
-    >>> [look.trials for look in schedule(1000, 0.01)]
-    [125, 250, 500, 1000]
-    >>> sum(look.alpha for look in schedule(10**6, 0.01)) <= 0.01
-    True
-    """
-    looks = [Look(trials=trials, alpha=_LAST * alpha)]
-    spare = (1 - _LAST) * alpha
-    while looks[0].trials // 2 >= _FIRST_LOOK:
-        spare /= 2
-        looks.insert(0, Look(trials=looks[0].trials // 2, alpha=spare))
-    return tuple(looks)
+_PART: Final = 8
+_LEAST_BATCH: Final = 64
 
 
 @dataclass(frozen=True, kw_only=True)
 class Registration:
-    """All that is fixed before certification; the event is to be likelier on the answers than on the neighbour."""
+    """All that is fixed before a round of bets; the event is to be likelier on the answers than on the neighbour."""
 
     pair: NeighbourPair
     event: OutcomeEvent
-    rule: BoundRule
-    looks: tuple[Look, ...]
+    chances: tuple[float, float]
+    trials: int
 
 
 def certify(
     registration: Registration,
+    bets: Bets,
     draw: Draw,
-    rng: np.random.Generator,
     *,
-    epsilon: float,
-    delta: float,
-    stop_at_violation: bool,
-    out_of_time: Callable[[], bool],
-) -> tuple[Bounds, Counts]:
-    """Count the event on fresh runs, look by look; return the best bounds and the counts of the look that proved most.
+    share: float,
+    over: Callable[[], bool],
+) -> Counts:
+    """Bet this share of the money on the event, on fresh pairs of runs, until the horizon or until it is ``over``.
 
-    ``draw`` hands out some fresh runs on an input, at most as many as asked for. Sample sizes are Poisson, drawn in
-    increments: sums of independent Poisson numbers are Poisson.
+    ``draw`` hands out some fresh runs on an input, at most as many as asked for. Batches get smaller towards the
+    horizon: the stakes there follow the money closely.
     """
-    bounds, evidence = Bounds(), Counts(hits1=0, trials1=0, hits2=0, trials2=0)
-    hits, trials, before = [0, 0], [0, 0], 0
-    inputs = (registration.pair.answers, registration.pair.neighbour)
-    for look in registration.looks:
-        wanted = [trials[side] + int(rng.poisson(look.trials - before)) for side in (0, 1)]
-        before = look.trials
-        while trials != wanted:
-            for side in (0, 1):
-                if trials[side] < wanted[side]:
-                    sample = draw(inputs[side], wanted[side] - trials[side])
-                    hits[side] += registration.event.hits(sample)
-                    trials[side] += len(sample)
-            if out_of_time():
-                return bounds, evidence
-        counts = Counts(hits1=hits[0], trials1=trials[0], hits2=hits[1], trials2=trials[1])
-        proved = certified(counts, rule=registration.rule, alpha=look.alpha, epsilon=epsilon, delta=delta)
-        if proved.epsilon >= bounds.epsilon:
-            evidence = counts
-        bounds = bounds.join(proved)
-        if stop_at_violation and bounds.epsilon > epsilon:
-            break
-    return bounds, evidence
+    bets.open_round(share, *registration.chances)
+    hits, trials = [0, 0], 0
+    while trials < registration.trials and not over():
+        remaining = registration.trials - trials
+        stakes = bets.stakes(remaining)
+        first = draw(registration.pair.answers, min(max(remaining // _PART, _LEAST_BATCH), remaining))
+        second = [draw(registration.pair.neighbour, len(first))]
+        while (missing := len(first) - sum(map(len, second))) > 0:
+            second.append(draw(registration.pair.neighbour, missing))
+        inside = registration.event.inside(first), registration.event.inside(joined(second))
+        bets.settle(stakes, *inside)
+        trials += len(first)
+        hits = [count + int(np.count_nonzero(side)) for count, side in zip(hits, inside, strict=True)]
+    return Counts(hits1=hits[0], trials1=trials, hits2=hits[1], trials2=trials)
 
 
 _KEEP: Final = 3
@@ -164,7 +122,7 @@ class Training:
 
     def split(self) -> tuple[Runs, Runs]:
         """Runs to learn an event from, and runs to judge it by: the newest, which no earlier choice has seen."""
-        runs = Runs(one=self.one[0], other=self.other[0], magnified=self.magnified)
+        runs = Runs(one=self.one[0], other=self.other[0], magnified=self.magnified, moves=self.pair.moves)
         size = len(self.one[0])
         return runs.split(self.judged if 0 < self.judged < size else size // 2)
 
@@ -181,6 +139,11 @@ class Candidate:
     def promised(self) -> float:
         """The bound it promises; nothing yet: -inf."""
         return -math.inf if self.finding is None else self.finding.promised
+
+    @property
+    def surely(self) -> float:
+        """The bound less what the luckiest of all pairs may owe to chance."""
+        return -math.inf if self.finding is None else self.finding.promised - _BEYOND_CHANCE * self.finding.error
 
     @property
     def cost(self) -> float:
@@ -227,7 +190,7 @@ class Search:
                 if self.over():
                     break
             live = self._survivors(live)
-            clear = self.enough(live[0].promised)
+            clear = self.enough(live[0].surely)
         finalists = live[: 1 if clear or self.over() else _FINALISTS]
         runs = max(self.runs_for_share(_FINAL_SHARES * share) // (2 * len(finalists)), _LEAST)
         for candidate in finalists:
@@ -264,11 +227,14 @@ class Search:
         """Events from close runs, and events from magnified runs that close ones confirm."""
         aim = self.aim(candidate.cost)
         close_learn, close_judge = candidate.trainings[0].split()
-        findings = list(find_events(close_learn, close_judge, aim, caution=1.0, thorough=thorough, seed=self.seed))
+        far = []
         for training in candidate.trainings[1:]:
             learn, judge = training.split()
-            far = find_events(learn, judge, aim, caution=1.0, thorough=thorough, seed=self.seed)
-            findings += [confirmed(finding, close_judge, aim, caution=1.0) for finding in far]
+            found = find_events(learn, judge, aim, caution=1.0, thorough=thorough, seed=self.seed)
+            far += [confirmed(finding, close_judge, aim, caution=1.0) for finding in found]
+        caution = _BEYOND_CHANCE if far and not _most(far).estimate.endless[0] else 1.0
+        close = find_events(close_learn, close_judge, aim, caution=caution, thorough=thorough, seed=self.seed)
+        findings = [*far, *close]
         return _most(findings)
 
     def _survivors(self, live: list[Candidate]) -> list[Candidate]:

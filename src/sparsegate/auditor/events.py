@@ -16,6 +16,9 @@ magnified pairs, where a log ratio of A x is read as x. Certification never magn
 
 - *Atoms*: a cell for each outcome that was seen more than once, and one for all others.
 - *Bins*: a cell for each value of the discrete part, cut further along the numeric columns.
+- *Tallies*: how many answers are True, or the sum of the numbers; once plain, and once with each answer weighed by how
+  the neighbour moves its question. Long outcomes never come twice, and few runs cannot teach a classifier much: where
+  the loss adds up over many answers, a sum shows it at once.
 - *Slices*: a classifier learns to tell the samples apart, and its score is cut into cells.
 
 A partition is learned from training samples and then fixed: ``cells`` is a function of the outcome alone.
@@ -36,12 +39,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsegate.auditor.confidence import BoundRule, promise
+from sparsegate.auditor.betting import promise, promised_rho
 from sparsegate.auditor.encoding import BITS, UNKNOWN, Integers, Reals, Sample, Shape, joined, outcome_text
 
 Cells = NDArray[np.intp]
@@ -280,6 +284,7 @@ def range_of(low: float, high: float) -> str:
 
 
 _CONFUSED: Final = 1e-9
+_FAR: Final = 1e12
 _KNOTS: Final = 33
 _MOST_SHAPES: Final = 16
 _MOST_ROWS: Final = 30_000
@@ -356,10 +361,69 @@ class Slices:
 
     def words(self, chosen: list[int], shapes: list[Shape]) -> str:
         """What a score means can only be said by its range."""
-        edges = np.concatenate([[-np.inf], self.cuts, [np.inf]])
-        first, last = min(chosen), max(chosen)
-        which = range_of(edges[first], edges[last + 1]) if len(chosen) == last - first + 1 else "x in some ranges"
-        return f"an outcome whose score x by {self.learner} has {which}"
+        return f"an outcome whose score x by {self.learner} has {_span(self.cuts, chosen)}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerSum:
+    """A weighed sum of the bits and columns of an outcome, cut into cells. Each row is summed on its own, in order."""
+
+    bits: Reals
+    columns: Reals
+    cuts: Reals
+    what: str
+
+    @staticmethod
+    def learned(sample: Sample, moves: Reals | None) -> Iterator[AnswerSum]:
+        """Sums of truths and sums of numbers, plain and by the moves of the neighbour where they fit."""
+        used = int(np.bitwise_or.reduce(np.maximum(sample.word, 0) & ((1 << BITS) - 1))).bit_length()
+        truth = np.zeros(sample.columns.shape[1], dtype=np.bool_)
+        if used == BITS:  # those that had no room in the word
+            truth = np.array([np.isin(column, (0.0, 1.0)).all() for column in sample.columns.T], dtype=np.bool_)
+        numeric = np.flatnonzero(~truth)
+        for what, bits, columns in (
+            ("answers True", used, np.flatnonzero(truth)),
+            ("the sum of the numbers", 0, numeric),
+        ):
+            size = bits + columns.size
+            for by_move in (True, False) if moves is not None and size <= moves.size else (False,):
+                weights = moves[:size] if by_move and moves is not None else np.ones(size)
+                if size < 2 or (by_move and np.all(weights == weights[0])):
+                    continue
+                spread = np.zeros(truth.size)
+                spread[columns] = weights[bits:]
+                name = f"{what}, each times the move of its question" if by_move else what
+                tally = AnswerSum(bits=weights[:bits], columns=spread, cuts=np.zeros(0), what=name)
+                yield replace(tally, cuts=_classifier_cuts(tally.score(sample)))
+
+    @property
+    def size(self) -> int:
+        """Slices of the sum."""
+        return self.cuts.size + 1
+
+    def score(self, sample: Sample) -> Reals:
+        """The sum for each outcome."""
+        total = np.zeros(len(sample))
+        for bit, weight in enumerate(self.bits.tolist()):
+            total += weight * ((sample.word >> bit) & 1)
+        for column, weight in zip(sample.wide(self.columns.size).T, self.columns.tolist(), strict=True):
+            if weight:
+                total += weight * np.nan_to_num(column, nan=0.0, posinf=_FAR, neginf=-_FAR)
+        return total
+
+    def cells(self, sample: Sample) -> Cells:
+        """The slice that the sum lies in."""
+        return np.searchsorted(self.cuts, self.score(sample))
+
+    def words(self, chosen: list[int], shapes: list[Shape]) -> str:
+        """The sum and its range."""
+        return f"an outcome with x = {self.what}, {_span(self.cuts, chosen)}"
+
+
+def _span(cuts: Reals, chosen: list[int]) -> str:
+    edges = np.concatenate([[-np.inf], cuts, [np.inf]])
+    first, last = min(chosen), max(chosen)
+    return range_of(edges[first], edges[last + 1]) if len(chosen) == last - first + 1 else "x in some ranges"
 
 
 def _rank(column: Reals, knots: Reals) -> Reals:
@@ -423,18 +487,22 @@ def _boosting(table: Reals, label: Reals, seed: int) -> Callable[[Reals], Reals]
 
 _SEGMENTS: Final = 200
 _MODEL_ERROR: Final = 0.03
-_MANY_ATOMS: Final = 256
+_SOME_ATOMS, _MANY_ATOMS = 32, 256
 _RUNS_AN_ATOM: Final = 200
 _ENOUGH: Final = 500
 
 
 @dataclass(frozen=True, kw_only=True)
 class Runs:
-    """Training runs on the two inputs of a pair, which lie ``magnified`` times as far apart as neighbours do."""
+    """Training runs on the two inputs of a pair, which lie ``magnified`` times as far apart as neighbours do.
+
+    ``moves``: how the neighbour moves each answer, where the inputs are lists of numbers.
+    """
 
     one: Sample
     other: Sample
     magnified: float = 1.0
+    moves: Reals | None = None
 
     def split(self, at: int) -> tuple[Runs, Runs]:
         """The first runs on either input, and the others."""
@@ -446,11 +514,19 @@ class Runs:
 
 @dataclass(frozen=True, kw_only=True)
 class Aim:
-    """What an event is for: a certification of ``trials`` runs a side at level ``alpha``, for a claimed delta."""
+    """What an event is for: bets on ``trials`` pairs of runs at level ``alpha``, for a claimed delta, or on rho."""
 
     trials: float
     alpha: float
     delta: float
+    of_rho: bool = False
+
+    def promised(self, p1: Reals, p2: Reals) -> Reals:
+        """About what events of these probabilities would certify."""
+        z = -NormalDist().inv_cdf(self.alpha)
+        if self.of_rho:
+            return promised_rho(p1, p2, trials=self.trials, z=z)
+        return promise(p1, p2, trials=self.trials, z=z, delta=self.delta)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -460,10 +536,13 @@ class OutcomeEvent:
     partition: Partition
     chosen: NDArray[np.bool_]
 
+    def inside(self, sample: Sample) -> NDArray[np.bool_]:
+        """Which of the outcomes are in the event; one of a shape that training never saw is not."""
+        return np.logical_and(self.chosen[self.partition.cells(sample)], sample.word >= 0)
+
     def hits(self, sample: Sample) -> int:
-        """How many of the outcomes are in the event; one of a shape that training never saw is not."""
-        inside = self.chosen[self.partition.cells(sample)]
-        return int(np.count_nonzero(inside & (sample.word >= 0)))
+        """How many of the outcomes are in the event."""
+        return int(np.count_nonzero(self.inside(sample)))
 
     def words(self, shapes: list[Shape]) -> str:
         """The event as a person would say it."""
@@ -502,23 +581,32 @@ class Estimate:
         """Of one event alone."""
         return Estimate(**{name: values[place : place + 1] for name, values in vars(self).items()})
 
-    def promised(self, aim: Aim, caution: float) -> tuple[Reals, NDArray[np.bool_]]:
+    @property
+    def chances(self) -> tuple[Reals, Reals]:
+        """The two probabilities, which agree with the loss and the middle."""
+        half = np.exp(np.clip(self.loss, -50, 50) / 2)
+        return np.minimum(self.middle * half, 1), np.minimum(self.middle / half, 1)
+
+    def promised(self, aim: Aim, caution: float) -> Reals:
         """The bounds that the events promise, less some standard errors."""
-        p1 = np.minimum(self.middle * np.exp(np.minimum(self.loss, 50) / 2), 1)
-        p2 = np.minimum(self.middle * np.exp(-np.minimum(self.loss, 50) / 2), 1)
-        bound, by_ratio = promise(p1, p2, trials=aim.trials, alpha=aim.alpha, delta=aim.delta)
-        return bound - caution * self.error, by_ratio
+        if aim.of_rho:
+            return aim.promised(*replace(self, loss=np.maximum(self.loss - caution * self.error, 0.0)).chances)
+        return aim.promised(*self.chances) - caution * self.error
 
 
 @dataclass(frozen=True, kw_only=True)
 class FoundEvent:
-    """What training suggests: the event, whether it is likelier on the neighbour, what it promises, by which rule."""
+    """What training suggests: the event, whether it is likelier on the neighbour, and what it promises."""
 
     event: OutcomeEvent
     swapped: bool
     estimate: Estimate
     promised: float
-    rule: BoundRule
+
+    @property
+    def error(self) -> float:
+        """The standard error of the log ratio."""
+        return float(self.estimate.error[0])
 
 
 def find_events(
@@ -532,6 +620,11 @@ def find_events(
         careful = caution * _luck(partition.size)
         learned = [_counts(partition, sample) for sample in (learn.one, learn.other)]
         judged = [_counts(partition, sample) for sample in (judge.one, judge.other)]
+        if isinstance(partition, AnswerSum):  # its order was not learned: all runs may judge it
+            judged = [before + now for before, now in zip(learned, judged, strict=True)]
+            sizes = len(learn.one) + len(judge.one), len(learn.other) + len(judge.other)
+        else:
+            sizes = len(judge.one), len(judge.other)
         for swapped in (False, True):
             i, j = (1, 0) if swapped else (0, 1)
             # NaN, the rest, comes last.
@@ -539,9 +632,8 @@ def find_events(
             order = np.argsort(badness, kind="stable")
             ends = _ends(order.size)
             hits = np.cumsum(judged[i][order])[ends], np.cumsum(judged[j][order])[ends]
-            sizes = (len(judge.other), len(judge.one)) if swapped else (len(judge.one), len(judge.other))
-            estimate = Estimate.of(hits, sizes, judge.magnified)
-            best = int(np.argmax(estimate.promised(aim, careful)[0]))
+            estimate = Estimate.of(hits, (sizes[i], sizes[j]), judge.magnified)
+            best = int(np.argmax(estimate.promised(aim, careful)))
             chosen = np.zeros(order.size, dtype=np.bool_)
             chosen[order[: ends[best] + 1]] = True
             yield _finding(OutcomeEvent(partition=partition, chosen=chosen), swapped, estimate.at(best), aim, careful)
@@ -562,9 +654,8 @@ def _luck(cells: int) -> float:
 
 
 def _finding(event: OutcomeEvent, swapped: bool, estimate: Estimate, aim: Aim, caution: float) -> FoundEvent:
-    promised, by_ratio = estimate.promised(aim, caution)
-    rule = BoundRule.RATIO if by_ratio[0] else BoundRule.RECTANGLE
-    return FoundEvent(event=event, swapped=swapped, estimate=estimate, promised=float(promised[0]), rule=rule)
+    promised = float(estimate.promised(aim, caution)[0])
+    return FoundEvent(event=event, swapped=swapped, estimate=estimate, promised=promised)
 
 
 def _partitions(runs: Runs, thorough: bool, seed: int) -> Iterator[tuple[Partition, Reals | None]]:
@@ -575,6 +666,9 @@ def _partitions(runs: Runs, thorough: bool, seed: int) -> Iterator[tuple[Partiti
     bins = Bins.learned(both)
     if bins is not None:
         yield bins, None
+    if atoms.distinct > _SOME_ATOMS:
+        for tally in AnswerSum.learned(both, runs.moves):
+            yield from ((tally, sign * np.arange(tally.size, dtype=np.float64)) for sign in (1, -1))
     rare = atoms.distinct > _MANY_ATOMS and len(both) < _RUNS_AN_ATOM * atoms.distinct
     if not (bins.blunt if bins is not None else rare) or len(both) < _ENOUGH:
         return

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sparsegate.errors import ParameterError
 
@@ -35,6 +36,15 @@ class NeighbourPair:
 
     answers: Any
     neighbour: Any
+
+    @property
+    def moves(self) -> NDArray[np.float64] | None:
+        """How the neighbour moves each answer; None where the inputs are no equally long lists of numbers."""
+        try:
+            moves = np.subtract(self.neighbour, self.answers, dtype=np.float64)
+        except (TypeError, ValueError):
+            return None
+        return moves if moves.ndim == 1 and moves.any() else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,13 +148,17 @@ def known_patterns(space: Space, rng: np.random.Generator) -> list[NeighbourPair
 
 
 def _short(space: Space) -> Iterator[tuple[list[float], list[float]]]:
-    yield [0.0], [1.0]
-    if space.most >= 2:
-        step = space.sensitivity / space.unit
+    """Whole lists first, half up and half down: what never stops leaks most there. Then the shortest."""
+    most, step = space.most, space.sensitivity / space.unit
+    if most >= 2:
+        yield [0.0] * most, [1.0] * (most // 2) + [-1.0] * (most - most // 2)
         yield [0.0, step], [1.0, -1.0]
+    yield [0.0], [1.0]
+    if most >= 2:
+        yield [0.0] * most, [-1.0] * (most - 1) + [1.0]
         yield [0.0, step], [1.0, 0.0]
-    for half in sorted({1, space.most // 4, space.most // 2}):
-        if 0 < 2 * half <= space.most:
+    for half in sorted({1, most // 4, most // 2}):
+        if 0 < 2 * half <= most:
             yield [0.0] * 2 * half, [1.0] * half + [-1.0] * half
 
 

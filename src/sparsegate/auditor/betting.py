@@ -1,0 +1,252 @@
+"""Bets against a claim: money that a private mechanism cannot make, counted at any time.
+
+**Bets.** An (epsilon, delta)-private mechanism has P[E] <= e^epsilon Q[E] + delta for every event E, where P and Q are
+the laws of its outcomes on two neighbouring inputs. So for a run on either, X = 1[the first is in E] and Y = 1[the
+second is in E],
+
+    Z = X - e^epsilon Y - delta        has        E[Z] = P[E] - e^epsilon Q[E] - delta <= 0.
+
+Start with 1, and before each pair of runs choose, from all that is past, the two inputs, the event and a stake lambda
+with 0 <= lambda < 1/(e^epsilon + delta). The money is then multiplied by 1 + lambda Z, which is positive.
+
+**Theorem (any stopping time).** If the claim is true and runs are independent, the money reaches 1/alpha, ever, with
+probability at most alpha: whatever pairs, events and stakes were chosen, and whenever and why one stops.
+
+*Proof.* Given the past, lambda is a constant and the new runs are independent of it, so E[1 + lambda Z | past] =
+1 + lambda E[Z] <= 1: the money is a nonnegative supermartingale that starts at 1. Ville's inequality. Bets in
+parallel, with shares of the money that add up to 1, are one bet. A batch of n pairs under one lambda is n bets. ∎
+
+**Lower bounds.** A ``ClaimLadder`` has a rung for each of many values of one parameter, in ascending order, with bets
+on each rung against the claim with that value. The bound is the last rung before the first at which the money has not
+reached 1/alpha. It is above the truth with probability at most alpha: claims get weaker along the ladder, so the first
+rung at or above the truth is a true claim, and a bound above the truth needs that one to fall. Two ladders of levels a
+and b hold together with probability 1 - a - b.
+
+**zCDP and RDP.** If D_alpha(P||Q) <= r, so do the laws of whether E happens: f(p, q) = p^alpha q^(1-alpha) +
+(1-p)^alpha (1-q)^(1-alpha) <= e^((alpha-1) r) at p = P[E], q = Q[E]. f is convex in both (each term is the
+perspective of x^alpha), so where f(u, v) >= e^((alpha-1) r) the claim implies f_p (p - u) + f_q (q - v) <=
+f(p, q) - f(u, v) <= 0, with the derivatives at (u, v). With f_p > 0 that is p <= e^epsilon q + delta for e^epsilon =
+-f_q/f_p and delta = u - e^epsilon v: the bet is the same one. Of a rho-zCDP claim r = alpha rho for all alpha > 1; each
+rung takes the alpha and the point at which training saw most. One event tells less than all outcomes do. Of N(0, 1)
+against N(mu, 1), rho = mu^2/2 small, "x > 0" has p - q ~ mu phi(0) and 2 (p - q)^2 ~ (2/pi) rho of every order. Rarer
+events have more at larger orders: "x > t" at alpha = t/mu tends to rho as t grows, but a bet needs it to happen.
+
+**Stakes.** Any are valid; these are strong. Towards a horizon of n more pairs the best test of a mean of normal numbers
+wins with probability 1/G under the claim, where G is what the money must be multiplied with. Its money after each step
+is that of a bet with lambda = G phi(d) / (sigma sqrt(n)), d = Phi^-1(1 - 1/G), sigma^2 = E[Z^2]: a bet that aims at a
+horizon has in the limit the power of a test with a fixed number of runs, and may still stop early. Where the mean is
+clearly positive, the stake of fastest growth is larger and ends sooner: that at which E[Z/(1 + lambda Z)] = 0, about
+mean / sigma^2 where it is small. For rare events with large ratios that quotient is far too bold: it loses what it won.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+Reals = NDArray[np.float64]
+
+_BOLDEST: Final = 0.95
+_SEED_PAIRS: Final = 4.0
+_ROUNDING: Final = 1 + 1e-9
+_DOUBT: Final = 2.0
+_ORDERS: Final = (1.02, 1.25, 1.5, 2.0, 3.0, 5.0, 9.0, 17.0, 33.0, 65.0)
+_BISECTIONS, _HALVINGS = 60, 16
+_LEAST_CHANCE: Final = 1e-12
+_MOST_LOG: Final = 700.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """Hits of one event among independent runs on the answers (1) and on the neighbour (2)."""
+
+    hits1: int
+    trials1: int
+    hits2: int
+    trials2: int
+
+
+class ClaimLadder(Protocol):
+    """Values of one parameter of a claim in ascending order, and a ``level``: how often its bound may be wrong."""
+
+    @property
+    def values(self) -> Reals: ...
+
+    @property
+    def level(self) -> float: ...
+
+    def lines(self, p1: float, p2: float) -> tuple[Reals, Reals]:
+        """For each value e^epsilon and delta such that the claim implies P[E] <= e^epsilon Q[E] + delta.
+
+        ``p1`` and ``p2`` are what training thinks that P[E] and Q[E] are.
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpsilonLadder:
+    """(epsilon, delta)-privacy for many epsilons and one delta."""
+
+    values: Reals
+    level: float
+    delta: float
+
+    def lines(self, p1: float, p2: float) -> tuple[Reals, Reals]:
+        """The claims themselves."""
+        return np.exp(self.values), np.full(self.values.size, self.delta)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeltaLadder:
+    """(epsilon, delta)-privacy for one epsilon and many deltas."""
+
+    values: Reals
+    level: float
+    epsilon: float
+
+    def lines(self, p1: float, p2: float) -> tuple[Reals, Reals]:
+        """The claims themselves."""
+        return np.full(self.values.size, math.exp(min(self.epsilon, 700.0))), self.values
+
+
+@dataclass(frozen=True, kw_only=True)
+class RenyiLadder:
+    """rho-zCDP for many rhos; or, with one ``order`` alpha, D_alpha <= r for many r."""
+
+    values: Reals
+    level: float
+    order: float | None = None
+
+    def lines(self, p1: float, p2: float) -> tuple[Reals, Reals]:
+        """Tangents of what the claim allows, where the way from (m, m) to (p1, p2) leaves it; m lies in the middle."""
+        p1, p2 = (min(max(p, _LEAST_CHANCE), 1 - _LEAST_CHANCE) for p in (p1, p2))
+        middle, best = (p1 + p2) / 2, np.full(self.values.size, -np.inf)
+        ratio, delta = np.ones(self.values.size), np.ones(self.values.size)
+        for order in _ORDERS if self.order is None else (self.order,):
+            allowed = np.exp(np.minimum((order - 1) * self.values * (order if self.order is None else 1), 700.0))
+            inside, outside = np.zeros(self.values.size), np.ones(self.values.size)
+            for _ in range(_BISECTIONS):
+                at = (inside + outside) / 2
+                within = _moment(middle + at * (p1 - middle), middle + at * (p2 - middle), order)[0] < allowed
+                inside, outside = np.where(within, at, inside), np.where(within, outside, at)
+            u, v = middle + outside * (p1 - middle), middle + outside * (p2 - middle)
+            moment, by_p, by_q = _moment(u, v, order)
+            # Rounded the safe way; where training saw nothing that the claim forbids there is nothing to bet on.
+            usable = (moment >= allowed) & (by_p > 0) & (by_q < 0) & np.isfinite(by_p) & np.isfinite(by_q)
+            slope = np.where(usable, -by_q, 1.0) / np.where(usable, by_p, 1.0)
+            offset = np.where(usable, np.maximum(u - slope * v, 0.0) + _LEAST_CHANCE, 1.0)
+            edge = (p1 - slope * p2 - offset) / np.sqrt(p1 * (1 - p1) + slope**2 * p2 * (1 - p2))
+            better = usable & (edge > best)
+            best, ratio, delta = (np.where(better, a, b) for a, b in ((edge, best), (slope, ratio), (offset, delta)))
+        return ratio, delta
+
+
+def _moment(p: Reals, q: Reals, order: float) -> tuple[Reals, Reals, Reals]:
+    """f(p, q) = exp((alpha - 1) D_alpha) of two events of these chances, and its two derivatives."""
+    with np.errstate(over="ignore"):  # beyond what any claim allows
+        hit, miss = (p / q) ** (order - 1), ((1 - p) / (1 - q)) ** (order - 1)
+        moment = p * hit + (1 - p) * miss
+        return moment, order * (hit - miss), (1 - order) * (hit * p / q - miss * (1 - p) / (1 - q))
+
+
+def rungs(claim: float, most: float, *, fine: int = 900, coarse: int = 200) -> Reals:
+    """Values up to three times the claim in equal steps, then in equal ratios; one of them is just above the claim.
+
+    >>> ladder = rungs(0.1, 25.0)
+    >>> float(ladder[0]), round(float(ladder[ladder > 0.1][0]), 6), round(float(ladder[-1]))
+    (0.0, 0.10001, 25)
+    """
+    first = np.linspace(0, min(3 * claim, most), fine)
+    rest = np.geomspace(3 * claim, most, coarse) if most > 3 * claim else np.zeros(0)
+    return np.unique(np.concatenate([first, rest, [claim * (1 + 1e-4)]]))
+
+
+class Bets:
+    """The money on every rung of some ladders, over rounds of betting. In each a share of it is at stake."""
+
+    def __init__(self, ladders: Sequence[ClaimLadder]) -> None:
+        self._ladders = ladders
+        self._ends = np.cumsum([ladder.values.size for ladder in ladders])
+        self._goal = np.concatenate([np.full(ladder.values.size, _ROUNDING / ladder.level) for ladder in ladders])
+        self._kept = np.ones(self._goal.size)
+        self._log_stake = np.full(self._goal.size, -np.inf)
+        self.fallen = np.zeros(self._goal.size, dtype=np.bool_)
+
+    def open_round(self, share: float, p1: float, p2: float) -> None:
+        """Put a share of the money at stake on an event that training takes to be this likely on either input."""
+        lines = [ladder.lines(p1, p2) for ladder in self._ladders]
+        self._ratio, self._delta = (np.concatenate([line[part] for line in lines]) for part in (0, 1))
+        money = self._kept + np.exp(np.minimum(self._log_stake, _MOST_LOG))
+        self._kept, self._log_stake = (1 - share) * money, np.log(share * money)
+        # What is seen when (both, only the first, only the second, neither) are in the event.
+        self._gains = np.stack([1 - self._ratio, np.ones_like(self._ratio), -self._ratio, np.zeros_like(self._ratio)])
+        self._gains -= self._delta
+        self._cells = _SEED_PAIRS * np.array([p1 * p2, p1 * (1 - p2), (1 - p1) * p2, (1 - p1) * (1 - p2)])
+        self._settled = 0
+
+    def stakes(self, remaining: int) -> Reals:
+        """lambda on each rung, for pairs that are still to be drawn, with this many until the horizon."""
+        from scipy.special import ndtri
+
+        missing = np.log(np.maximum(self._goal - self._kept, 1e-300))
+        chance = np.exp(np.clip(self._log_stake - missing, -_MOST_LOG + 10, -1e-12))
+        depth = -ndtri(chance)
+        share = self._cells / self._cells.sum()
+        seen = np.maximum(share, 0.25 / self._cells.sum())  # what was never seen may still happen
+        second = seen @ self._gains**2
+        bold = np.exp(-(depth**2) / 2) / math.sqrt(2 * math.pi) / chance / np.sqrt(second * max(remaining, 1))
+        grown = self._fastest(seen, _DOUBT * np.sqrt(second / self._settled)) if self._settled else 0.0
+        return cast(Reals, np.where(self.fallen, 0.0, np.minimum(np.maximum(bold, grown), self._boldest)))
+
+    def _fastest(self, share: Reals, doubt: Reals) -> Reals:
+        """The stake of fastest growth where means are smaller by a doubt: E[Z/(1 + lambda Z)] = doubt."""
+        low, high = np.zeros_like(doubt), self._boldest
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            more = share @ (self._gains / (1 + middle * self._gains)) > doubt
+            low, high = np.where(more, middle, low), np.where(more, high, middle)
+        return low
+
+    @property
+    def _boldest(self) -> Reals:
+        return cast(Reals, _BOLDEST / (self._ratio + self._delta))
+
+    def settle(self, stakes: Reals, first: NDArray[np.bool_], second: NDArray[np.bool_]) -> None:
+        """Multiply the money by what pairs of runs gained: whether each was in the event, on the first and second."""
+        both, one, other = (int(np.count_nonzero(x)) for x in (first & second, first, second))
+        cells = np.array([both, one - both, other - both, first.size - one - other + both], dtype=np.float64)
+        self._log_stake = self._log_stake + cells @ np.log1p(stakes * self._gains)
+        self._cells = self._cells + cells
+        self._settled += first.size
+        self.fallen |= self._kept + np.exp(np.minimum(self._log_stake, _MOST_LOG)) >= self._goal
+
+    def bounds(self) -> list[float]:
+        """The last rung of each ladder below the first that stands; 0 where even the first one stands."""
+        found = []
+        for ladder, fallen in zip(self._ladders, np.split(self.fallen, self._ends[:-1]), strict=True):
+            height = ladder.values.size if fallen.all() else int(np.argmin(fallen))
+            found.append(float(ladder.values[height - 1]) if height else 0.0)
+        return found
+
+
+def promise(p1: Reals, p2: Reals, *, trials: float, z: float, delta: float) -> Reals:
+    """About what epsilon events of these probabilities would certify with this many pairs: good enough to choose by.
+
+    It solves (p1 - delta - e^epsilon p2) sqrt(n) = z sqrt(p1 (1 - p1) + e^(2 epsilon) p2 (1 - p2)), with one hit more
+    on the neighbour, which keeps it usable down to no hit at all.
+    """
+    p2 = np.minimum(p2 + 1 / trials, 1.0)
+    v1, v2, mean = p1 * np.maximum(1 - p1, 0), p2 * np.maximum(1 - p2, 0), np.maximum(p1 - delta, 0.0)
+    top = trials * mean**2 - z**2 * v1
+    root = np.sqrt(np.maximum(trials * (mean**2 * v2 + p2**2 * v1) - z**2 * v1 * v2, 0.0))
+    return np.log(np.maximum(top / (trials * mean * p2 + z * root + 1e-300), 1e-12))
+
+
+def promised_rho(p1: Reals, p2: Reals, *, trials: float, z: float) -> Reals:
+    """About what rho they would certify: for close p1, p2 it is 2 (arcsin sqrt p1 - arcsin sqrt p2)^2."""
+    angle = np.arcsin(np.sqrt(np.clip(p1, 0, 1))) - np.arcsin(np.sqrt(np.clip(p2, 0, 1)))
+    return 2 * np.maximum(angle - z / math.sqrt(2 * trials), 0.0) ** 2 + 1e-9 * angle
