@@ -1,4 +1,4 @@
-"""When to stop training, asked of a private validation set: the picture and the table of docs/how-to/tuning.md.
+"""When to stop training, asked of a private validation set: the picture and the table of docs/how-to/early_stopping.md.
 
     python examples/early_stopping.py [FILE.png]
 
@@ -17,7 +17,7 @@ import numpy as np
 
 import sparsegate as sg
 
-PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "tuning.png"
+PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "early_stopping.png"
 EPOCHS, EPSILON, CUTOFF, PATIENCE, LEAST = 36, 1, 8, 5, 0.005
 SIZES, TASKS, RUNS = (1_000, 3_000, 10_000, 30_000), 3, 20
 GATE: dict[str, Any] = {"epsilon": EPSILON, "cutoff": CUTOFF, "closes": "rarer"}

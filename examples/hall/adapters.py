@@ -73,6 +73,43 @@ def diffprivlib_selection(settings: Settings) -> tuple[float, Run]:
     return epsilon, each(lambda scores: kind(epsilon=epsilon, sensitivity=1, utility=scores).randomise())
 
 
+def opendp_numbers(settings: Settings) -> tuple[float, Run]:
+    """A measurement of OpenDP, by the name of its constructor, on a number, on scores or on counts by key."""
+    dp = load("opendp.prelude")
+    dp.enable_features("contrib")
+    whole = dp.atom_domain(T="i64")
+    kind, measure = settings["kind"], getattr(dp, settings.get("measure", "max_divergence"))()
+    if kind == "noisy_max":
+        measurement = dp.m.make_noisy_max(
+            dp.vector_domain(whole), dp.linf_distance(T="i64"), measure, settings["scale"]
+        )
+        return measurement.map(1), each(measurement)
+    if kind == "laplace_threshold":
+        space = dp.map_domain(dp.atom_domain(T=str), whole), dp.l01inf_distance(dp.absolute_distance(T="i64"))
+        measurement = dp.m.make_laplace_threshold(*space, scale=settings["scale"], threshold=settings["threshold"])
+        return measurement.map((1, 1, 1))[0], each(measurement)
+    make = getattr(dp.m, f"make_{kind}")
+    measurement = make(whole, dp.absolute_distance(T="i64"), settings["scale"])
+    return measurement.map(1), each(lambda answers: measurement(answers[0]))
+
+
+def diffprivlib_number(settings: Settings) -> tuple[float, Run]:
+    """A mechanism of diffprivlib for one number, by the name of its class."""
+    settings = dict(settings)
+    mechanism = getattr(load("diffprivlib.mechanisms"), settings.pop("mechanism"))(**settings)
+    return settings["epsilon"], each(lambda answers: mechanism.randomise(answers[0]))
+
+
+def python_dp_count(settings: Settings) -> tuple[float, Run]:
+    """The private count of PyDP, over as many rows as the answer says."""
+    count = load("pydp.algorithms.laplacian").Count
+
+    def run(answers: list[int]) -> int:
+        return int(count(epsilon=settings["epsilon"], dtype="int").quick_result([1] * answers[0]))
+
+    return settings["epsilon"], each(run)
+
+
 def eeprivacy_quantile(settings: Settings) -> tuple[float, Run]:
     """The private quantile of eeprivacy: report noisy max over the options."""
     import numpy as np
@@ -161,6 +198,9 @@ ADAPTERS: dict[str, Callable[[Settings], tuple[float, Run]]] = {
     "nvflare": nvflare_filter,
     "opendp": opendp_selection,
     "diffprivlib": diffprivlib_selection,
+    "opendp-numbers": opendp_numbers,
+    "diffprivlib-number": diffprivlib_number,
+    "python-dp": python_dp_count,
     "eeprivacy": eeprivacy_quantile,
     "pipeline-dp": pipeline_dp_selection,
     "tmlt.core": tumult_prefix_sums,

@@ -14,11 +14,15 @@ import sparsegate as sg
 SCORES = {"queries": (2, 10), "centre": 100, "samples": 60_000}
 """Two to ten scores around 100, each of which one person may move by one, up or down."""
 
+ONE_NUMBER = {"queries": 1, "samples": 60_000}
+"""A number that one person may move by one, up or down."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
     """One implementation in one setting. ``options`` are those of ``sparsegate.audit``.
 
+    ``claims``: what its claim is a number of, "epsilon" or "rho" (zCDP), and so what is certified.
     ``beside``: what pip has to be told as well, where the newest release of a dependency does not go with the package.
     """
 
@@ -28,6 +32,7 @@ class Entry:
     adapter: str
     title: str
     beside: tuple[str, ...] = ()
+    claims: str = "epsilon"
     settings: dict[str, Any] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
     exact: Callable[[], float] | None = None
@@ -176,5 +181,98 @@ ENTRIES = (
         options=SCORES,
         exact=lambda: 1.0,
         exact_from="exponential mechanism: ε",
+    ),
+    Entry(
+        key="opendp-laplace",
+        package="opendp",
+        version="0.16.0",
+        adapter="opendp-numbers",
+        title="Laplace on whole numbers, scale 1",
+        settings={"kind": "laplace", "scale": 1.0},
+        options=ONE_NUMBER,
+        exact=lambda: 1.0,
+        exact_from="discrete Laplace: Δ/scale",
+    ),
+    Entry(
+        key="opendp-laplace-threshold",
+        package="opendp",
+        version="0.16.0",
+        adapter="opendp-numbers",
+        title="Laplace threshold 5, scale 1, δ = 0.004926",
+        settings={"kind": "laplace_threshold", "scale": 1.0, "threshold": 5},
+        options={"neighbours": [({}, {"a": 1})], "patterns": False, "samples": 60_000, "delta": 0.004926},
+        exact=lambda: math.inf,
+        exact_from="the key of one person, in one of 75 runs: no ε at this δ",
+    ),
+    Entry(
+        key="opendp-gaussian",
+        package="opendp",
+        version="0.16.0",
+        adapter="opendp-numbers",
+        title="Gaussian on whole numbers, scale 1",
+        settings={"kind": "gaussian", "scale": 1.0, "measure": "zero_concentrated_divergence"},
+        options=ONE_NUMBER,
+        claims="rho",
+        exact=lambda: 0.5,
+        exact_from="discrete Gaussian: Δ²/(2 scale²)",
+    ),
+    Entry(
+        key="opendp-noisy-max-zcdp",
+        package="opendp",
+        version="0.16.0",
+        adapter="opendp-numbers",
+        title="noisy max for zCDP, scale 2",
+        settings={"kind": "noisy_max", "scale": 2.0, "measure": "zero_concentrated_divergence"},
+        options={**SCORES, "queries": (2, 4)},
+        claims="rho",
+        exact=lambda: 1 / 8,
+        exact_from="Gumbel noise: bounded range, ε²/8",
+    ),
+    Entry(
+        key="diffprivlib-laplace",
+        package="diffprivlib",
+        version="0.6.6",
+        adapter="diffprivlib-number",
+        beside=("scikit-learn<1.9",),
+        title="Laplace, sensitivity 1",
+        settings={"mechanism": "Laplace", "epsilon": 1.0, "sensitivity": 1},
+        options=ONE_NUMBER,
+        exact=lambda: 1.0,
+        exact_from="Laplace: ε",
+    ),
+    Entry(
+        key="diffprivlib-geometric",
+        package="diffprivlib",
+        version="0.6.6",
+        adapter="diffprivlib-number",
+        beside=("scikit-learn<1.9",),
+        title="Geometric, sensitivity 1",
+        settings={"mechanism": "Geometric", "epsilon": 1.0, "sensitivity": 1},
+        options=ONE_NUMBER,
+        exact=lambda: 1.0,
+        exact_from="geometric: ε",
+    ),
+    Entry(
+        key="diffprivlib-staircase",
+        package="diffprivlib",
+        version="0.6.6",
+        adapter="diffprivlib-number",
+        beside=("scikit-learn<1.9",),
+        title="Staircase, sensitivity 1",
+        settings={"mechanism": "Staircase", "epsilon": 1.0, "sensitivity": 1},
+        options=ONE_NUMBER,
+        exact=lambda: 1.0,
+        exact_from="staircase: ε",
+    ),
+    Entry(
+        key="python-dp-count",
+        package="python-dp",
+        version="1.1.5rc4",
+        adapter="python-dp",
+        title="Count",
+        settings={"epsilon": 1.0},
+        options={**ONE_NUMBER, "centre": 100},
+        exact=lambda: 1.0,
+        exact_from="Laplace on a grid: ε",
     ),
 )

@@ -23,7 +23,7 @@ from sparsegate.uses.records import STEPS
 
 CANDIDATES = [[0.0, 0.3, 1.0], [1.0, math.nan, -2.0], [7.0, 1.0, 0.5], [0.2, math.inf, -math.inf]]
 
-PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "tuning.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "early_stopping.md"
 
 
 def made(**options: Any) -> sg.uses.Improvement:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -653,3 +654,99 @@ def test_people_are_in_one_batch_each_by_themselves() -> None:
 
 def _place(person: int, count: int) -> int:
     return next(place for place, rows in enumerate(sg.uses.PrivatePredictor.batches([person], count)) if rows)
+
+
+# Labels
+
+
+VOTES = (0, 1, 2, None)
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_one_vote_moves_the_lead_over_the_public_label_by_at_most_one(alone: bool) -> None:
+    reader = Reader(vocabulary=3, clip=10.0, gives="labels", alone=alone)
+    public = reader.read(0)
+    assert public is not None
+
+    def lead(votes: tuple[int | None, ...]) -> Fraction:
+        return reader.gathered(votes, public).distance
+
+    moved = set()
+    for votes in product(VOTES, repeat=3):
+        for place, other in product(range(3), VOTES):
+            if not alone or None in (votes[place], other):  # who leaves, or comes, where each is alone
+                moved.add(abs(lead((*votes[:place], other, *votes[place + 1 :])) - lead(votes)))
+    assert max(moved) == 1  # and 20 % less noise would be too little
+
+
+def label_law(votes: Sequence[Sequence[int | None]], terms: PredictionTerms, *, alone: bool) -> Law:
+    """The probability of every transcript of (paid, label), for the votes on each question; label 0 is public."""
+    scales = terms.calibration.scales
+    rho, nu = float(scales.threshold or 0), float(scales.query or 0)
+    bars = (
+        math.floor(_STEPS * terms.batches * terms.threshold) + terms.calibration.shift + np.arange(math.ceil(40 * rho))
+    )
+    found: dict[Any, Any] = {(): _tail(bars - bars[0], rho) * -math.expm1(-1 / rho)}
+    for cast in votes:
+        counts = [sum(vote == label for vote in cast) for label in range(2)]
+        above = _tail(bars - math.floor(_STEPS * (counts[1] - counts[0]) / (1 if alone else 2)), nu)
+        drawn = _softmax(np.array(counts) / terms.temperature)
+        found = {
+            (*said, step): part
+            for said, mass in found.items()
+            for step, part in (
+                *(((True, label), mass * above * drawn[label]) for label in range(2)),
+                ((False, 0), mass * (1 - above)),
+            )
+        }
+    return {said: float(mass.sum()) for said, mass in found.items()}
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_the_law_of_two_labels_stays_within_epsilon_and_comes_near_it(alone: bool) -> None:
+    terms = prediction_terms(batches=3, threshold=0.5, cutoff=2, epsilon=3, gives="labels", alone=alone)
+    worst = 0.0
+    for mine, rest in product(product((0, 1), repeat=2), product(VOTES[:2], repeat=2)):
+        for other in ((None, None),) if alone else product((0, 1, None), repeat=2):
+            laws = [
+                label_law([(vote, kept, kept) for vote, kept in zip(cast, rest, strict=True)], terms, alone=alone)
+                for cast in (mine, other)
+            ]
+            losses = [abs(math.log(laws[0][said] / laws[1][said])) for said in laws[0] if laws[0][said] > 1e-12]
+            worst = max(worst, *losses)
+    assert 0.5 * float(terms.epsilon) < worst <= float(terms.epsilon)
+
+
+def test_labels_are_paid_for_only_where_another_one_leads() -> None:
+    teachers = [lambda question: 2 if question == "odd" else 1] * 300
+    with sg.uses.PrivatePredictor(
+        teachers, lambda _: 1, vocabulary=3, threshold=0.2, cutoff=3, epsilon=4, gives="labels"
+    ) as predictor:
+        given = [predictor.predict(question) for question in ("even", "odd", "even", "odd")]
+        with pytest.raises(sg.SparsegateError, match="predict"):
+            predictor.generate((), 3)
+    assert [(each.token, each.paid) for each in given] == [(1, False), (2, True)] * 2
+
+
+@pytest.mark.parametrize("vote", [None, -1, 3, 1.0, True, [1], "1", 2**70])
+def test_what_is_no_label_is_an_abstention(vote: Any) -> None:
+    assert Reader(vocabulary=3, clip=10.0, gives="labels").read(vote) is None
+
+
+@pytest.mark.parametrize(
+    ("parameter", "wrong"), [("clip", {"clip": 5}), ("vocabulary", {"vocabulary": 1}), ("gives", {"gives": "votes"})]
+)
+def test_what_labels_do_not_have_is_refused(parameter: str, wrong: dict[str, Any]) -> None:
+    asked = {"vocabulary": 3, "threshold": 0.2, "cutoff": 3, "epsilon": 4, "gives": "labels", **wrong}
+    with pytest.raises(ParameterError) as refused:
+        sg.uses.PrivatePredictor([lambda _: 1] * 9, lambda _: 1, **asked)
+    assert refused.value.parameter == parameter
+
+
+def test_a_public_answer_that_is_no_label_is_refused_before_anything_is_asked() -> None:
+    predictor = sg.uses.PrivatePredictor(
+        [lambda _: 1] * 9, lambda _: 7, vocabulary=3, threshold=0.2, cutoff=3, epsilon=4, gives="labels"
+    )
+    with pytest.raises(ParameterError, match="one of 3 labels"):
+        predictor.predict("x")
+    assert predictor.spent == 0

@@ -21,7 +21,7 @@ from sparsegate.gates.calibration import Calibration
 from sparsegate.gates.sparse_vector import gate_calibration
 from sparsegate.uses import structure as edge_choice
 from sparsegate.uses.structure import gate_forest, largest_forest, noisy_tree, public_thresholds, tree_noise
-from sparsegate.uses.tree_model import SENSITIVITY, Pair, dependences
+from sparsegate.uses.tree_model import SENSITIVITY, Pair, dependences, pairs_of, table_weight
 
 # By one noise
 
@@ -340,3 +340,35 @@ def test_two_attributes_are_charged_one_table_at_all_of_epsilon(tmp_path: Any, s
     tree = sg.uses.dependency_tree(rows, columns, epsilon=1, edges_share=share, unit="row", ledger=ledger)
     assert tree.tables_epsilon == 1
     assert ledger.statement().spent.rho >= pure_rho(Fraction(1))
+
+
+@pytest.mark.parametrize("sizes", [(2, 3, 7, 12), (2, 2, 2, 40), (3, 3, 3, 3)])
+def test_no_tree_costs_more_rho_than_is_charged_before_its_edges_are_known(sizes: tuple[int, ...]) -> None:
+    total, first = Fraction(1), Fraction(1, 4)
+    charged = edge_choice._cost(sizes, total, first, gated=False)
+    worst = Fraction(0)
+    for edges in combinations(pairs_of(4), 3):
+        if len(largest_forest(edges, 4)) == 3:
+            weights = [table_weight(sizes[i] * sizes[j]) for i, j in edges]
+            worst = max(worst, sum(pure_rho((total - first) * weight / sum(weights)) for weight in weights))
+    assert charged.epsilon == total
+    assert worst + pure_rho(first) <= charged.rho <= pure_rho(total - first) + pure_rho(first)
+    assert len(set(sizes)) == 1 or worst > (total - first) ** 2 / 6  # more than of equal parts
+
+
+@pytest.mark.parametrize("scores", [(20, 0, 20, 13, 20, 0), (9, 9, 9, 9, 9, 9), (30, 15, 14, 13, 0, 0)], ids=str)
+def test_a_preview_promises_what_the_edges_of_trees_keep(scores: tuple[int, ...]) -> None:
+    """By the law of all trees of four attributes; and it is the least that six noises keep below."""
+    columns = {name: [0, 1] for name in "abcd"}
+    within = sg.uses.preview_tree(columns, epsilon=20).within
+    scale = float(tree_noise(4, Fraction(6)))
+    assert (-math.expm1(-(within + 1) / scale)) ** 6 >= 0.95 > (-math.expm1(-within / scale)) ** 6
+    pairs = dict(zip(combinations(range(4), 2), scores, strict=True))
+    law = tree_law(pairs, 4, scale)
+
+    def strengths(tree: Any) -> list[int]:
+        return sorted(pairs[pair] for pair in tree)
+
+    best = strengths(largest_forest(sorted(pairs, key=lambda pair: -pairs[pair]), 4))
+    kept = [p for tree, p in law.items() if all(a >= b - within for a, b in zip(strengths(tree), best, strict=True))]
+    assert sum(kept) >= 0.95

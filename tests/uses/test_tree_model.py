@@ -217,30 +217,37 @@ CODES = np.random.default_rng(1).integers(0, SIZES, (50, 4))
 def test_the_noise_is_that_of_what_one_person_moves_in_all_tables_together(
     edges: tuple[tuple[int, int], ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[tuple[np.ndarray, dict[str, Any]]] = []
+    spent: list[Fraction] = []
 
-    def record(cells: np.ndarray, **options: Any) -> np.ndarray:
-        seen.append((cells, options))
+    def record(cells: np.ndarray, *, epsilon: Fraction, sensitivity: int, **_: Any) -> np.ndarray:
+        assert sensitivity == 1
+        spent.append(epsilon)
         return cells
 
     monkeypatch.setattr(tree_tables, "laplace", record)
-    for rows in (CODES, CODES[1:]):
-        made = noisy_tables(rows, SIZES, edges, epsilon=Fraction(1, 2), source=None)
-    moved = int(np.abs(seen[0][0] - seen[1][0]).sum())
-    assert moved == len(edges) + 4 - len({end for edge in edges for end in edge})
-    assert all(options["sensitivity"] == moved and options["epsilon"] == Fraction(1, 2) for _, options in seen)
-    assert made.scale == 2 * moved
-    for one, counts in made.alone.items():
-        assert counts.tolist() == np.bincount(CODES[1:, one], minlength=SIZES[one]).tolist()
-    for (i, j), counts in made.edges.items():
-        assert counts.sum(axis=1).tolist() == np.bincount(CODES[1:, i], minlength=SIZES[i]).tolist()
-        assert counts.shape == (SIZES[i], SIZES[j])
+    more, less = (noisy_tables(rows, SIZES, edges, epsilon=Fraction(1, 2), source=None) for rows in (CODES, CODES[1:]))
+    assert len(less.tables) == len(edges) + 4 - len({end for edge in edges for end in edge})
+    assert all(np.abs(table - less.tables[key]).sum() == 1 for key, table in more.tables.items())
+    assert sum(spent[: len(less.tables)]) == Fraction(1, 2)
+    assert list(less.scales.values()) == [float(1 / part) for part in spent[: len(less.tables)]]
+    for key, counts in less.tables.items():
+        assert counts.shape == tuple(SIZES[end] for end in key)
+        rest = tuple(range(1, counts.ndim))
+        assert counts.sum(axis=rest).tolist() == np.bincount(CODES[1:, key[0]], minlength=SIZES[key[0]]).tolist()
+
+
+def test_larger_tables_have_less_noise_by_the_cube_root_of_their_cells() -> None:
+    wide = np.zeros((1, 4), dtype=np.int64)
+    made = noisy_tables(
+        wide, (2, 4, 4, 16), ((0, 1), (2, 3)), epsilon=Fraction(1), source=sg.Seeded(1), not_private=True
+    )
+    assert made.scales[0, 1] / made.scales[2, 3] == pytest.approx(2, rel=1e-9)
 
 
 def test_without_noise_the_shares_are_those_of_the_rows() -> None:
     rows = np.vstack([CODES] * 400)
     counts, alone = exact_tables(rows, SIZES, ((0, 1), (1, 3))), np.bincount(rows[:, 2], minlength=2)
-    exact = fitted(NoisyTables(counts, {2: alone}, 0.0), SIZES)
+    exact = fitted(NoisyTables(counts | {(2,): alone}, dict.fromkeys([*counts, (2,)], 0.0)), SIZES)
     assert exact.rows == 20_000
     for pair in ((0, 1), (1, 3)):
         np.testing.assert_allclose(exact.joint[pair], counts[pair] / 20_000, atol=1e-4)
@@ -260,10 +267,19 @@ def test_whatever_the_noise_shares_are_positive_and_sum_to_one(epsilon: Fraction
 def test_a_table_that_noise_explains_becomes_independent_and_one_that_it_does_not_stays() -> None:
     far, near = np.array([[900, 100], [100, 900]]), np.array([[520, 480], [480, 520]])
     for table, keeps in ((far, True), (near, False)):
-        joint = fitted(NoisyTables({(0, 1): table}, {}, 60.0), (2, 2)).joint[0, 1]
+        joint = fitted(NoisyTables({(0, 1): table}, {(0, 1): 60.0}), (2, 2)).joint[0, 1]
         apart = abs(joint - np.multiply.outer(joint.sum(axis=1), joint.sum(axis=0))).max()
         assert bool(apart > 0.15) is keeps
         assert keeps or apart < 1e-9
+
+
+def test_a_floor_of_many_cells_moves_no_share_of_an_attribute() -> None:
+    diagonal = np.diag([900, 50, 20, 10, 10, 5, 3, 2])  # of 64 cells 56 are empty, and each gets a floor
+    made = fitted(NoisyTables({(0, 1): diagonal}, {(0, 1): 5.0}), (8, 8))
+    assert made.joint[0, 1].min() > 0
+    for axis, end in ((1, 0), (0, 1)):
+        np.testing.assert_allclose(made.joint[0, 1].sum(axis=axis), made.shares[end], atol=1e-9)
+        assert np.abs(made.shares[end] - np.diag(diagonal) / 1000).sum() / 2 < 0.02
 
 
 # The tree

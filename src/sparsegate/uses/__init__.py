@@ -3,6 +3,7 @@
 Which of them fits is said in docs/how-to/uses.md.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sparsegate.tables.online import OnlineAnswer, OnlineAnswers
@@ -12,12 +13,15 @@ from sparsegate.uses.improvement import Improvement, improved
 from sparsegate.uses.itemsets import FrequentItemsets, frequent_itemsets
 from sparsegate.uses.itemsets_preview import preview_itemsets
 from sparsegate.uses.prediction import Prediction, PrivatePredictor
-from sparsegate.uses.structure import dependency_tree
+from sparsegate.uses.structure import dependency_tree, preview_tree
 from sparsegate.uses.tree_model import DependencyTree
 from sparsegate.uses.windows import TimeWindows
 
 if TYPE_CHECKING:
     from sparsegate.uses.features import SelectKBestPrivate
+    from sparsegate.uses.run_cost import RunCost
+    from sparsegate.uses.search import PrivateSearchCV
+    from sparsegate.uses.tuning import OptunaSpace, Tuned, preview_tuning, tune
 
 __all__ = [
     "Alert",
@@ -30,20 +34,33 @@ __all__ = [
     "Improvement",
     "OnlineAnswer",
     "OnlineAnswers",
+    "OptunaSpace",
     "Prediction",
     "PrivatePredictor",
+    "PrivateSearchCV",
+    "RunCost",
     "SelectKBestPrivate",
     "TimeWindows",
+    "Tuned",
     "dependency_tree",
     "frequent_itemsets",
     "improved",
     "preview_itemsets",
+    "preview_tree",
+    "preview_tuning",
+    "tune",
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name != "SelectKBestPrivate":  # it needs scikit-learn, and is loaded when it is first used
-        raise AttributeError(f"module 'sparsegate.uses' has no attribute {name!r}")
-    from sparsegate.uses.features import SelectKBestPrivate
+_LATER = {  # what needs scikit-learn, or is seldom used, is loaded when it is first used
+    "SelectKBestPrivate": "features",
+    "RunCost": "run_cost",
+    "PrivateSearchCV": "search",
+    **dict.fromkeys(("OptunaSpace", "Tuned", "preview_tuning", "tune"), "tuning"),
+}
 
-    return SelectKBestPrivate
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'sparsegate.uses' has no attribute {name!r}")
+    return getattr(import_module(f"sparsegate.uses.{_LATER[name]}"), name)

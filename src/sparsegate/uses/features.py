@@ -304,19 +304,22 @@ class _WithoutLearn:
         raise AssertionError("scikit-learn was installed while this ran; start again")
 
 
-def _bases() -> tuple[Any, ...]:
+def learn_bases(*names: str) -> tuple[Any, ...]:
+    """These classes of scikit-learn, or what stands in for them."""
     try:
-        mixin = load_extra("sklearn.feature_selection", extra="learn").SelectorMixin
+        return tuple(
+            getattr(load_extra(f"sklearn.{module}", extra="learn"), name)
+            for module, _, name in (each.rpartition(".") for each in names)
+        )
     except SparsegateError:
         return (_WithoutLearn,)
-    return (mixin, load_extra("sklearn.base", extra="learn").BaseEstimator)
 
 
 def _cost_at(request: Request, epsilon: Fraction) -> Cost:
     return replace(request, epsilon=epsilon).checked.cost
 
 
-class SelectKBestPrivate(*_bases()):  # type: ignore[misc]
+class SelectKBestPrivate(*learn_bases("feature_selection.SelectorMixin", "base.BaseEstimator")):  # type: ignore[misc]
     """Select the k features with the highest scores; which they are is (epsilon, delta)-differentially private.
 
     Parameters

@@ -31,11 +31,13 @@ from sparsegate.gates.calibration import Calibration, calibrate, trusted_source
 from sparsegate.gates.gate import Gate
 from sparsegate.gates.laplace import error_bar
 from sparsegate.gates.lattice import exact_number
+from sparsegate.gates.preview import Preview
 from sparsegate.gates.variants import VARIANTS, Noise, Released
 from sparsegate.ledger.gate import AnswerCounts, PaidGate, is_ledger
 from sparsegate.noise import Source
 from sparsegate.noise.own_settings import own_settings
 from sparsegate.noise.sources import MARK, Uncopied, birthmark
+from sparsegate.selection.accuracy import check_confidence
 from sparsegate.uses.records import STEPS, public_range, record_steps
 
 if TYPE_CHECKING:
@@ -210,12 +212,23 @@ class HoldoutTerms:
         setting = Setting(row=ROW, cutoff=cutoff, sensitivity=STEPS, budget=shares)
         return calibrate(setting, threshold=self.bar, not_private=not_private)
 
-    def margin(self, *, paid: bool) -> float:
-        """How far a score lies from the mean of the holdout at most, with a probability of 0.95 over its noise."""
+    def margin(self, *, paid: bool, confidence: float = CONFIDENCE) -> float:
+        """How far a score lies from the mean of the holdout at most, with this probability over its noise."""
         made = self.calibration(1, not_private=False)
         assert made.scales.answer is not None
-        steps = error_bar(made.scales.answer, CONFIDENCE) + self._grid // 2 if paid else made.margin(CONFIDENCE)
+        steps = error_bar(made.scales.answer, confidence) + self._grid // 2 if paid else made.margin(confidence)
         return (0.0 if paid else self.threshold) + self._width * steps / (STEPS * self.size)
+
+    @property
+    def warning(self) -> str:
+        """Why such a holdout would be of little use, and what to do about it; empty where it would be of use."""
+        if (margin := self.margin(paid=True)) <= self.threshold:
+            return ""
+        return (
+            f"a paid score lies within {margin:.3g} of the holdout with 95 %, which is more than the threshold of "
+            f"{self.threshold:g}: its noise may take it further off than the training score was; take more "
+            "records, a larger epsilon, a larger threshold or a smaller cutoff"
+        )
 
     def generalisation(self, *, questions: int, confidence: float = CONFIDENCE) -> float:
         """How far the mean of the holdout lies from that of its population at most, for this many adaptive questions.
@@ -504,19 +517,64 @@ class Holdout(Uncopied):
         terms.calibration(terms.cutoff, not_private=not_private)  # refuses what cannot run, before anything is charged
         noise = trusted_source(source, not_private)
         self._margins = {paid: terms.margin(paid=paid) for paid in (False, True)}
-        if (margin := self._margins[True]) > terms.threshold:  # before anything is charged: warnings may be errors
-            warn(
-                f"a paid score lies within {margin:.3g} of the holdout with 95 %, which is more than the threshold of "
-                f"{terms.threshold:g}: its noise may take it further off than the training score was; take more "
-                "records, a larger epsilon, a larger threshold or a smaller cutoff",
-                SparsegateWarning,
-                stacklevel=3,  # whoever makes a Holdout, which runs under settings of its own
-            )
+        if terms.warning:  # before anything is charged: warnings may be errors
+            warn(terms.warning, SparsegateWarning, stacklevel=3)  # of whoever makes a Holdout, under its own settings
         self._terms, self._name, self._lock, self._born = terms, name, threading.Lock(), birthmark()
         self._lost = self._unsaid = False
         self._open = _open_gate(ledger, name, terms, refund=not not_private)
         made = terms.calibration(self._open.cutoff, not_private=not_private)
         self._gate = Gate(made, threshold=terms.bar, source=noise, not_private=not_private)
+
+    @classmethod
+    def preview(
+        cls,
+        *,
+        size: int,
+        threshold: Number,
+        cutoff: int,
+        epsilon: Number | None = None,
+        budget: Budget | None = None,
+        low: Number = 0,
+        high: Number = 1,
+        ledger: object = None,
+        name: object = "holdout",
+        source: object = None,
+        not_private: object = False,
+        confidence: float = CONFIDENCE,
+    ) -> Preview:
+        """What a holdout with these parameters would cost and be good for: nothing is drawn, charged or looked at.
+
+        They are those of the holdout; ledger, name, source and not_private change nothing. ``paid_margin`` is how far
+        a paid score lies from the mean of the holdout at most, ``free_margin`` how far a free one does.
+
+        >>> import sparsegate as sg
+        >>> preview = sg.uses.Holdout.preview(size=10_000, threshold=0.04, cutoff=20, epsilon=1)
+        >>> round(preview.paid_margin, 4), round(preview.free_margin, 4)
+        (0.0182, 0.0504)
+        """
+        public: dict[str, Any] = {"size": size, "threshold": threshold, "cutoff": cutoff, "low": low, "high": high}
+        terms = HoldoutTerms.of(**public, epsilon=epsilon, budget=budget)
+        terms.calibration(terms.cutoff, not_private=False)  # refuses what cannot run
+        check_confidence(confidence)
+        paid, free = (terms.margin(paid=each, confidence=confidence) for each in (True, False))
+
+        def cost_at(total: Fraction) -> Cost:
+            shares = None if budget is None else budget.scaled(total / budget.total)
+            other = HoldoutTerms.of(**public, epsilon=total if budget is None else None, budget=shares)
+            return other.charged(other.cutoff)
+
+        return Preview(
+            release="holdout",
+            epsilon=terms.epsilon,
+            confidence=confidence,
+            accuracy={"paid_margin": paid, "free_margin": free},
+            settings={name: getattr(terms, name) for name in ("size", "threshold", "cutoff", "opening", "price")},
+            statement=f"{terms.cutoff:,} scores can be paid for, each within {paid:.3g} of the mean of the holdout "
+            f"with {100 * confidence:g} %; a free one, on which training and holdout agree, is within {free:.3g}.",
+            warning=terms.warning and f"{terms.warning[0].upper()}{terms.warning[1:]}.",
+            cost=terms.charged(terms.cutoff),
+            cost_at=cost_at,
+        )
 
     @own_settings
     def score(self, train_values: Any, holdout_values: Any) -> HoldoutScore:

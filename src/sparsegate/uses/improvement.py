@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Final, Literal, NoReturn, Self
+from typing import Any, Final, Literal, NamedTuple, NoReturn, Self
 from warnings import warn
 
 from numpy.typing import ArrayLike
@@ -14,10 +16,12 @@ from sparsegate.budget import Budget, Number, Spender, exact_count
 from sparsegate.errors import GateClosed, ParameterError, SparsegateWarning
 from sparsegate.gates.gate import Answer
 from sparsegate.gates.lattice import exact_number
+from sparsegate.gates.preview import Curve, Preview
 from sparsegate.gates.sparse_vector import SparseVector
 from sparsegate.noise import Source
 from sparsegate.noise.own_settings import own_settings
 from sparsegate.noise.sources import Uncopied
+from sparsegate.selection.accuracy import check_confidence
 from sparsegate.uses.records import STEPS, public_range, record_steps
 
 _MOST: Final = 1 << 40  # records, so that the sum of their steps fits int64
@@ -67,27 +71,50 @@ def improved(
     >>> better
     <Improvement by 0.05: 4 candidates, the best was number 2; 1 of 3 improvements, open>
     """
-    tau, ends = exact_number(by), public_range(low, high)
-    width = Fraction(ends[1]) - Fraction(ends[0])
-    if tau is None or not 0 < tau < width:
-        rule = "must be a positive number below high - low, in units of the mean value: no mean rises by more"
-        raise ParameterError("by", rule, by, "pass e.g. by=0.01, or the range of the values")
-    size = exact_count(size, "size", most=_MOST)
-    patience = None if patience is None else exact_count(patience, "patience")
-    units = size * STEPS / width  # in a mean of one
-    planned: Any = {"cutoff": cutoff, "sensitivity": STEPS, "epsilon": epsilon, "queries": queries, "closes": closes}
-    planned["threshold"] = math.ceil(tau * units)
-    margin = SparseVector.preview(**planned).margin / float(units)
-    if margin > tau:  # before anything is charged: warnings may be errors
-        warn(
-            f"an answer is right with 95 % only {margin:.3g} or more from the bar, which is {float(tau):g} above the "
-            "best: a candidate that is no better will often pass; take more records, a larger epsilon, a larger by or "
-            "a smaller cutoff",
-            SparsegateWarning,
-            stacklevel=3,
-        )
+    asked = _Asked.of(by=by, size=size, patience=patience, low=low, high=high)
+    planned = asked.gate(epsilon=epsilon, cutoff=cutoff, queries=queries, closes=closes)
+    if warning := asked.warning(SparseVector.preview(**planned).margin):  # before anything is charged: may be an error
+        warn(warning, SparsegateWarning, stacklevel=3)
     gate = SparseVector(ledger=ledger, refund=refund, source=source, not_private=not_private, **planned)
-    return Improvement(gate, by=float(tau), size=size, patience=patience, ends=ends)
+    return Improvement(gate, by=float(asked.by), size=asked.size, patience=asked.patience, ends=asked.ends)
+
+
+class _Asked(NamedTuple):
+    """The public numbers of the question, checked."""
+
+    by: Fraction
+    size: int
+    patience: int | None
+    ends: tuple[float, float]
+
+    @classmethod
+    def of(cls, *, by: Number, size: int, patience: int | None, low: Number, high: Number) -> _Asked:
+        tau, ends = exact_number(by), public_range(low, high)
+        if tau is None or not 0 < tau < Fraction(ends[1]) - Fraction(ends[0]):
+            rule = "must be a positive number below high - low, in units of the mean value: no mean rises by more"
+            raise ParameterError("by", rule, by, "pass e.g. by=0.01, or the range of the values")
+        records = exact_count(size, "size", most=_MOST)
+        return cls(tau, records, None if patience is None else exact_count(patience, "patience"), ends)
+
+    @property
+    def units(self) -> Fraction:
+        """In a mean of one."""
+        return self.size * STEPS / (Fraction(self.ends[1]) - Fraction(self.ends[0]))
+
+    def gate(self, **options: Any) -> dict[str, Any]:
+        """The parameters of the gate that is asked."""
+        return {"threshold": math.ceil(self.by * self.units), "sensitivity": STEPS, **options}
+
+    def warning(self, margin: float) -> str:
+        """Why a gate of this margin, in units, would be of little use; empty where it would be of use."""
+        mean = margin / float(self.units)
+        if mean <= self.by:
+            return ""
+        return (
+            f"an answer is right with 95 % only {mean:.3g} or more from the bar, which is {float(self.by):g} above the "
+            "best: a candidate that is no better will often pass; take more records, a larger epsilon, a larger by or "
+            "a smaller cutoff"
+        )
 
 
 class Improvement(Uncopied):
@@ -143,6 +170,58 @@ class Improvement(Uncopied):
         self._length: int | None = None
         self._best = self._best_sum = self._seen = self._in_vain = 0
         self._why, self._unsaid = "", False
+
+    @classmethod
+    def preview(
+        cls,
+        *,
+        by: Number,
+        size: int,
+        epsilon: Number,
+        cutoff: int,
+        patience: int | None = None,
+        low: Number = 0,
+        high: Number = 1,
+        queries: int | None = None,
+        closes: Literal["above", "rarer"] = "above",
+        ledger: object = None,
+        refund: object = True,
+        source: object = None,
+        not_private: object = False,
+        confidence: float = 0.95,
+    ) -> Preview:
+        """What ``improved`` with these parameters would cost and be good for: nothing is drawn, charged or looked at.
+
+        They are those of ``improved``; the last four before ``confidence`` change nothing. The figures are those of
+        ``SparseVector.preview``, in units of the mean: an improvement ``margin`` from ``by`` is answered rightly.
+
+        >>> import sparsegate as sg
+        >>> preview = sg.uses.Improvement.preview(by=0.01, size=5_000, epsilon=1, cutoff=5)
+        >>> round(preview.margin, 4), round(preview.margin_all, 4)
+        (0.0042, 0.0084)
+        """
+        asked = _Asked.of(by=by, size=size, patience=patience, low=low, high=high)
+        planned = asked.gate(epsilon=epsilon, cutoff=cutoff, queries=queries, closes=closes)
+        gate = SparseVector.preview(**planned, confidence=check_confidence(confidence))
+        each = float(asked.units)
+        means = {name: value and value / each for name, value in gate.accuracy.items() if name != "answers"}
+        warning = asked.warning(gate.margin)
+
+        def curves() -> Iterator[Curve]:
+            for curve in gate.curves:
+                yield replace(curve, points=tuple((place, margin / each) for place, margin in curve.points))
+
+        return replace(
+            gate,
+            release="improvement",
+            accuracy={**means, "answers": gate.answers},
+            settings={**gate.settings, "threshold": float(asked.by), "size": asked.size, "patience": asked.patience},
+            statement=f"An improvement {means['margin']:.3g} or more from {float(asked.by):g} is answered rightly with "
+            f"{100 * confidence:g} %; any {gate.answers:,} of them at once, {means['margin_all']:.3g} or more.",
+            warning=warning and f"{warning[0].upper()}{warning[1:]}.",
+            levels={"by": float(asked.by)},
+            make_curves=curves,
+        )
 
     @own_settings
     def __call__(self, values: ArrayLike) -> Answer:

@@ -18,11 +18,20 @@ sum_t |w_i(t) - w'_i(t)| / W <= 2. Scores lie between 0 and LEVELS, and an abste
 
 Divided by s, the distance is the total variation between the mean of the private distributions and the public one.
 
+**Labels.** Where callables are classifiers (``gives="labels"``), each answers with the number of one label, its
+*vote*, and p is the public label. With n(t) votes for the label t, the distance is half of max {n(t): t != p} - n(p),
+the lead of another label over the public one; where each callable holds one person alone, it is the whole lead. A vote
+is a score of LEVELS. *Theorem.* The same bounds hold: one callable read otherwise moves the distance by at most 1.
+*Proof.* One vote goes from a to b: n(p) and the maximum move by at most 1 each, their difference by 2. A vote that is
+new, or gone, moves one of the two alone. [] A draw then takes a label with k votes more exp(k / temperature) times as
+often. (Papernot et al. 2018 ask whether the top vote is large, and so pay also where it is for the public label.)
+
 **Costs**, from public numbers alone. One person is in one of s batches and can change that callable's answer for
 *every* token. So nothing is parallel here: the gate's loss and that of each paid token, e, add. B is the clip, c the
 cutoff,
 
-    e = 2 B / (s temperature),        or  B / (s temperature)  where each callable holds one person alone.
+    e = 2 B / (s temperature),        or  B / (s temperature)  where each callable holds one person alone;
+    e = 2 / temperature of a label,   or  1 / temperature.
 
 *Pure.* (eps1 + eps2 + c e)-DP; a transcript of m BELOW and k ABOVE costs L(m,k) + k e (``gates.bounds``).
 
@@ -89,14 +98,16 @@ from sparsegate.noise.expansions import interval_arithmetic, scaled_floor
 from sparsegate.noise.laplace import MAX_SCALE, MIN_SCALE
 from sparsegate.noise.own_settings import own_settings
 from sparsegate.noise.sources import Uncopied
+from sparsegate.selection.accuracy import check_confidence
 from sparsegate.selection.exponential import selection_rate
 from sparsegate.selection.select import select_top
 
 Integers = NDArray[np.int64]
-Model = Callable[[tuple[int, ...]], Any]
-"""Takes the tokens so far and gives a number for each token that may come next."""
+Model = Callable[[Any], Any]
+"""Takes the tokens so far, a tuple, and gives a number for each that may come next; or for a question, a label."""
 
-Gives = Literal["logits", "probabilities"]
+Gives = Literal["logits", "probabilities", "labels"]
+GIVES: Final[tuple[Gives, ...]] = ("logits", "probabilities", "labels")
 
 WHOLE: Final = 2**40
 """The parts of a distribution."""
@@ -126,22 +137,33 @@ class Opinion(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Reader:
-    """How answers are read: three public things."""
+    """How answers are read: four public things."""
 
     vocabulary: int
     clip: float
     gives: Gives
+    alone: bool = False
 
     def read(self, answer: Any) -> Reading | None:
         """The reading of one answer, or None where it is an abstention; it raises nothing."""
         with np.errstate(all="ignore"):
             try:
+                if self.gives == "labels":
+                    return self._vote(answer)
                 logits = self._logits(answer)
             except KeyboardInterrupt:
                 raise
             except BaseException:
                 return None
             return None if logits is None else self._reading(logits)
+
+    def _vote(self, answer: Any) -> Reading | None:
+        """All of its weight, and of a score, for one label."""
+        label = np.asarray(answer)
+        if label.shape != () or label.dtype.kind not in "iu" or not 0 <= label < self.vocabulary:
+            return None
+        chosen = np.arange(self.vocabulary) == int(label)
+        return Reading(weights=chosen * WHOLE, scores=chosen * LEVELS)
 
     def _logits(self, answer: Any) -> NDArray[np.float64] | None:
         """The logits, moved so that the largest is 0."""
@@ -170,10 +192,14 @@ class Reader:
             if reading is not None:
                 apart += reading.weights - public.weights
                 scores += reading.scores
+        if self.gives == "labels":
+            votes, label = scores // LEVELS, int(public.weights.argmax())
+            lead = int(np.delete(votes, label).max()) - int(votes[label])
+            return Opinion(distance=Fraction(lead, 1 if self.alone else 2), scores=scores)
         return Opinion(distance=Fraction(int(np.abs(apart).sum()), 2 * WHOLE), scores=scores)
 
 
-def answer_of(model: Model | None, text: tuple[int, ...]) -> Any:
+def answer_of(model: Model | None, text: Any) -> Any:
     """What a private callable answers; None where it fails, by whatever error of its own.
 
     Not every error is an ``Exception``: a tokenizer written in Rust panics with one that is not, for what a text holds.
@@ -196,6 +222,7 @@ _GATE = (Fraction(9, 10), Fraction(4, 5), Fraction(7, 10))
 """The epsilon of the gate were it alone, as a part of all: moments are squares, so 7/10 leaves half to tokens."""
 
 _CLIP = 2**20  # the largest
+_DEFAULT_CLIP = 10
 _BITS, _DIGITS = 128, 40
 _AROUND = math.log(8)  # ln(alpha - 1) is searched this far on both sides of the best order of plain zCDP
 
@@ -263,8 +290,9 @@ def prediction_terms(
     cutoff: int,
     epsilon: Number,
     delta: Number = 0,
-    clip: Number = 10,
+    clip: Number = _DEFAULT_CLIP,
     temperature: Number = 1,
+    gives: Gives = "logits",
     alone: bool = False,
     not_private: bool = False,
 ) -> PredictionTerms:
@@ -276,13 +304,16 @@ def prediction_terms(
     s, c = exact_count(batches, "batches", most=MOST_BATCHES), exact_count(cutoff, "cutoff")
     total, bar = exact_epsilon(epsilon), exact_number(threshold)
     if bar is None or not 0 < bar < 1:
-        rule = "must lie strictly between 0 and 1: it is a distance between two distributions"
+        rule = "must lie strictly between 0 and 1: it is a part of all callables"
         raise ParameterError("threshold", rule, threshold, "pass for instance threshold=0.4")
     check_truth(alone, "alone", "pass True only for one person to a callable")
+    check_choice(gives, "gives", GIVES)
     width = exact_epsilon(clip, "clip")
     if not 1 <= width * _CLIP <= _CLIP**2:
         raise ParameterError("clip", f"must lie between 1/{_CLIP} and {_CLIP}", clip, "pass for instance clip=10")
-    reach = (1 if alone else 2) * width / s
+    if gives == "labels" and width != _DEFAULT_CLIP:
+        raise ParameterError("clip", "must be left out with labels, which have no logits", clip, "leave it out")
+    reach = (1 if alone else 2) * (Fraction(1) if gives == "labels" else width / s)
     needed = reach / exact_epsilon(temperature, "temperature")
     each = min(needed, total * _TOKENS / c)
     pure = PredictionTerms(
@@ -464,15 +495,17 @@ class PrivatePredictor(Uncopied):
 
     Parameters
     ----------
-    private: s callables, or None for an empty one. Each takes a tuple of tokens and gives ``vocabulary`` numbers.
+    private: s callables, or None for an empty one. Each takes a tuple of tokens and gives ``vocabulary`` numbers; with
+        labels it takes a question of any kind, which is public, and gives the number of one label.
     public: a callable of the same kind, that has seen nothing private. Its errors are raised, before anything is drawn.
-    vocabulary: how many tokens there are: 0, 1, ... A public number of at most 2**22.
-    threshold: T, strictly between 0 and 1: a total variation up to which the public model will do.
+    vocabulary: how many tokens or labels there are: 0, 1, ... A public number of at most 2**22.
+    threshold: T, strictly between 0 and 1: a total variation up to which the public model will do; or the lead over the
+        public label, as a part of all callables (half of the lead, unless each is ``alone``), up to which that will do.
     cutoff: c, how many tokens can be paid for.
     epsilon, delta: the privacy loss of everything; with delta, a gate whose noise grows with sqrt(c) where that helps.
     clip: B > 0: logits further than that below a callable's largest count as if they were B below it.
     temperature: of paid tokens, at least; where half of epsilon does not buy it, ``terms.temperature`` is higher.
-    gives: "logits", or "probabilities", which need not add up to one. For all callables.
+    gives: "logits", or "probabilities", which need not add up to one, or "labels". For all callables.
     alone: True where each callable holds one person alone: a person who leaves turns it into None. It halves e.
     ledger: an open ``sparsegate.Ledger``, charged with the whole epsilon before anything is drawn.
     refund: ``close`` gives back what the tokens did not cost; False: what was charged stays spent.
@@ -508,7 +541,7 @@ class PrivatePredictor(Uncopied):
         cutoff: int,
         epsilon: Number,
         delta: Number = 0,
-        clip: Number = 10,
+        clip: Number = _DEFAULT_CLIP,
         temperature: Number = 1,
         gives: Gives = "logits",
         alone: bool = False,
@@ -524,7 +557,6 @@ class PrivatePredictor(Uncopied):
         if not callable(public):
             raise ParameterError("public", "must be callable", public, "pass a function of the tokens so far")
         check_truth(refund, "refund")
-        check_choice(gives, "gives", ("logits", "probabilities"))
         size = exact_count(vocabulary, "vocabulary", most=MOST_TOKENS)
         terms = prediction_terms(
             batches=len(models),
@@ -534,13 +566,16 @@ class PrivatePredictor(Uncopied):
             delta=delta,
             clip=clip,
             temperature=temperature,
+            gives=gives,
             alone=alone,
             not_private=not_private,
         )
+        if gives == "labels" and size < 2:
+            raise ParameterError("vocabulary", "must be two labels or more", vocabulary, "count the labels")
         selection_rate(epsilon=terms.token_epsilon, count=1, sensitivity=LEVELS, monotonic=alone)  # before it is needed
         noise = trusted_source(source, not_private)
         self.terms, self.alone, self._private, self._public = terms, alone, models, public
-        self._reader = Reader(vocabulary=size, clip=float(clip), gives=gives)
+        self._reader = Reader(vocabulary=size, clip=float(clip), gives=gives, alone=alone)
         self._free, self._tokens, self._not_private = noise.stream(), noise.stream(), not_private
         self._lock, self._within = threading.Lock(), _Within()
         what = f"threshold {float(terms.threshold):g}, cutoff {terms.cutoff}, {terms.batches} batches"
@@ -563,29 +598,30 @@ class PrivatePredictor(Uncopied):
         cutoff: int,
         epsilon: Number,
         delta: Number = 0,
-        clip: Number = 10,
+        clip: Number = _DEFAULT_CLIP,
         temperature: Number = 1,
+        gives: Gives = "logits",
         alone: bool = False,
+        vocabulary: object = None,
+        ledger: object = None,
+        refund: object = True,
+        source: object = None,
+        not_private: object = False,
         confidence: float = 0.95,
     ) -> Preview:
-        """What a predictor of so many batches would cost and be: nothing is charged, drawn or called.
+        """What a predictor of so many ``batches`` would cost and be: nothing is charged, drawn or called.
+
+        The others are those of ``PrivatePredictor``, of which the last five before ``confidence`` change nothing.
 
         >>> import sparsegate as sg
         >>> preview = sg.uses.PrivatePredictor.preview(batches=500, threshold=0.4, cutoff=20, epsilon=2, clip=5)
         >>> preview.epsilon, preview.token_epsilon, preview.temperature, round(preview.margin, 3)
         (Fraction(2, 1), Fraction(1, 50), 1.0, 0.086)
         """
-        terms = prediction_terms(
-            batches=batches,
-            threshold=threshold,
-            cutoff=cutoff,
-            epsilon=epsilon,
-            delta=delta,
-            clip=clip,
-            temperature=temperature,
-            alone=alone,
-        )
-        margin, bar = terms.margin(confidence), float(terms.threshold)
+        asked: dict[str, Any] = {"batches": batches, "threshold": threshold, "cutoff": cutoff, "delta": delta}
+        make = partial(prediction_terms, **asked, clip=clip, temperature=temperature, gives=gives, alone=alone)
+        terms = make(epsilon=epsilon)
+        margin, bar = terms.margin(check_confidence(confidence)), float(terms.threshold)
         paid = f"ε = {exact_text(terms.epsilon)}" + (f", δ = {exact_text(terms.delta)}" if terms.delta else "")
         public = {"batches": terms.batches, "threshold": bar, "cutoff": terms.cutoff}
         return Preview(
@@ -599,6 +635,7 @@ class PrivatePredictor(Uncopied):
             f"is told with {100 * confidence:g} %; up to {terms.cutoff:,} tokens are paid for, and drawn at a "
             f"temperature of {terms.temperature:.3g}.",
             cost=terms.cost,
+            cost_at=lambda total: make(epsilon=total).cost,
         )
 
     @staticmethod
@@ -618,22 +655,23 @@ class PrivatePredictor(Uncopied):
         return batches
 
     @own_settings
-    def predict(self, context: Sequence[int] = (), *, unchecked: bool = False) -> Prediction:
-        """The next token after this context, a sequence of tokens.
+    def predict(self, context: Any = (), *, unchecked: bool = False) -> Prediction:
+        """The next token after this context, a sequence of tokens; or the label of it, a question of any kind.
 
         Once the cutoff is used up this raises ``GateClosed``, unless ``unchecked=True``: then the public model goes on
         alone, and no private callable is called.
         """
-        text, alone = read_tokens(context, self._reader.vocabulary), check_truth(unchecked, "unchecked")
-        public = self._reader.read(self._public(text))
+        reader, alone = self._reader, check_truth(unchecked, "unchecked")
+        text = context if reader.gives == "labels" else read_tokens(context, reader.vocabulary)
+        public = reader.read(self._public(text))
         if public is None:
-            answer = f"{self._reader.vocabulary} {self._reader.gives}"
+            answer = f"{'one of ' if reader.gives == 'labels' else ''}{reader.vocabulary} {reader.gives}"
             raise ParameterError("public", f"must give {answer}, not all of them impossible and none of them NaN")
         if self._gate.closed:  # before the lock: a fork may have left it held for ever
             return self._unchecked(public, alone)
         self._check_outside()
         with self._within.callables:
-            opinion = self._reader.gathered((answer_of(model, text) for model in self._private), public)
+            opinion = reader.gathered((answer_of(model, text) for model in self._private), public)
         with self._lock:
             try:
                 above = self._gate.ask(opinion.distance)
@@ -652,6 +690,8 @@ class PrivatePredictor(Uncopied):
         Each is made when it is asked for, so that an error of the public model loses none that were paid for. With
         ``unchecked=True`` the public model goes on alone where the gate closed.
         """
+        if self._reader.gives == "labels":
+            raise SparsegateError("labels do not follow each other; call predict with each question")
         size, most, alone = self._reader.vocabulary, exact_count(length, "length"), check_truth(unchecked, "unchecked")
         if end is not None:
             (end,) = read_tokens((end,), size, "end")

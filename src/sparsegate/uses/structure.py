@@ -32,7 +32,9 @@ strongest pairs come first; with one threshold the first ones of a public order 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
@@ -41,11 +43,24 @@ import numpy as np
 from sparsegate.budget import Cost, Number, Spender, charge, exact_decimal, exact_epsilon
 from sparsegate.errors import ParameterError
 from sparsegate.gates.calibration import trusted_source
+from sparsegate.gates.laplace import error_bar
 from sparsegate.gates.lattice import exact_number
+from sparsegate.gates.preview import Preview
 from sparsegate.gates.sparse_vector import SparseVector, gate_calibration
 from sparsegate.noise import Source, exact_scale, geometric
 from sparsegate.noise.own_settings import own_settings
-from sparsegate.uses.tree_model import SENSITIVITY, Attributes, DependencyTree, Pair, dependences, fitted, noisy_tables
+from sparsegate.selection.accuracy import check_confidence
+from sparsegate.uses.tree_model import (
+    SENSITIVITY,
+    Attributes,
+    DependencyTree,
+    Pair,
+    dependences,
+    fitted,
+    noisy_tables,
+    pairs_of,
+    table_weight,
+)
 
 MOST_ROWS: Final = 2**48
 """As large as a threshold may be: a gate must refuse none of them once it is paid for."""
@@ -136,7 +151,7 @@ def gate_forest(
     return ChosenEdges(tuple(sorted(edges)), gate.spent)
 
 
-EDGES_SHARE: Final = Fraction(2, 5)
+EDGES_SHARE: Final = Fraction(3, 10)
 """Of epsilon, for the choice of the edges; the rest pays for their tables."""
 
 
@@ -195,12 +210,12 @@ def dependency_tree(
     count = len(attributes.names)
     total, first = exact_shares(epsilon, edges_share)
     bars = None if thresholds is None else public_thresholds(thresholds)
-    _check_noise(count, total, first, bars)
+    _check_noise(attributes.sizes, total, first, bars)
     noise = trusted_source(source, not_private)
     codes = attributes.codes(table, user=user, unit=unit)
     scores = dependences(codes, attributes.sizes)
     what = f"a dependency tree of {count} attributes"
-    keep = charge(ledger, **vars(_cost(count, total, first, gated=bars is not None)), what=what).keep
+    keep = charge(ledger, **vars(_cost(attributes.sizes, total, first, gated=bars is not None)), what=what).keep
     if bars is None:
         chosen = noisy_tree(scores, count, epsilon=first, source=noise)
     else:
@@ -218,15 +233,96 @@ def dependency_tree(
     return tree
 
 
-def _cost(attributes: int, total: Fraction, first: Fraction, *, gated: bool) -> Cost:
-    """Of the edges, and of d - 1 tables that each have an equal part of the rest: a person is in one cell of each.
+@own_settings
+def preview_tree(
+    columns: Any,
+    *,
+    epsilon: Number,
+    user: object = None,
+    unit: object = None,
+    other: Any = None,
+    thresholds: Any = None,
+    edges_share: Number = EDGES_SHARE,
+    ledger: object = None,
+    source: object = None,
+    not_private: object = False,
+    confidence: float = 0.95,
+) -> Preview:
+    """What ``dependency_tree`` with these parameters would cost and be good for: nothing is drawn, charged or read.
+
+    They are those of ``dependency_tree`` but for the table. A pair's strength is the number of rows that would have to
+    change for the two to be independent. ``error_bar`` is how far each count of the tables is off at most. And
+
+    *Without thresholds* ``within``: with this confidence the i-th strongest edge of the tree is at most so much weaker
+    than the i-th strongest of the best tree, for all i at once. *Proof.* Let T be the released tree, largest by noisy
+    scores q + x, and B the best one by q. The i-th largest noisy score of a largest tree is no smaller than that of any
+    other (the greedy choice), so edges e of T and f of B go in pairs with q_e + x_e >= q_f + x_f, and x >= 0 makes that
+    q_e >= q_f - max x; and of p pairs all x are below k with probability (1 - exp(-k/b))**p. []
+
+    *With thresholds* ``margin``: a pair whose strength is so far from a threshold is told rightly, each of them.
+
+    >>> import sparsegate as sg
+    >>> columns = {"smokes": ["no", "yes"], "coughs": [0, 1], "sees a doctor": [0, 1, 2, 3]}
+    >>> preview = sg.uses.preview_tree(columns, epsilon=1)
+    >>> preview.within, preview.error_bar
+    (108, 10)
+    """
+    attributes = Attributes.of(columns, other)
+    count = len(attributes.names)
+    total, first = exact_shares(epsilon, edges_share)
+    bars = None if thresholds is None else public_thresholds(thresholds)
+    _check_noise(attributes.sizes, total, first, bars)
+    check_confidence(confidence)
+    accuracy: dict[str, Any] = {"within": 0, "margin": None}
+    if bars is not None:
+        gate = gate_calibration(threshold=bars[-1], cutoff=count - 1, sensitivity=SENSITIVITY, epsilon=first)
+        accuracy = {"within": None, "margin": gate.margin(confidence)}
+        edges = f"A pair {accuracy['margin']:,} rows or more from a threshold is told rightly"
+    elif count > 2:
+        beyond = -math.expm1(math.log(confidence) / math.comb(count, 2))
+        accuracy["within"] = math.ceil(-float(tree_noise(count, first)) * math.log(beyond)) - 1
+        edges = f"Each edge is at most {accuracy['within']:,} rows weaker than that of the best tree"
+    else:
+        edges = "Two attributes have one tree"
+    tables, rest = (count if bars is not None else count - 1), (total if bars is None and count == 2 else total - first)
+    low, high = _weights(attributes.sizes, alone=bars is not None)
+    accuracy["error_bar"] = error_bar(exact_scale((low + (tables - 1) * high) / (low * rest)), confidence)
+    return Preview(
+        release="dependency tree",
+        epsilon=total,
+        confidence=confidence,
+        accuracy=accuracy,
+        settings={"attributes": count, "edges_epsilon": total - rest, "tables_epsilon": rest, "thresholds": bars},
+        statement=f"{edges}, with {100 * confidence:g} %; and each count of a pair's table is off by "
+        f"{accuracy['error_bar']:,} at most.",
+        cost=_cost(attributes.sizes, total, first, gated=bars is not None),
+        cost_at=lambda other: _cost(attributes.sizes, other, other * first / total, gated=bars is not None),
+    )
+
+
+def _weights(sizes: Sequence[int], *, alone: bool = False) -> tuple[int, int]:
+    """The least and the largest weight of a table that may be counted: of two attributes, or of one ``alone``."""
+    weights = [table_weight(sizes[i] * sizes[j]) for i, j in pairs_of(len(sizes))]
+    return min(weights if not alone else map(table_weight, sizes)), max(weights)
+
+
+def _cost(sizes: Sequence[int], total: Fraction, first: Fraction, *, gated: bool) -> Cost:
+    """Of the edges, and of d - 1 tables that share the rest, e: a person is in one cell of each.
+
+    Which tables there are is known only when the edges are. Table t has the part e w_t / W of it, and costs at most
+    half of its square in rho. With l <= w_t <= h, the sum over n tables of (w_t - l)(h - w_t) >= 0 says that the sum of
+    squares is at most (l + h) W - n l h, and that over W**2 is largest at W = 2 n l h / (l + h): so rho is at most
+    e**2 / (2 n) times (l + h)**2 / (4 l h) (Kantorovich), and never more than that of what is e-DP.
 
     What is left for the tables after a gate, and how many there are, is known only then. Of two attributes there is one
     tree, and their table has all.
     """
-    if gated or attributes <= 2:
+    if gated or len(sizes) <= 2:
         return Cost.of(total)
-    return Cost.of(first) + Cost.of(total - first, parts=attributes - 1)
+    low, high = _weights(sizes)
+    tables = Cost.of(total - first)
+    shared = Fraction((low + high) ** 2, 4 * low * high) * tables.epsilon**2 / (2 * (len(sizes) - 1))
+    return Cost.of(first) + replace(tables, rho=min(tables.rho, shared))
 
 
 def exact_shares(epsilon: Number, edges_share: Number) -> tuple[Fraction, Fraction]:
@@ -237,11 +333,13 @@ def exact_shares(epsilon: Number, edges_share: Number) -> tuple[Fraction, Fracti
     return total, total * share
 
 
-def _check_noise(count: int, total: Fraction, first: Fraction, bars: tuple[int, ...] | None) -> None:
+def _check_noise(sizes: Sequence[int], total: Fraction, first: Fraction, bars: tuple[int, ...] | None) -> None:
     """Refuse an epsilon whose noise the samplers cannot carry, before anything is read or charged."""
+    count = len(sizes)
     if bars is None:
         tree_noise(count, first)
     else:
         gate_calibration(threshold=bars[-1], cutoff=count - 1, sensitivity=SENSITIVITY, epsilon=first)
-    exact_scale(count / (total - first))  # at most as many tables as attributes,
+    low, high = _weights(sizes, alone=True)  # of as many tables as attributes at most,
+    exact_scale(count * Fraction(high, low) / (total - first))
     exact_scale(1 / total)  # and at least one
