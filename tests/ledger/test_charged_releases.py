@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
@@ -13,6 +14,7 @@ from tests.support.accounts import Noted
 from tests.support.untouchable import Untouchable
 
 import sparsegate as sg
+from sparsegate.budget import in_decimals
 
 VISITS = pandas.DataFrame({"page": ["/home"] * 40 + ["/docs"] * 30, "visitor": [*range(40), *range(30)]})
 
@@ -159,3 +161,79 @@ class BackLater:
 def test_what_is_no_ledger_is_refused_by_name(wrong: Any) -> None:
     with pytest.raises(sg.ParameterError, match=r"^ledger must be an open ledger"):
         release("number", ledger=wrong, **UNTOUCHED)
+
+
+COLUMNS = {"a": [0, 1], "b": [0, 1, 2], "c": [0, 1]}
+ROWS = {"a": [0, 1] * 40, "b": [0, 1, 2, 2] * 20, "c": [1, 0] * 40}
+HOLDOUT = {"size": 9_000, "threshold": 0.1, "cutoff": 5, "epsilon": 0.5}
+BETTER = {"by": 0.1, "size": 9_000, "epsilon": 0.5, "cutoff": 3}
+ONLINE = {"user": "visitor", "epsilon": 0.5, "tolerance": 200, "cutoff": 3}
+PREDICTED: dict[str, Any] = {"threshold": 0.4, "cutoff": 9, "epsilon": 1, "clip": 5, "vocabulary": 2}
+MODELS = partial(sg.uses.PrivatePredictor, [None] * 500, lambda text: [0, 1])
+WIDE = pandas.DataFrame({"page": [*range(60)] * 900, "visitor": [n // 60 for n in range(54_000)], "amount": 7})
+COUNTED = PAGES | {"count": 60, "epsilon": 9, "answers_epsilon": 1}
+LOOKED_AT: dict[str, tuple[Callable[..., Any], Callable[..., Any], dict[str, Any]]] = {
+    "holdout": (sg.uses.Holdout, sg.uses.Holdout.preview, HOLDOUT),
+    "improvement": (sg.uses.improved, sg.uses.Improvement.preview, BETTER),
+    "online": (
+        partial(sg.uses.OnlineAnswers, VISITS, {"page": ["/home", "/docs"]}),
+        partial(sg.uses.OnlineAnswers.preview, {"page": ["/home", "/docs"]}),
+        ONLINE,
+    ),
+    "tree": (
+        partial(sg.uses.dependency_tree, ROWS, COLUMNS),
+        partial(sg.uses.preview_tree, COLUMNS),
+        {"epsilon": 0.5, "unit": "row"},
+    ),
+    "forest": (
+        partial(sg.uses.dependency_tree, ROWS, COLUMNS),
+        partial(sg.uses.preview_tree, COLUMNS),
+        {"epsilon": 0.5, "unit": "row", "thresholds": [90, 40]},
+    ),
+    "prediction": (MODELS, partial(sg.uses.PrivatePredictor.preview, batches=500), PREDICTED),
+    "labels": (
+        partial(sg.uses.PrivatePredictor, [None] * 500, lambda text: 1),
+        partial(sg.uses.PrivatePredictor.preview, batches=500),
+        {"threshold": 0.4, "cutoff": 9, "epsilon": 1, "vocabulary": 3, "gives": "labels", "alone": True},
+    ),
+    "gate": (sg.SparseVector, sg.SparseVector.preview, GATE | {"delta": 1e-6}),
+    "cells": (sg.Gates, sg.Gates.preview, GATE | {"cells": 100, "cells_per_user": 3}),
+    "alert": (sg.uses.Alert, sg.uses.Alert.preview, {"threshold": 99, "cutoff": 3, "epsilon": 1, "fires": "below"}),
+    "items": (partial(sg.top_items, VISITS), sg.preview, LISTED | {"max_items_per_user": 2}),
+    "counts": (partial(sg.top_items, WIDE), sg.preview, COUNTED | {"domain": range(60), "max_items_per_user": 60}),
+    "observed": (
+        partial(sg.top_items, WIDE),
+        sg.preview,
+        COUNTED | {"domain": "observed", "delta": 1e-6, "max_items_per_user": 60},
+    ),
+    "sums": (
+        partial(sg.top_sums, WIDE),
+        sg.preview,
+        COUNTED | {"value": "amount", "clip": "auto", "domain": range(60), "max_items_per_user": 60},
+    ),
+    "itemsets": (
+        partial(sg.uses.frequent_itemsets, VISITS),
+        sg.uses.preview_itemsets,
+        PAGES | {"count": 1, "domain": ["/home", "/docs"], "answers_epsilon": 0.5},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOOKED_AT)
+@pytest.mark.parametrize("budget", [90, (90, 1e-6)])
+def test_a_preview_says_what_the_ledger_is_charged_and_charges_nothing(tmp_path: Any, name: str, budget: Any) -> None:
+    release, preview, public = LOOKED_AT[name]
+    with sg.Ledger.create(tmp_path / "l.ledger", dataset="visits", budget=budget, budget_delta=0.01) as ledger:
+        unread = {"ledger": ledger, "source": Untouchable(1), "not_private": True}
+        takes = inspect.signature(preview).parameters
+        shown = preview(**public, **{name: value for name, value in unread.items() if name in takes})
+        assert not [entry for entry in ledger.statement().entries if entry.kind.spends]
+        release(**public, ledger=ledger)
+        amount, cost = next(entry.amount for entry in ledger.statement().entries if entry.kind.spends), shown.cost
+        assert amount.epsilon == cost.epsilon
+        assert amount.delta == (cost.delta if budget == 90 else cost.rho_delta)
+        assert budget == 90 or amount.rho == in_decimals(cost.rho)
+    assert shown.cost_at(shown.epsilon).epsilon == pytest.approx(float(shown.epsilon), rel=1e-9)
+    series = shown.repeated(50, budget=budget).series
+    assert all(each > 0 for each in series.largest.values())
+    assert not shown.warning

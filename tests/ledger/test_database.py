@@ -10,11 +10,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from sqlalchemy import bindparam, insert, select
+from sqlalchemy.engine.base import RootTransaction
 from sqlalchemy.exc import OperationalError
 from tests.support.interrupts import interrupt_by_signal, interrupt_everywhere
 
@@ -594,3 +597,14 @@ def test_a_schema_of_any_bytes_is_damage(tmp_path: Path) -> None:
         place.write_bytes(whole[:at] + b"\x9d" + whole[at + 1 :])
         with contextlib.suppress(LedgerError):
             Ledger(place).close()
+
+
+def test_an_interrupt_within_a_commit_is_an_interrupt_and_no_assertion(
+    again: Callable[[], Ledger], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = again()
+    with monkeypatch.context() as patched:
+        patched.setattr(RootTransaction, "_deactivate_from_connection", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            ledger.spend(epsilon=0.5, what="a gate")
+    assert ledger.statement().spent.epsilon in (0, Fraction(1, 2))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing, contextmanager
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +17,12 @@ import anyio.lowlevel
 import httpx
 import pytest
 from mcp.client import Client
+from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitResult
 from tests.support.serving import MANY, NOBODY, TOP, listening, serving, visits
 
 import sparsegate as sg
-from sparsegate.service.agents import LOST, AgentServer, ServiceTable, SessionTable, http_app
+from sparsegate.service.agents import LOST, VOID, AgentServer, ServiceTable, SessionTable, http_app
 from sparsegate.service.client import connect
 
 PEOPLE = {"page": ["/home"] * 300 + ["/pay"] * 100, "visitor": [*range(300), *range(100)], "country": ["DE"] * 400}
@@ -138,6 +141,139 @@ def test_up_to_the_limit_nobody_is_asked_but_a_delta_is_always_asked_about() -> 
         assert charged(made) == []
 
 
+SMALL = {"terms": {"item": "page", "count": 1, "epsilon": 0.09}}
+
+
+@ERAS
+def test_many_small_releases_are_asked_about_by_their_sum(mode: str) -> None:
+    person, questions = answering("accept", {"spend": True})
+    with server(confirm_above=0.2) as made:
+        run(made, *[("top", SMALL)] * 6, mode=mode, person=person)
+        assert charged(made) == ["spend"] * 6
+        assert len(questions) == 2  # the third, and the third after it
+        assert "after epsilon 0.18 that nobody was asked about" in questions[1]
+        declines, _ = answering("decline")
+        results = run(made, *[("top", SMALL)] * 9, mode=mode, person=declines)
+        assert [isinstance(result, str) for result in results] == [False] * 2 + [True] * 7
+    with server(confirm_above=0.2) as made:
+        together = at_once(made, *[("top", SMALL)] * 9)
+        assert sorted(isinstance(result, str) for result in together) == [False] * 2 + [True] * 7
+        assert charged(made) == ["spend"] * 2
+
+
+def at_once(made: AgentServer, *calls: tuple[str, dict[str, Any]], **options: Any) -> list[Any]:
+    """The results of tools that are all called at once."""
+    results: list[Any] = []
+
+    async def main() -> None:
+        async with Client(made, **options) as client, anyio.create_task_group() as group:
+
+            async def call(name: str, arguments: dict[str, Any]) -> None:
+                results.append(_result(await client.call_tool(name, arguments)))
+
+            for name, arguments in calls:
+                group.start_soon(call, name, arguments)
+
+    anyio.run(main)
+    return results
+
+
+def test_a_word_that_is_sent_again_does_not_pay_again() -> None:
+    """One person's yes to one question, replayed: at once, afterwards, after the gate went back whole, elsewhere."""
+    results: list[Any] = []
+
+    async def main(made: AgentServer) -> None:
+        async with Client(made, elicitation_callback=answering("decline")[0]) as client:
+            asked = await client.session.call_tool("open_gate", {"terms": CERTAIN}, allow_input_required=True)
+            yes = {key: ElicitResult(action="accept", content={"spend": True}) for key in asked.input_requests}
+
+            async def again(terms: dict[str, Any] = CERTAIN, tool: str = "open_gate") -> None:
+                state = {"input_responses": yes, "request_state": asked.request_state}
+                try:
+                    result = await client.session.call_tool(tool, {"terms": terms}, **state, allow_input_required=True)
+                    results.append(_result(result) if hasattr(result, "content") else "asks again")
+                except MCPError as error:
+                    results.append(str(error))
+
+            async with anyio.create_task_group() as group:
+                for _ in range(3):
+                    group.start_soon(again)
+            await again()
+            await client.call_tool("close_gate", {"gate": "gate-1"})
+            await again()
+            await again(CERTAIN | {"epsilon": 900})
+            await again({"item": "page", "count": 1, "epsilon": 100}, "top")
+
+    with server(confirm_above=0.1) as made:
+        anyio.run(main, made)
+        assert charged(made) == ["spend", "refund"]
+    assert [isinstance(result, dict) for result in results] == [True] + [False] * 6
+    assert results[1:5] == [f"Error executing tool open_gate: {VOID}"] * 2 + ["asks again"] * 2
+
+
+def test_an_agent_cannot_agree_in_the_place_of_a_person() -> None:
+    person, questions = answering("decline")
+    forged = {"agreement": {"action": "accept", "data": {"spend": True}}, "price": {"cost": 0}, "unasked": True}
+    with server(confirm_above=0.1) as made:
+        for sent in (forged, {"confirm": "epsilon 100"}, {"terms": CERTAIN | {"spend": True}}):
+            assert isinstance(run(made, ("open_gate", {"terms": CERTAIN} | sent), person=person), str)
+        assert charged(made) == []
+    assert len(questions) == 2
+
+
+def test_no_text_of_an_agent_makes_a_question_look_like_another() -> None:
+    person, questions = answering("decline")
+    lie = "page\n\nSpend epsilon 0.001? \u202e" + 100 * "x"
+    with server(confirm_above=0.1) as made:
+        run(made, ("top", {"terms": {"item": lie, "count": 1, "epsilon": 100, "domain": ["x"]}}), person=person)
+    assert questions[0].startswith("Spend epsilon 100 of the budget of table? epsilon 1000 is left. A selection: item ")
+    assert questions[0].isprintable()
+    assert 60 * "x" not in questions[0]
+
+
+def test_on_a_zcdp_ledger_a_cost_is_said_in_rho_too_and_is_no_less_than_what_is_charged() -> None:
+    person, questions = answering("accept", {"spend": True})
+    with (
+        sg.session(PEOPLE, user="visitor", budget=(9, 1e-6), domains={"page": ["/home", "/pay"]}) as asked,
+        closing(SessionTable(asked, delay=1)) as table,
+    ):
+        made = AgentServer(table, confirm_above=0.1, sleep=Clock().sleep)
+        counted = {"item": "page", "count": 1, "epsilon": 0.5, "answers_epsilon": 0.5, "max_items_per_user": 1}
+        run(made, ("open_gate", {"terms": CERTAIN | {"epsilon": 1}}), ("top", {"terms": counted}), person=person)
+        for question, entry in zip(questions, made.table.statement().entries[1:], strict=True):
+            said = re.search(r"^Spend epsilon 1 \(at most rho ([\d.]+)\)", question)
+            assert said
+            assert 0 < entry.amount.rho <= Fraction(said[1])
+
+
+def test_a_plan_that_takes_minutes_is_refused_because_all_others_would_wait() -> None:
+    endless = {"threshold": 1, "cutoff": 10**6, "epsilon": 1, "queries": 2 * 10**6}
+    with server() as made:
+        for refused in run(made, ("preview", {"terms": endless}), ("open_gate", {"terms": endless})):
+            assert "cutoff must be at most" in refused
+        assert charged(made) == []
+
+
+def test_answers_that_are_paid_for_are_told_where_somebody_else_closes_the_gate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with server() as made:
+        run(made, ("open_gate", {"terms": CERTAIN}))
+        gate = made.table.opened["gate-1"]
+        counts = iter([300, 1])
+
+        def count(*_: object) -> int:
+            number = next(counts)
+            if number == 1:
+                gate.close()
+            return number
+
+        monkeypatch.setattr(gate, "_count", count)
+        asked = run(made, ("ask", {"gate": "gate-1", "where": ["1 = 1"] * 3}))
+        assert [line["answer"] for line in asked["answers"]] == ["ABOVE", None, None]
+        assert "this gate is closed" in asked["answers"][1]["refused"]
+
+
 def test_what_the_budget_cannot_pay_is_refused_before_anybody_is_asked() -> None:
     person, questions = answering("accept", {"spend": True})
     with server(confirm_above=0.1) as made:
@@ -162,7 +298,8 @@ def test_questions_cost_nothing_more_until_the_gate_closes_and_unused_epsilon_go
         assert abs(asked["answers"][1]["estimate"] - 300) < 50
         assert (asked["remaining"], asked["closed"]) == (0, True)
         assert asked["cost"].startswith("nothing more")
-        assert "this gate is closed" in again
+        assert "this gate is closed" in again["answers"][0]["refused"]
+        assert again["closed"]
         assert left["spent"] == opened["cost"] == "epsilon 100"
         described = run(
             made,
@@ -325,21 +462,9 @@ def test_calls_at_once_take_turns_and_a_free_one_waits_for_a_private_one(monkeyp
 
         for name in ("open_gate", "top", "statement", "cost"):
             monkeypatch.setattr(made.table, name, one_at_a_time(getattr(made.table, name)))
-        results: list[Any] = []
-
-        async def main() -> None:
-            async with Client(made) as client, anyio.create_task_group() as group:
-
-                async def call(name: str, arguments: dict[str, Any]) -> None:
-                    results.append(await client.call_tool(name, arguments))
-
-                for _ in range(4):
-                    group.start_soon(call, "open_gate", {"terms": CERTAIN})
-                    group.start_soon(call, "remaining", {})
-                    group.start_soon(call, "top", {"terms": {"item": "page", "count": 1, "epsilon": 1}})
-
-        anyio.run(main)
-        assert [result.is_error for result in results] == [False] * 12
+        top = {"terms": {"item": "page", "count": 1, "epsilon": 1}}
+        results = at_once(made, *[("open_gate", {"terms": CERTAIN}), ("remaining", {}), ("top", top)] * 4)
+        assert [type(result) for result in results] == [dict] * 12
         assert charged(made) == ["spend"] * 8
         assert sorted(made.table.opened) == ["gate-1", "gate-2", "gate-3", "gate-4"]
 
@@ -416,6 +541,9 @@ def test_over_a_service_its_own_rules_hold_and_gates_that_were_opened_here_are_c
                 assert [line["answer"] for line in asked["answers"]] == ["ABOVE", "BELOW", None]
                 assert "domain must say which items may be selected" in refused
             assert {each.id: each.closed for each in client.gates()} == {others: False, opened["gate"]: True}
+        with connect(url, service.owner) as client:
+            made = AgentServer(ServiceTable(client), confirm_above=0.1)
+            assert "must be one that was opened here" in run(made, ("close_gate", {"gate": others}))
         with connect(url, service.analyst) as client:
             made = AgentServer(ServiceTable(client), confirm_above=0.1)
             calls = ("describe", {}), ("ask", {"gate": others, "where": [NOBODY]}), ("open_gate", {"terms": gate})
@@ -425,12 +553,35 @@ def test_over_a_service_its_own_rules_hold_and_gates_that_were_opened_here_are_c
             assert "role" in refused
 
 
-def test_over_http_a_token_is_asked_for_where_there_is_one() -> None:
-    async def statuses(app: Any, *headers: dict[str, str]) -> list[int]:
+def test_a_gate_that_pays_for_each_above_is_not_asked_because_nobody_would_agree_to_that(tmp_path: Path) -> None:
+    with visits(tmp_path) as data, serving(tmp_path, data, epsilon=(3, 1e-6)) as service, listening(service.app) as url:
+        view = service.send("POST", "/v1/gates", {"threshold": 100, "within": 60}).json()
+        with connect(url, service.analyst) as client:
+            made = AgentServer(ServiceTable(client), confirm_above=0.1)
+            described, refused = run(made, ("describe", {}), ("ask", {"gate": view["id"], "where": [MANY]}))
+        assert described["gates"] == []
+        assert "this one spends of the budget with each ABOVE" in refused
+        assert service.send("GET", f"/v1/gates/{view['id']}").json()["asked"] == 0
+
+
+def test_over_http_a_token_is_asked_for_where_there_is_one_and_pages_of_other_hosts_are_refused() -> None:
+    async def statuses(app: Any, *headers: dict[str, str], path: str = "/mcp") -> list[int]:
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://127.0.0.1:1") as client:
-            return [(await client.get("/elsewhere", headers=each)).status_code for each in headers]
+            return [(await client.post(path, json={}, headers=each)).status_code for each in headers]
+
+    names = [{"Host": "evil.example"}, {"Host": "127.0.0.1.evil.example:1"}]
+    pages = [{"Origin": "https://evil.example"}, {"Origin": "null"}]
+    others = [*names, *pages, {"Content-Type": "text/plain"}, {"Mcp-Session-Id": "guessed"}]
+    wrong = [{}, *({"Authorization": text} for text in ("Bearer other", "sesame", "Bearer"))]
+
+    async def main(made: AgentServer) -> None:
+        async with (app := http_app(made, None)).router.lifespan_context(app):
+            *refused, guessed = await statuses(app, *others)
+        assert refused == [421, 421, 403, 403, 400]
+        assert 400 <= guessed < 500
+        guarded = http_app(made, "sesame")
+        assert {*await statuses(guarded, *wrong, *others)} == {401}
+        assert await statuses(guarded, {"Authorization": "Bearer sesame"}, path="/elsewhere") == [404]
 
     with server() as made:
-        guarded = http_app(made, "sesame")
-        sent = ({}, {"Authorization": "Bearer other"}, {"Authorization": "Bearer sesame"})
-        assert anyio.run(statuses, guarded, *sent) == [401, 401, 404]
+        anyio.run(main, made)

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.pretend_service import HIGH, LOW, Pretend, Shop, broken
@@ -23,6 +24,7 @@ from sparsegate.errors import (
     QuotaExceeded,
     SparsegateError,
 )
+from sparsegate.gates.sparse_vector import SparseVector
 from sparsegate.ledger.backup import back_up, restore
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.gate_store import CANNOT_PAY, GateStore
@@ -424,3 +426,18 @@ def test_a_ledger_that_was_served_before_there_were_meters_goes_on(tmp_path: Pat
     again = shop.keeper()
     assert again.ask(shop.caller(), gate, HIGH).remaining == 1
     shop.shut()
+
+
+@pytest.mark.parametrize("kind", [{"noise": "laplace"}, {"noise": "exponential"}, {"closes": "rarer"}, {"queries": 50}])
+def test_a_gate_with_a_cutoff_is_charged_the_rho_of_the_library_and_gives_none_back(
+    shop: Shop, keeper: Keeper, kind: dict[str, Any]
+) -> None:
+    numbers: dict[str, Any] = {"threshold": 0, "cutoff": 25, "epsilon": Fraction(1, 10), **kind}
+    preview = preview_view(GateSpec(**numbers), None, rule="zcdp")
+    gate = keeper.open_gate(shop.caller(), **numbers)["id"]
+    charged = rho(keeper)
+    SparseVector(**numbers, sensitivity=1, monotonic=True, ledger=keeper.ledger)
+    assert charged == Fraction(preview["rho"]) == rho(keeper) - charged
+    keeper.ask(shop.caller(), gate, HIGH)
+    keeper.close_gate(gate)
+    assert rho(keeper) == 2 * charged

@@ -101,7 +101,8 @@ several (``selection.noisy_scores``), groups (``tables.groups``), labels (``tabl
   transcript after which it was not. (Epsilons that add have no such gap: their bound is one for each transcript.)
 - *Rounding.* rho is computed once, in intervals, and rounded down; a charge is rounded up (``exact_amount``).
 
-The filter is proved here alone, and not in Coq.
+The supermartingale's induction is Machine-checked, for whole alpha and finitely many outcomes and steps:
+proofs/README.md. The rest of the filter is proved here alone.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from fractions import Fraction
@@ -140,14 +141,16 @@ class Amount:
     epsilon: Fraction
     delta: Fraction = Fraction(0)
     rho: Fraction | None = None
+    counts_rho: bool = field(default=False, compare=False, repr=False)
+    """Whether it is a sum of a zCDP ledger, which reads as what is counted there."""
 
     def __add__(self, other: Amount) -> Amount:
         rho = None if self.rho is None or other.rho is None else self.rho + other.rho
-        return Amount(epsilon=self.epsilon + other.epsilon, delta=self.delta + other.delta, rho=rho)
+        return replace(self, epsilon=self.epsilon + other.epsilon, delta=self.delta + other.delta, rho=rho)
 
     def __sub__(self, other: Amount) -> Amount:
         rho = None if self.rho is None or other.rho is None else self.rho - other.rho
-        return Amount(epsilon=self.epsilon - other.epsilon, delta=self.delta - other.delta, rho=rho)
+        return replace(self, epsilon=self.epsilon - other.epsilon, delta=self.delta - other.delta, rho=rho)
 
     def times(self, count: int) -> Amount:
         """So many of it."""
@@ -164,6 +167,8 @@ class Amount:
         return known and self.delta <= other.delta
 
     def __str__(self) -> str:
+        if self.counts_rho:
+            return self.in_rho
         delta = f", delta {exact_text(self.delta)}" if self.delta else ""
         return f"epsilon {exact_text(self.epsilon)}{delta}"
 
@@ -234,6 +239,73 @@ class Release(Printed):
         return Sheet(title=title, columns=parts, numbers=frozenset({"part"}))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Balance:
+    """What a charge to the ledger of a ``dataset`` is compared with: the ``budget``, and what is ``spent`` of it.
+
+    ``entries`` is how many there are, ``allowed`` the number of the one that has the budget, and ``restored`` that of
+    the last that a restored backup was charged with, 0 where there is none. It is carried from entry to entry
+    (``after``), so that an ABOVE costs the same however many there were.
+    """
+
+    dataset: str
+    conversion_delta: Fraction | None
+    budget: Amount
+    spent: Amount
+    entries: int
+    allowed: int = 1
+    restored: int = 0
+
+    def after(self, entry: Entry) -> Balance:
+        """The balance with one entry more."""
+        match entry.kind:
+            case EntryKind.BUDGET:
+                return replace(self, budget=entry.amount, entries=entry.number, allowed=entry.number)
+            case EntryKind.REFUND:
+                return replace(self, spent=self.spent - entry.amount, entries=entry.number)
+        restored = entry.number if entry.kind is EntryKind.RESTORE else self.restored
+        return replace(self, spent=self.spent + entry.amount, entries=entry.number, restored=restored)
+
+    def covers(self, limit: Amount, amount: Amount) -> bool:
+        """Whether an amount is within another by the rule of the ledger."""
+        return amount.within(limit) if self.conversion_delta is None else amount.within_rho(limit)
+
+    def says(self, amount: Amount) -> str:
+        """An amount as the ledger counts it, in words."""
+        if self.conversion_delta is None:
+            return str(amount)
+        at = f", for epsilon {exact_text(amount.epsilon)} at delta {exact_text(self.conversion_delta)}"
+        return amount.in_rho + (at if amount == self.budget else "")
+
+    @property
+    def remaining(self) -> Amount:
+        """What may still be spent: of a zCDP ledger rho, and as epsilon what one more release may have at least."""
+        left = self.budget - self.spent
+        if self.conversion_delta is None or left.rho is None:
+            return left
+        root = math.isqrt(math.floor(2 * max(left.rho, _NONE) * 10 ** (2 * PLACES)))  # pure_rho < epsilon**2 / 2
+        epsilon = in_decimals(Fraction(root, 10**PLACES), digits=_EPSILON_DIGITS, up=False)
+        return replace(left, epsilon=epsilon, counts_rho=True)
+
+    def room(self, amount: Amount, *, most: int) -> int:
+        """How many more charges of this amount, without a delta, a zCDP ledger admits, up to ``most``."""
+        left = (self.budget - self.spent).rho
+        if left is None or not amount.rho or not self.covers(self.budget, self.spent):
+            return 0
+        return min(most, math.floor(left / amount.rho))
+
+    def admit(self, amount: Amount) -> None:
+        """Raise ``BudgetExceeded`` if this would pass the budget: all charges are compared here, and nowhere else."""
+        if not self.covers(self.budget, self.spent + amount):
+            says, left = self.says, self.remaining
+            no_delta = ", and no delta" if amount.delta and not left.delta else ""
+            raise BudgetExceeded(
+                f"{says(amount)} is more than the ledger of {self.dataset!r} has left: of a budget of "
+                f"{says(self.budget)}, {says(self.spent)} is spent and {says(left)}{no_delta} remains; nothing was "
+                "spent; ask for less, or raise the budget on record with `sparsegate ledger raise`"
+            )
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Statement(Printed):
     """All ``entries`` of the ledger of a ``dataset`` at one moment, and what follows from them.
@@ -253,14 +325,25 @@ class Statement(Printed):
 
     def covers(self, limit: Amount, amount: Amount) -> bool:
         """Whether an amount is within another by the rule of the ledger."""
-        return amount.within(limit) if self.conversion_delta is None else amount.within_rho(limit)
+        return self.balance.covers(limit, amount)
 
     def says(self, amount: Amount) -> str:
         """An amount as the ledger counts it, in words."""
-        if self.conversion_delta is None:
-            return str(amount)
-        at = f", for epsilon {exact_text(amount.epsilon)} at delta {exact_text(self.conversion_delta)}"
-        return amount.in_rho + (at if amount == self.budget else "")
+        return self.balance.says(amount)
+
+    @property
+    def balance(self) -> Balance:
+        """What the next charge is compared with."""
+        last = {entry.kind: entry.number for entry in self.entries}
+        return Balance(
+            dataset=self.dataset,
+            conversion_delta=self.conversion_delta,
+            budget=self.budget,
+            spent=self.spent,
+            entries=len(self.entries),
+            allowed=last[EntryKind.BUDGET],
+            restored=last.get(EntryKind.RESTORE, 0),
+        )
 
     def sheet(self) -> Sheet:
         """A row for each entry; rho is rounded here, and whole in ``to_dict``."""
@@ -307,40 +390,19 @@ class Statement(Printed):
         """The entry in which that of this number gave back."""
         return next((entry for entry in self.entries if entry.of == number), None)
 
-    def restored_after(self, number: int) -> bool:
-        """Whether the entry of that number is of before the ledger was restored from a backup."""
-        return any(entry.kind is EntryKind.RESTORE for entry in self.entries[number:])
-
     def _sum(self, *kinds: EntryKind) -> Amount:
-        zero = Amount(epsilon=_NONE, rho=None if self.conversion_delta is None else _NONE)
+        zcdp = self.conversion_delta is not None
+        zero = Amount(epsilon=_NONE, rho=_NONE if zcdp else None, counts_rho=zcdp)
         return sum((entry.amount for entry in self.entries if entry.kind in kinds), start=zero)
 
     @property
     def remaining(self) -> Amount:
         """What may still be spent: of a zCDP ledger rho, and as epsilon what one more release may have at least."""
-        left = self.budget - self.spent
-        if self.conversion_delta is None or left.rho is None:
-            return left
-        root = math.isqrt(math.floor(2 * max(left.rho, _NONE) * 10 ** (2 * PLACES)))  # pure_rho < epsilon**2 / 2
-        return replace(left, epsilon=in_decimals(Fraction(root, 10**PLACES), digits=_EPSILON_DIGITS, up=False))
-
-    def room(self, amount: Amount, *, most: int) -> int:
-        """How many more charges of this amount, without a delta, a zCDP ledger admits, up to ``most``."""
-        left = (self.budget - self.spent).rho
-        if left is None or not amount.rho or not self.covers(self.budget, self.spent):
-            return 0
-        return min(most, math.floor(left / amount.rho))
+        return self.balance.remaining
 
     def admit(self, amount: Amount) -> None:
-        """Raise ``BudgetExceeded`` if this would pass the budget: all charges are compared here, and nowhere else."""
-        if not self.covers(self.budget, self.spent + amount):
-            says, left = self.says, self.remaining
-            no_delta = ", and no delta" if amount.delta and not left.delta else ""
-            raise BudgetExceeded(
-                f"{says(amount)} is more than the ledger of {self.dataset!r} has left: of a budget of "
-                f"{says(self.budget)}, {says(self.spent)} is spent and {says(left)}{no_delta} remains; nothing was "
-                "spent; ask for less, or raise the budget on record with `sparsegate ledger raise`"
-            )
+        """Raise ``BudgetExceeded`` if this would pass the budget."""
+        self.balance.admit(amount)
 
     def check_budget(self, epsilon: BudgetLike | None, delta: Number | None) -> None:
         """Raise ``ParameterError`` where somebody who opens the ledger thinks that it has another budget."""

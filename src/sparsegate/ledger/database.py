@@ -24,7 +24,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from sqlalchemy import URL, Connection, Dialect, Engine, Insert, Select, Update, create_engine, event, inspect, make_url
+from sqlalchemy import (
+    URL,
+    Connection,
+    Delete,
+    Dialect,
+    Engine,
+    Insert,
+    Select,
+    Update,
+    create_engine,
+    event,
+    inspect,
+    make_url,
+)
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import NullPool, QueuePool
@@ -205,7 +218,7 @@ POOL: Final = 8
 class DriverStatement:
     """A statement, compiled once for each dialect; its values are given by name, of an insert those of ``columns``."""
 
-    def __init__(self, statement: Select[Any] | Insert | Update, *columns: str) -> None:
+    def __init__(self, statement: Select[Any] | Insert | Update | Delete, *columns: str) -> None:
         self._statement, self._columns = statement, columns or None
         self._compiled: dict[str, tuple[str, list[str] | None, dict[str, Any]]] = {}
         names = statement.selected_columns.keys() if isinstance(statement, Select) else []
@@ -338,6 +351,8 @@ class Database(ABC):
             unknown = unknown and self._torn(error)
         except UnicodeDecodeError:  # SQLite quotes a damaged schema, which may be any bytes
             reason = DAMAGED
+        except AssertionError as error:  # SQLAlchemy asserts in a `finally`, and would hide an interrupt by that
+            raise (error if isinstance(error.__context__, Exception | None) else error.__context__) from None
         else:
             return
         # Raised out here the error has no link back to the message left behind.

@@ -28,14 +28,14 @@ Machine-checked: proofs/README.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 from sparsegate.budget import Charge, Cost, Number, Spender, charge, conversion_delta, or_warn
-from sparsegate.errors import GateClosed, ParameterError
+from sparsegate.errors import GateClosed, LedgerError, ParameterError
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -149,7 +149,7 @@ class DurableGate(PaidGate):
         return self.ledger.release(self.entry.number).gave
 
     def _store(self, answer: Mapping[str, Any], after: AnswerCounts) -> None:
-        with self.ledger.database.writing() as connection:
+        with _telling_what_was_held(self.meter), self.ledger.database.writing() as connection:
             self.ledger.count_answer(connection, self, after, answer)
             if self.meter is not None and after.above > self.counts.above:
                 self.meter.pay_in(connection, 1)
@@ -183,14 +183,19 @@ class AboveMeter:
 
     def pay(self, count: int) -> tuple[int, bool]:
         """Commit this many ABOVE before they are seen: how many are paid for, and whether one more is held."""
-        with self._ledger.database.writing() as connection:
-            paid = self.pay_in(connection, count)
+        with _telling_what_was_held(self):
+            held = self._held.pop()  # whatever stops this, it stays spent
+            with self._ledger.database.writing() as connection:
+                paid = self._use(connection, held, count)
         return paid, self.holds
 
     def pay_in(self, connection: Connection, count: int) -> int:
         """The same in a transaction that writes more. Where that is undone, what was held stays spent."""
-        paid, held = self._ledger.use_held(connection, self._held.pop(), each=self._each, count=count, of=self.entry)
-        self._held += [] if held is None else [held]
+        return self._use(connection, self._held.pop(), count)
+
+    def _use(self, connection: Connection, held: Entry, count: int) -> int:
+        paid, another = self._ledger.use_held(connection, held, each=self._each, count=count, of=self.entry)
+        self._held += [] if another is None else [another]
         return paid
 
     def give_back(self, unused: Fraction) -> bool:
@@ -207,6 +212,23 @@ class AboveMeter:
         if not over:
             self._held.append(held)
         return over
+
+
+@contextmanager
+def _telling_what_was_held(meter: AboveMeter | None) -> Iterator[None]:
+    """Where the ledger fails at an ABOVE, nothing more was spent; but what was held for it no longer is, and counts."""
+    held = [] if meter is None else list(meter._held)
+    try:
+        yield
+        return
+    except BaseException as error:
+        if meter is None or meter._held == held:
+            raise
+        meter._held.clear()  # the next one was undone with this, or nobody knows
+        if not isinstance(error, LedgerError):
+            raise
+        why = str(error).removesuffix("; nothing was spent")
+    raise LedgerError(f"{why}; what was reserved for this ABOVE stays spent, and nothing more was")
 
 
 def is_ledger(account: object) -> TypeGuard[Ledger]:

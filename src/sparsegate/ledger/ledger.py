@@ -10,19 +10,20 @@ import json
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self
 
-from sqlalchemy import Connection, func, insert, inspect, select, update
+from sqlalchemy import Connection, delete, func, insert, inspect, select, update
 
 from sparsegate.budget import LONGEST_LINE, Number, exact_epsilon, public_line
 from sparsegate.errors import BudgetExceeded, GateClosed, LedgerError, ParameterError
 from sparsegate.ledger.account import (
     Amount,
+    Balance,
     BudgetLike,
     Entry,
     EntryKind,
@@ -36,7 +37,18 @@ from sparsegate.ledger.account import (
 )
 from sparsegate.ledger.database import Database, now, open_database
 from sparsegate.ledger.gate import AboveMeter, AnswerCounts, DurableGate, rounded_down
-from sparsegate.ledger.schema import ENTRIES, GATES, LEDGER, MIGRATIONS, REFUNDS, RELEASES, VERSION, create, migrate
+from sparsegate.ledger.schema import (
+    BALANCE,
+    ENTRIES,
+    GATES,
+    LEDGER,
+    MIGRATIONS,
+    REFUNDS,
+    RELEASES,
+    VERSION,
+    create,
+    migrate,
+)
 
 
 class Reserved:
@@ -107,6 +119,10 @@ class Together:
 
 _ORDER: Final = tuple(ENTRIES.c[name] for name in ("number", "at", "kind", "epsilon", "delta", "rho", "what"))
 _READ: Final = select(*_ORDER, REFUNDS.c.of).outerjoin(REFUNDS, REFUNDS.c.entry == ENTRIES.c.number)
+
+_CARRIED: Final = select(
+    BALANCE, LEDGER.c.conversion_delta, select(func.max(ENTRIES.c.number)).scalar_subquery().label("last")
+).join(LEDGER, LEDGER.c.only_row == BALANCE.c.only_row)
 
 
 def damaged(database: Database, how: str) -> LedgerError:
@@ -303,7 +319,8 @@ class Ledger:
     def _opened(self) -> Statement:
         """Check the ledger, and bring it up to date."""
         with self.database.reading() as connection:
-            if not {"ledger", "entries"} <= set(inspect(connection).get_table_names()):
+            tables = set(inspect(connection).get_table_names())
+            if not {"ledger", "entries"} <= tables:
                 raise self.database.trouble("is not a ledger: it lacks a ledger's tables; give the path of a ledger")
             version = read_version(self.database, connection)
             if version == VERSION and connection.execute(select(LEDGER.c.backed_up_at)).scalar_one() is not None:
@@ -313,7 +330,16 @@ class Ledger:
         if version < VERSION:
             with self.database.writing() as connection:
                 migrate(connection, read_version(self.database, connection))
-        return self.statement()
+        if BALANCE.name not in tables:  # it was made before there were balances, and may be read-only
+            with suppress(LedgerError), self.database.writing() as connection:
+                BALANCE.create(connection, checkfirst=True)
+            return self.statement()
+        with self.database.reading() as connection:
+            carried, statement = self._carried(connection), self._read(connection)
+            # In PostgreSQL others may write in between: then it is of fewer entries.
+            if carried is not None and carried != statement.balance and carried.entries == len(statement.entries):
+                raise damaged(self.database, "its balance is not that of its entries")
+        return statement
 
     @classmethod
     def create(
@@ -370,16 +396,75 @@ class Ledger:
         with self.database.writing() as connection:
             return self.charge(connection, amount, what)
 
-    def charge(self, connection: Connection, amount: Amount, what: str, kind: EntryKind = EntryKind.SPEND) -> Entry:
-        """Add a spending to a transaction that writes more than that."""
-        statement = self._read(connection)
+    def charge(
+        self,
+        connection: Connection,
+        amount: Amount,
+        what: str,
+        kind: EntryKind = EntryKind.SPEND,
+        balance: Balance | None = None,
+    ) -> Entry:
+        """Add a spending to a transaction that writes more than that.
+
+        Every entry is read and checked for it, unless the ``balance`` is given.
+        """
+        balance = balance or self._read(connection).balance
         if amount.rho is None:
             amount = exact_amount(amount.epsilon, amount.delta)
         # Not rounded again: several of an amount cost so many times that, as who compares them with what is left knows.
         for value in (amount.epsilon, amount.delta, amount.rho or Fraction(0)):
             recordable(value, "epsilon")
-        statement.admit(amount)
-        return append(connection, len(statement.entries) + 1, kind, amount, what)
+        balance.admit(amount)
+        return self._append(connection, balance, kind, amount, what)
+
+    def _append(
+        self,
+        connection: Connection,
+        balance: Balance,
+        kind: EntryKind,
+        amount: Amount,
+        what: str,
+        of: int | None = None,
+    ) -> Entry:
+        """Add an entry, and carry the balance on to it. Sums too long to be written are added up each time."""
+        entry = append(connection, balance.entries + 1, kind, amount, what, of)
+        after, texts = balance.after(entry), {}
+        connection.execute(delete(BALANCE))
+        with suppress(ParameterError):
+            for name in ("epsilon", "delta", "rho"):
+                value = getattr(after.spent, name)
+                texts[name] = None if value is None else exact_text(recordable(value, name))
+            last = {"entry": after.entries, "budget": after.allowed, "restored": after.restored}
+            connection.execute(insert(BALANCE).values(only_row=1, **last, **texts))
+        return entry
+
+    def _balance(self, connection: Connection) -> Balance:
+        """What an ABOVE is paid from: as it was carried to the last entry, or else from all entries.
+
+        So it costs the same however many there are. What a hand did to older ones is seen by every other charge.
+        """
+        return self._carried(connection) or self._read(connection).balance
+
+    def _carried(self, connection: Connection) -> Balance | None:
+        name = read_dataset(self.database, connection, self._dataset)
+        row = connection.execute(_CARRIED).one_or_none()
+        if row is None or row.entry != row.last:
+            return None
+        budget = connection.execute(_READ.where(ENTRIES.c.number == row.budget)).one_or_none()
+        if budget is None or budget.kind != EntryKind.BUDGET or not isinstance(row.restored, int):
+            raise damaged(self.database, "its balance names no budget, or no restore")
+        zcdp = row.conversion_delta is not None
+        texts = {name: getattr(row, name) for name in ("epsilon", "delta", "rho")}
+        spent = {name: exact_value(text) for name, text in texts.items() if text is not None}
+        return Balance(
+            dataset=name,
+            conversion_delta=exact_value(row.conversion_delta) if zcdp else None,
+            budget=_entry(self.database, row.budget, tuple(budget)).amount,
+            spent=Amount(**spent, counts_rho=zcdp),
+            entries=row.entry,
+            allowed=row.budget,
+            restored=row.restored,
+        )
 
     def give_back(self, entry: Entry | int, *, epsilon: Number) -> Entry | None:
         """Commit that the release of an entry is over and did not cost this much of it. Once: again changes nothing.
@@ -395,13 +480,13 @@ class Ledger:
     def refund(self, connection: Connection, number: int, epsilon: Fraction) -> Entry | None:
         """Add a refund of an entry to a transaction that writes more than that."""
         amount = Amount(epsilon=rounded_down(epsilon), rho=Fraction(0))
-        statement = self._read(connection)
+        balance = self._read(connection).balance
         paid = self._spent(connection, number)
-        if statement.conversion_delta is not None:
+        if balance.conversion_delta is not None:
             return None
-        if (before := statement.refund_of(number)) is not None:
-            return before
-        if statement.restored_after(number):
+        if (before := connection.execute(_READ.where(REFUNDS.c.of == number)).one_or_none()) is not None:
+            return _entry(self.database, before.number, tuple(before))
+        if number < balance.restored:
             raise self.database.trouble(
                 f"was restored from a backup after entry {number}, and what it had left then counts as spent"
             )
@@ -415,7 +500,7 @@ class Ledger:
         if not amount.epsilon:
             return None
         what = public_line(f"not used by entry {number}, {paid.what}"[:LONGEST_LINE], "what")
-        return append(connection, len(statement.entries) + 1, EntryKind.REFUND, amount, what, of=number)
+        return self._append(connection, balance, EntryKind.REFUND, amount, what, of=number)
 
     def keep(self, entry: Entry | int, gave: Mapping[str, Any], *, after: int | None = None) -> None:
         """Store what the release of an entry gave, as JSON; may be called again to add to it.
@@ -455,7 +540,10 @@ class Ledger:
         group = Together()
         yield group
         with self.database.writing() as connection:
-            entries = [self.charge(connection, one.amount, one.what, EntryKind.RESERVE) for one in group.reserved]
+            balance, entries = self._read(connection).balance, []
+            for one in group.reserved:
+                entries.append(self.charge(connection, one.amount, one.what, EntryKind.RESERVE, balance))
+                balance = balance.after(entries[-1])
         for reserved, entry in zip(group.reserved, entries, strict=True):
             reserved.place = self, entry
 
@@ -469,23 +557,23 @@ class Ledger:
         """Write that a reserved entry is used: the store decides, so that of two releases one is refused."""
         with self.database.writing() as connection:
             entry = self._reserved(connection, number)
-            statement = self._read(connection)
-            if not statement.covers(entry.amount, cost):
+            balance = self._read(connection).balance
+            if not balance.covers(entry.amount, cost):
                 raise BudgetExceeded(
-                    f"{statement.says(cost)} is more than was reserved for {entry.what!r}, "
-                    f"{statement.says(entry.amount)}; nothing was released; ask for less, or reserve more"
+                    f"{balance.says(cost)} is more than was reserved for {entry.what!r}, "
+                    f"{balance.says(entry.amount)}; nothing was released; ask for less, or reserve more"
                 )
             if read_parts(self.database, connection, number):
                 raise self.database.trouble(
                     f"has used entry {number} already, and a reserved charge serves one release; read what it gave "
                     f"with release({number})"
                 )
-            if statement.restored_after(number):
+            if number < balance.restored:
                 raise self.database.trouble(
                     f"was restored from a backup after entry {number}, which may have served a release since; reserve "
                     "another charge"
                 )
-            if statement.refund_of(number) is not None:
+            if self._gave_back(connection, number):
                 raise self.database.trouble(
                     f"got entry {number} back, and what was given back pays for nothing; reserve another charge"
                 )
@@ -500,7 +588,7 @@ class Ledger:
         amount = exact_amount(opening[0], 0, opening[1])
         public_line(what, "what")
         with self.database.writing() as connection:
-            self._read(connection).admit(amount + exact_amount(each[0], 0, each[1]))
+            self._read(connection).balance.admit(amount + exact_amount(each[0], 0, each[1]))
             return self.meter(connection, self.charge(connection, amount, what), each)
 
     def meter(self, connection: Connection, entry: Entry, each: tuple[Number, Number]) -> AboveMeter:
@@ -517,7 +605,7 @@ class Ledger:
     def hold(self, connection: Connection, each: Amount, of: Entry) -> Entry:
         """Reserve one ABOVE for a gate. It is used from the start, so that nothing else takes it."""
         what = f"the next ABOVE of entry {of.number}"
-        held = self.charge(connection, each, what, EntryKind.RESERVE)
+        held = self.charge(connection, each, what, EntryKind.RESERVE, self._balance(connection))
         add_part(connection, held.number, {"what": what}, part=USED)
         return held
 
@@ -528,26 +616,27 @@ class Ledger:
 
         How many the budget pays for, and what is held now; None: it has nothing left for another.
         """
-        statement = self._read(connection)
-        self._need_held(connection, statement, held)
-        room = statement.room(each, most=count)
+        balance = self._balance(connection)
+        self._need_held(connection, balance, held)
+        room = balance.room(each, most=count)
         paid = min(count, room + 1)
         add_part(connection, held.number, {"above": paid})
         if paid > 1:
-            self.charge(connection, each.times(paid - 1), f"{paid - 1} more ABOVE of entry {of.number}")
+            what = f"{paid - 1} more ABOVE of entry {of.number}"
+            self.charge(connection, each.times(paid - 1), what, balance=balance)
         return paid, self.hold(connection, each, of) if room == count else None
 
     def cancel_held(self, connection: Connection, held: Entry) -> Entry:
         """Give back what is held for an ABOVE that will not be, whole."""
-        statement = self._read(connection)
-        self._need_held(connection, statement, held)
+        balance = self._balance(connection)
+        self._need_held(connection, balance, held)
         what = f"not used: entry {held.number}"
-        return append(connection, len(statement.entries) + 1, EntryKind.REFUND, held.amount, what, of=held.number)
+        return self._append(connection, balance, EntryKind.REFUND, held.amount, what, of=held.number)
 
-    def _need_held(self, connection: Connection, statement: Statement, held: Entry) -> None:
+    def _need_held(self, connection: Connection, balance: Balance, held: Entry) -> None:
         """Refuse what paid for an ABOVE, went back, or is of before the ledger was restored."""
         number = self._spent(connection, held).number
-        over = statement.restored_after(number) or statement.refund_of(number) is not None
+        over = number < balance.restored or self._gave_back(connection, number)
         if over or last_part(connection, number) != USED:
             raise self.database.trouble(f"has entry {number} no more, which was reserved for the next ABOVE")
 
@@ -624,7 +713,7 @@ class Ledger:
         with self.database.writing() as connection:
             statement = self._read(connection)
             amount = statement.raised(budget, budget_delta)
-            return append(connection, len(statement.entries) + 1, EntryKind.BUDGET, amount, why)
+            return self._append(connection, statement.balance, EntryKind.BUDGET, amount, why)
 
     def statement(self) -> Statement:
         """Everything, read at one moment."""

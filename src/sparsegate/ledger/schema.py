@@ -3,7 +3,9 @@
 ``entries`` is the account: what was allowed, spent and given back; ``refunds`` says which entry gave back in which, and
 its key that each does so once. ``releases`` holds what an entry gave, in parts: part 0 says that a reserved entry is
 used, and the others are what was released. ``gates`` counts what each durable gate has said (``gate``). Amounts are
-exact decimals in text. A service declares tables of its own beside these (``service.schema``); the version is of all.
+exact decimals in text. ``balance`` has the sums up to the entry that it names, so that an ABOVE need not read all
+entries; where that is not the last one, they are read. A service declares tables of its own beside these
+(``service.schema``); the version is of all.
 """
 
 from __future__ import annotations
@@ -74,6 +76,20 @@ GATES = sa.Table(
     sa.Column("refund", sa.Integer, nullable=False),
     sa.Column("closed_because", sa.Text),
     sa.CheckConstraint("above + below <= asked"),
+)
+
+BALANCE = sa.Table(
+    "balance",
+    METADATA,
+    sa.Column("only_row", sa.Integer, sa.CheckConstraint("only_row = 1"), primary_key=True, autoincrement=False),
+    # The last entry that is counted, the newest budget, and the last restore; 0: there was none.
+    sa.Column("entry", sa.Integer, nullable=False),
+    sa.Column("budget", sa.Integer, nullable=False),
+    sa.Column("restored", sa.Integer, nullable=False),
+    # What is spent.
+    sa.Column("epsilon", sa.Text, nullable=False),
+    sa.Column("delta", sa.Text, nullable=False),
+    sa.Column("rho", sa.Text),
 )
 
 # Some rows are only ever added: the triggers stop a slip of the hand, not somebody who means it.

@@ -3,9 +3,10 @@
 An agent is an outsider who reads nothing but what is released. The rules:
 
 1. **The cost is said before it is paid.** ``top`` and ``open_gate`` first compute what they would charge, from public
-   numbers. Above ``confirm_above``, or where there is a delta, a person is asked through the client; a client that
-   cannot ask is told the cost, and the call is made only when it comes again with that cost in ``confirm``. Declined,
-   cancelled or not confirmed: nothing is spent. What holds against an agent that confirms everything is the budget.
+   numbers. Where that and what was spent since somebody last agreed come to more than ``confirm_above``, or where there
+   is a delta, a person is asked through the client; a client that cannot ask is told the cost, and the call is made
+   only when it comes again with that cost in ``confirm``. Declined, cancelled or not confirmed: nothing is spent. A
+   word holds for one release, whoever repeats it. What holds against an agent that confirms everything is the budget.
 2. **No private words.** An error of the library says what it says everywhere, and that holds no data. Anything else
    that goes wrong is one constant sentence, and is logged nowhere.
 3. **One call at a time.** A call has the one turn until its answer leaves, so no free call runs beside a private one,
@@ -23,16 +24,18 @@ An agent is an outsider who reads nothing but what is released. The rules:
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import hmac
 import json
 import math
-import os
 import sys
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar, cast
@@ -48,26 +51,30 @@ from mcp_types import ToolAnnotations
 from mcp_types.version import is_version_at_least
 from pydantic import BaseModel, ConfigDict, Field
 
-from sparsegate.budget import Number, exact_epsilon
+from sparsegate.budget import Number, exact_epsilon, pure_rho
 from sparsegate.display.plain import plain
-from sparsegate.errors import GateClosed, ParameterError, SparsegateError, UnknownGate
+from sparsegate.errors import ParameterError, SparsegateError, UnknownGate
 from sparsegate.gates.gate import Answer
+from sparsegate.gates.planning import check_plan_work
 from sparsegate.gates.preview import Preview
 from sparsegate.gates.sparse_vector import SparseVector
 from sparsegate.ledger.account import Amount, Statement, exact_amount
 from sparsegate.tables.domain import EXPLAINED, read_labels
 from sparsegate.tables.preview import preview as table_preview
-from sparsegate.tables.session import Session
+from sparsegate.tables.session import AmountLeft, Session
 
 Result = TypeVar("Result")
 
 LOST: Final = "this failed, and no more is told about it, because the reason may be private; look at `statement`"
 """What an agent is told of every error that is not the library's own."""
 
+VOID: Final = "nothing was spent: something else was spent since this was agreed to; call again"
+"""What an agent is told of a word that was for another moment."""
+
 MOST_ASKED, MOST_SECONDS, LONGEST_DELAY = 1000, 50, 3600
 """Conditions in one call; how long they may take by their delays (clients wait a minute or so); the longest delay."""
 
-_OFFERS, _SHOWN = 100, 1000
+_OFFERS, _SHOWN, _MOST_PLANNED = 100, 1000, 1000
 _ASKS_BETWEEN: Final = "2026-07-28"  # from this protocol on a person is asked between two calls, and not during one
 
 GUIDE: Final = """\
@@ -81,6 +88,9 @@ You can ask a private table, through differential privacy. You never see rows, a
   you like (`describe` says how many in one call). ABOVE means: more people than the threshold have a row that meets the
   condition. Asking costs nothing more, whatever the answer. After `cutoff` ABOVE the gate closes: choose a threshold
   that few conditions reach, and put first what matters.
+- A condition is written like WHERE in SQL: "country = 'DE' AND page LIKE '/pay%'". Text is in single quotes; a column
+  whose name is not a plain word in double quotes: "Book title" = 'Emma'. A varchar of a file may hold numbers:
+  CAST(age AS INTEGER) >= 30.
 - The margin: a count this far from the threshold is answered rightly with 95 %; nearer ones may go either way. The
   estimate of an ABOVE has a standard error. Report both. BELOW does not mean zero.
 - `close_gate` when you are done: what its answers did not cost goes back, where epsilons add up (`remaining` shows it).
@@ -182,6 +192,22 @@ class Agreement(BaseModel):
     spend: bool = Field(title="Spend it", description="Yes: it is spent, for good. No: nothing happens.")
 
 
+class Unasked(Agreement):
+    """So little that nobody was asked."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleasePrice:
+    """What a release would cost, of which budget; ``number`` of them were agreed to before."""
+
+    cost: Amount
+    statement: Statement
+    number: int
+
+    def __str__(self) -> str:
+        return str(self.cost) if self.statement.rule == "epsilon" else f"{self.cost} (at most {self.cost.in_rho})"
+
+
 class AskedTable(ABC):
     """A table that agents may ask. ``people`` says whom it protects, ``domains`` has the declared candidates."""
 
@@ -215,6 +241,8 @@ class AskedTable(ABC):
     def preview(self, terms: GateTerms | TopTerms, within: int | None = None) -> Preview:
         """What a release would cost and be good for: nothing is looked at, drawn or charged."""
         if isinstance(terms, GateTerms):
+            # A plan runs to its end, and all others wait for it.
+            check_plan_work(cutoff=terms.cutoff, queries=terms.queries, most=_MOST_PLANNED)
             return SparseVector.preview(**terms.model_dump(), within=within, sensitivity=1, monotonic=True)
         return table_preview(**self.people, **self.selection(terms), within=within)
 
@@ -226,13 +254,19 @@ class AskedTable(ABC):
         return {"domain": self.domains.get(terms.item), **given}
 
     def cost(self, terms: GateTerms | TopTerms) -> Amount:
-        """What a release would be charged."""
+        """What a release would be charged; its rho at most: a service charges a gate as whatever is epsilon-DP."""
         look = self.preview(terms)
-        return exact_amount(look.epsilon, look.delta)
+        return exact_amount(look.epsilon, look.delta, max(look.cost.rho, pure_rho(look.epsilon)))
 
     def candidates(self) -> dict[str, Any]:
         """The declared candidates of each column, at most a thousand of each."""
         return {name: _listed(name, domain) for name, domain in self.domains.items()}
+
+    def close_gate(self, name: str) -> None:
+        """Close a gate that was opened here; others may still be asked by others."""
+        if name not in self.opened:
+            raise ParameterError("gate", "must be one that was opened here", next_step="whoever opened it closes it")
+        self.opened[name].close()
 
     def close(self) -> None:
         """Close the gates that were opened here: what they did not use goes back."""
@@ -306,10 +340,14 @@ class ServiceTable(AskedTable):
         return _view(gate)
 
     def gate(self, name: str) -> Any:
-        return self.opened.get(name) or self.client.gate(name)
+        gate = self.opened.get(name) or self.client.gate(name)
+        if gate.cutoff is None:
+            rule = "must have a cutoff: this one spends of the budget with each ABOVE, and nobody would be asked"
+            raise ParameterError("gate", rule, next_step="open a gate with a cutoff")
+        return gate
 
     def gates(self) -> list[Opened]:
-        return [*map(_view, self.client.gates(closed=False))]
+        return [_view(gate) for gate in self.client.gates(closed=False) if gate.cutoff is not None]
 
 
 def _view(gate: Any) -> Opened:
@@ -337,11 +375,19 @@ async def _run(function: Callable[..., Result], *values: Any, **named: Any) -> R
     return await to_thread.run_sync(partial(function, *values, **named))
 
 
+async def price(context: Context[Any, Any], terms: GateTerms | TopTerms) -> ReleasePrice:
+    """What a release would cost, now."""
+    return await cast("AgentServer", context.mcp_server).price(terms)
+
+
+Priced = Annotated[ReleasePrice, Resolve(price)]
+
+
 async def agree(
-    context: Context[Any, Any], terms: GateTerms | TopTerms, confirm: str | None
+    context: Context[Any, Any], terms: GateTerms | TopTerms, confirm: str | None, price: Priced
 ) -> Agreement | Elicit[Agreement]:
     """What is needed before a release is paid for: nothing, a person's word, or its cost said back."""
-    return await cast("AgentServer", context.mcp_server).agree(terms, confirm, asks=_asks(context))
+    return cast("AgentServer", context.mcp_server).agree(terms, confirm, price, asks=_asks(context))
 
 
 Agreed = Annotated[ElicitationResult[Agreement], Resolve(agree)]
@@ -356,17 +402,17 @@ def _asks(context: Context[Any, Any]) -> bool:
     return is_version_at_least(context.protocol_version or "", _ASKS_BETWEEN) or context.session.can_send_request
 
 
-def _check(agreement: ElicitationResult[Agreement]) -> None:
-    if not isinstance(agreement, AcceptedElicitation) or not agreement.data.spend:
-        raise ToolError("nothing was spent: the person whom you work for did not agree to this cost")
+def _shown(value: Any) -> str:
+    """A term as a person is shown it: quoted, on one line, in the order it is read, or agents could write questions."""
+    quoted = json.dumps(value, ensure_ascii=False)
+    text = "".join(sign if sign.isprintable() else f"\\u{ord(sign):04x}" for sign in quoted)
+    return text if len(text) <= 80 else f"{text[:80]}…"
 
 
 def _asked(gate: Any, where: str) -> tuple[AskedCondition, bool]:
     """An answer, or why there is none; and whether the next condition can be asked."""
     try:
         answer: Answer = gate.ask(where)
-    except GateClosed:
-        raise
     except SparsegateError as error:
         return AskedCondition(where=where, refused=str(error)), isinstance(error, ParameterError)
     except Exception:  # answers before it are paid for: they are not lost with it
@@ -395,6 +441,7 @@ class AgentServer(MCPServer[Any]):
         self._clock, self._sleep = clock, sleep
         self._lock = anyio.Lock()
         self._offers: dict[str, None] = {}
+        self._agreed, self._unasked = 0, Fraction(0)  # how often somebody agreed; what was spent since
         for free in (self.describe, self.preview, self.remaining, self.statement):
             self.add_tool(free, annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False))
         for changing in (self.top, self.open_gate, self.ask, self.close_gate):
@@ -436,29 +483,57 @@ class AgentServer(MCPServer[Any]):
                 with anyio.CancelScope(shield=True):
                     await self._sleep(max(1, math.ceil(elapsed / delay)) * delay - elapsed)
 
-    async def agree(
-        self, terms: GateTerms | TopTerms, confirm: str | None, *, asks: bool
-    ) -> Agreement | Elicit[Agreement]:
-        """``asks``: a person can be asked."""
+    async def price(self, terms: GateTerms | TopTerms) -> ReleasePrice:
+        """What a release would cost; what cannot be paid is refused, so that nobody is asked about it."""
         async with self.turn():
-            cost = await _run(self.table.cost, terms)
-            statement = await _run(self.table.statement)
+            cost, statement = await _run(self.table.cost, terms), await _run(self.table.statement)
             if statement.rule == "epsilon":
-                statement.admit(cost)  # nobody is asked about what cannot be paid
-        if cost.epsilon <= self.confirm_above and not cost.delta:
-            return Agreement(spend=True)
-        left = f"{statement.says(statement.remaining)} is left"
+                statement.admit(cost)
+            return ReleasePrice(cost=cost, statement=statement, number=self._agreed)
+
+    def agree(
+        self, terms: GateTerms | TopTerms, confirm: str | None, price: ReleasePrice, *, asks: bool
+    ) -> Agreement | Elicit[Agreement]:
+        """``asks``: a person can be asked. The number makes each question another one: its answer holds once."""
+        if self._is_small(price.cost):
+            return Unasked(spend=True)
+        statement = price.statement
+        left = f"{statement.says(AmountLeft(**vars(statement.remaining)))} is left"
+        if self._unasked:
+            left += f", after {exact_amount(self._unasked, 0)} that nobody was asked about"
         if asks:
-            shown = ", ".join(f"{name} {str(value)[:80]}" for name, value in terms if value is not None)
-            kind = "gate" if isinstance(terms, GateTerms) else "selection"
-            return Elicit(f"Spend {cost} of the budget of {statement.dataset}? {left}. A {kind}: {shown}.", Agreement)
-        offer = f"{cost}: {terms.model_dump_json()}"
-        if confirm == str(cost) and offer in self._offers:
+            shown = ", ".join(f"{name} {_shown(value)}" for name, value in terms if value is not None)
+            what = "A gate" if isinstance(terms, GateTerms) else "A selection"
+            question = f"Spend {price} of the budget of {statement.dataset}? {left}. {what}: {shown}."
+            return Elicit(f"{question} (Question {price.number + 1}.)", Agreement)
+        offer = hashlib.sha256(f"{price.cost}: {terms.model_dump_json()}".encode()).hexdigest()
+        if confirm == str(price.cost) and offer in self._offers:
             del self._offers[offer]
             return Agreement(spend=True)
         self._offers = dict.fromkeys([*self._offers, offer][-_OFFERS:])
-        step = f"ask the person whom you work for; to go on, make the same call again with confirm={str(cost)!r}"
-        raise ToolError(f"nothing was spent: this costs {cost}, and {left}; {step}")
+        step = f"ask the person whom you work for; to go on, make the same call again with confirm={str(price.cost)!r}"
+        raise ToolError(f"nothing was spent: this costs {price}, and {left}; {step}")
+
+    def _is_small(self, cost: Amount) -> bool:
+        """Whether nobody is asked: it and all that was spent since somebody agreed are within the limit."""
+        return not cost.delta and self._unasked + cost.epsilon <= self.confirm_above
+
+    @asynccontextmanager
+    async def paying(self, price: ReleasePrice, agreement: ElicitationResult[Agreement]) -> AsyncIterator[None]:
+        """The turn of a release, if it is agreed to: looked at again in the turn, where no other is beside it."""
+        if not isinstance(agreement, AcceptedElicitation) or not agreement.data.spend:
+            raise ToolError("nothing was spent: the person whom you work for did not agree to this cost")
+        async with self.turn(private=True):
+            unasked = isinstance(agreement.data, Unasked)
+            if not self._is_small(price.cost) if unasked else price.number != self._agreed:
+                raise ToolError(VOID)
+            if unasked:
+                self._unasked += price.cost.epsilon
+            else:
+                self._agreed += 1
+            yield
+            if not unasked:
+                self._unasked = Fraction(0)
 
     async def describe(self) -> Described:
         """What may be asked: columns, types, declared candidates, gates that are open. Free, and never data."""
@@ -497,25 +572,26 @@ class AgentServer(MCPServer[Any]):
                 accuracy=plain(look.accuracy),
             )
 
-    async def top(self, terms: TopTerms, confirm: str | None = None, *, agreement: Agreed) -> dict[str, Any]:
+    async def top(
+        self, terms: TopTerms, confirm: str | None = None, *, price: Priced, agreement: Agreed
+    ) -> dict[str, Any]:
         """The items of a column that most people have. SPENDS epsilon, answers_epsilon and delta.
 
         error_bar holds for each noisy count, with 95 %; error_bar_all for all. confirm: the cost, as a call said it.
         """
-        _check(agreement)
-        async with self.turn(private=True):
-            cost = await _run(self.table.cost, terms)
+        async with self.paying(price, agreement):
             released = await _run(self.table.top, **self.table.selection(terms))
-            return {**released, "cost": str(cost)}
+            return {**released, "cost": str(price)}
 
-    async def open_gate(self, terms: GateTerms, confirm: str | None = None, *, agreement: Agreed) -> Opened:
+    async def open_gate(
+        self, terms: GateTerms, confirm: str | None = None, *, price: Priced, agreement: Agreed
+    ) -> Opened:
         """Open a gate, to ask which counts of people are above a threshold. SPENDS epsilon; asking costs nothing more.
 
         confirm: the cost, as an earlier call said it.
         """
-        _check(agreement)
-        async with self.turn(private=True):
-            return await _run(self.table.open_gate, **terms.model_dump())
+        async with self.paying(price, agreement):
+            return (await _run(self.table.open_gate, **terms.model_dump())).model_copy(update={"cost": str(price)})
 
     async def ask(self, gate: str, where: list[str]) -> GateAnswers:
         """Ask an open gate conditions, in their order, such as "country = 'DE' AND page = '/pay'". Costs nothing more.
@@ -539,9 +615,9 @@ class AgentServer(MCPServer[Any]):
             return GateAnswers(answers=answers, remaining=asked.remaining, closed=asked.closed)
 
     async def close_gate(self, gate: str) -> Remaining:
-        """Close a gate for good. Where epsilons add up, what its answers did not cost goes back. Free."""
+        """Close a gate that you opened. Where epsilons add up, what its answers did not cost goes back. Free."""
         async with self.turn():
-            await _run(lambda: self.table.gate(gate).close())
+            await _run(self.table.close_gate, gate)
         return await self.remaining()
 
 
@@ -562,12 +638,10 @@ async def _lines() -> AsyncIterator[str]:
     loop, queue = asyncio.get_running_loop(), asyncio.Queue[str | None]()
 
     def read() -> None:
-        rest = b""
-        with suppress(OSError, RuntimeError):  # a loop that has ended
-            while chunk := os.read(sys.stdin.fileno(), 65_536):
-                *lines, rest = (rest + chunk).split(b"\n")
-                for line in lines:
-                    loop.call_soon_threadsafe(queue.put_nowait, line.decode(errors="replace"))
+        # Not sys.stdin: at the end of the process nobody may hold its lock.
+        with suppress(OSError, RuntimeError), open(sys.stdin.fileno(), "rb", closefd=False) as sent:
+            for line in sent:
+                loop.call_soon_threadsafe(queue.put_nowait, line.decode(errors="replace"))
             loop.call_soon_threadsafe(queue.put_nowait, None)
 
     threading.Thread(target=read, daemon=True).start()

@@ -19,6 +19,11 @@ an ask without an outcome. That is read and charged under the write lock, so of 
 outcome, whose ABOVE stays spent, or a charge that no ask has, which is for the next. A gate whose ledger cannot pay is
 closed for good. Closing gives back the charge that no ask has. Such gates are not in the machine of the proofs.
 
+**A gate for each cell** is one row of ``gates``, charged once, with the sums of its counters, and a row of ``cells``
+for each cell that was ever asked about. That is written, with the cell's threshold noise, before its first intent; from
+then on both commits of an ask change both rows. Turns are for all cells together, so that of a gate only the newest
+ask, of whichever cell, can be on its way.
+
 An intent, and a charge, is refused while there is no room for what follows it (``Database.room``): a full disk may take
 the one and not the other. Where it fills in between, the ask is lost and counts: how many bytes an outcome takes
 depends on the digits of its estimate, so whether it could be written may tell something.
@@ -28,13 +33,13 @@ Asks take turns, so of a gate only the newest ask can be on its way. Until its a
 
 **A ledger does not grow for ever** (``compact``). An open gate keeps every ask, with its key, so that a retry never
 asks anew; how many they can be is a public number that the gate was opened with (``GateSpec.most_asks``). Of a closed
-gate the ABOVEs and the lost asks stay, which are at most c (unless it closed two-sidedly, or paid for each), and the
-newest ask; older BELOW asks are written elsewhere and removed. **Theorem.** Nothing is answered, spent or given back
-twice for it. *Proof.* A closed gate admits no ask, and never opens again (``Tally.intend``): a retry whose row is gone
-is told that the gate is closed. (One that only looks closed while its last ask is under way is left alone: turns tell
-that, under the write lock.) What a gate has cost and gives back follows from its counters, which stay as they are; what
-a token has used of its quotas from ABOVEs and lost asks, which stay too. [] Rows move in slices, each in one
-transaction, which ends when the slice is safe elsewhere. After a crash a slice may be there twice, and is never
+gate the ABOVEs and the lost asks stay, which are at most c (of each cell; unless it closed two-sidedly, or paid for
+each), and the newest ask; older BELOW asks are written elsewhere and removed. **Theorem.** Nothing is answered, spent
+or given back twice for it. *Proof.* A closed gate admits no ask, and never opens again (``Tally.intend``): a retry
+whose row is gone is told that the gate is closed. (One that only looks closed while its last ask is under way is left
+alone: turns tell that, under the write lock.) What a gate has cost and gives back follows from its counters, which stay
+as they are; what a token has used of its quotas from ABOVEs and lost asks, which stay too. [] Rows move in slices, each
+in one transaction, which ends when the slice is safe elsewhere. After a crash a slice may be there twice, and is never
 nowhere.
 """
 
@@ -48,10 +53,25 @@ from fractions import Fraction
 from itertools import islice
 from typing import Any, Final
 
-from sqlalchemy import Connection, Select, and_, bindparam, delete, func, insert, or_, select, tuple_, update
+from sqlalchemy import (
+    Connection,
+    Select,
+    and_,
+    bindparam,
+    case,
+    delete,
+    func,
+    insert,
+    literal_column,
+    or_,
+    select,
+    tuple_,
+    update,
+)
 from sqlalchemy.exc import IntegrityError
 
 from sparsegate.errors import (
+    GateBusy,
     GateClosed,
     KeyReused,
     LedgerError,
@@ -62,12 +82,13 @@ from sparsegate.errors import (
 )
 from sparsegate.ledger.account import Amount, exact_value
 from sparsegate.ledger.database import DriverConnection, DriverStatement, now
+from sparsegate.ledger.gate import AnswerCounts
 from sparsegate.ledger.ledger import Ledger, add_part
 from sparsegate.ledger.schema import ENTRIES, GATES, LEDGER, REFUNDS
 from sparsegate.service.departures import Departures
-from sparsegate.service.gates import Asked, GateLabel, GateRow, GateSpec, KeyedRequest, Tally, unused
+from sparsegate.service.gates import MOST_CELLS, Asked, GateLabel, GateRow, GateSpec, KeyedRequest, Tally, unused
 from sparsegate.service.locks import Turns, turns_of
-from sparsegate.service.schema import ASKS, METERS, REQUESTS, SERVED_GATES, TOKENS, make_tables
+from sparsegate.service.schema import ASKS, CELLS, METERS, REQUESTS, SERVED_GATES, TOKENS, make_tables
 from sparsegate.service.tokens import MOST_ABOVE, Standing, admit_ask, admit_charge, standing
 
 _SERVED: Final = GATES.join(SERVED_GATES, SERVED_GATES.c.gate == GATES.c.entry)
@@ -102,7 +123,7 @@ _MAYBE_OPEN: Final = or_(GATES.c.closed_because.is_(None), SERVED_GATES.c.closed
 
 def stored_tally(row: Any) -> Tally:
     """Where a gate stands, by its row in ``gates``."""
-    counted = {"asked": row.asked, "above": row.above, "below": row.below, "paid": row.paid or 0}
+    counted = _counts(row) | {"paid": row.paid or 0}
     return Tally(spec=GateSpec.read(row.terms), because=row.closed_because or "", **counted)
 
 
@@ -173,6 +194,72 @@ _COUNT_OUTCOME: Final = DriverStatement(
     update(GATES).where(_THIS).values(above=bindparam("above_now"), below=bindparam("below_now"))
 )
 
+_CELL: Final = and_(CELLS.c.gate == bindparam("this"), CELLS.c.cell == bindparam("which"))
+_SEALED: Final = DriverStatement(select(CELLS.c.sealed).where(_CELL))
+_ADD_CELL: Final = DriverStatement(insert(CELLS), "gate", "cell", "sealed", "asked", "above", "below", "last")
+_NEVER_ASKED: Final = DriverStatement(delete(CELLS).where(CELLS.c.gate == bindparam("this"), CELLS.c.last == 0))
+_HOW_MANY: Final = DriverStatement(select(func.count().label("cells")).where(CELLS.c.gate == bindparam("this")))
+_NOW: Final[dict[str, Any]] = {name: bindparam(f"{name}_now") for name in ("asked", "above", "below", "last")}
+# One that is taken back late must not hide that another came after it.
+_COUNT_CELL: Final = DriverStatement(
+    update(CELLS)
+    .where(_CELL)
+    .values(_NOW | {"last": case((CELLS.c.last > _NOW["last"], CELLS.c.last), else_=_NOW["last"])})
+)
+# Without what came after ``seen``: read in one statement, so of one moment, whatever is settled meanwhile.
+_UNSEEN: Final = and_(ASKS.c.gate == CELLS.c.gate, ASKS.c.number == CELLS.c.last, ASKS.c.number > bindparam("seen"))
+_NONE: Final[Any] = literal_column("0")
+_ONE: Final[Any] = literal_column("1")
+_SEEN: Final = (
+    (CELLS.c.asked - case((ASKS.c.number.is_(None), _NONE), else_=_ONE)).label("asked"),
+    (CELLS.c.above - func.coalesce(ASKS.c.above, _NONE)).label("above"),
+    (CELLS.c.below - func.coalesce(_ONE - ASKS.c.above, _NONE)).label("below"),
+)
+_FROM_CELLS: Final = CELLS.outerjoin(ASKS, _UNSEEN)
+_OWN: Final = DriverStatement(select(*_SEEN).select_from(_FROM_CELLS).where(_CELL))
+_ALIKE: Final = DriverStatement(
+    select(*_SEEN, func.count().label("cells"))
+    .select_from(_FROM_CELLS)
+    .where(CELLS.c.gate == bindparam("this"))
+    .group_by(*(column.element for column in _SEEN))
+)
+
+
+def _counts(row: Any) -> dict[str, Any]:
+    return {"asked": row.asked, "above": row.above, "below": row.below}
+
+
+def _with_cells(connection: DriverConnection, gate: GateRow) -> GateRow:
+    """With the counts of its cells, as far as its tally counts asks."""
+    if gate.tally.spec.per is None:
+        return gate
+    rows = connection.rows(_ALIKE, this=gate.number, seen=gate.tally.asked)
+    cells = tuple((AnswerCounts(**_counts(row)), row.cells) for row in rows)
+    return replace(gate, tally=replace(gate.tally, cells=cells, cell=_own_cell(connection, gate)))
+
+
+def _own_cell(connection: DriverConnection, gate: GateRow) -> Tally | None:
+    """Where the cell stands that is asked about; None: there is none, or it never was."""
+    if gate.cell is None or gate.tally.spec.per is None:
+        return None
+    own = connection.one(_OWN, this=gate.number, which=gate.cell, seen=gate.tally.asked)
+    return None if own is None else Tally(spec=gate.tally.spec.of_cell, **_counts(own))
+
+
+def _read_tally(connection: DriverConnection, row: Any, gate: GateRow) -> Tally:
+    """Where a gate stands, by its row just read, and the cell that is asked about: without one nothing is asked."""
+    read = replace(gate, tally=stored_tally(row))
+    cell = _own_cell(connection, read)
+    if cell is None and read.tally.spec.per is not None:
+        raise GateBusy
+    return replace(read.tally, cell=cell)
+
+
+def _count_cell(connection: DriverConnection, gate: GateRow, cell: AnswerCounts | None, last: int) -> None:
+    if cell is not None:
+        now = {"asked_now": cell.asked, "above_now": cell.above, "below_now": cell.below, "last_now": last}
+        connection.rows(_COUNT_CELL, this=gate.number, which=gate.cell, **now)
+
 
 class _Repeated(Exception):
     """A unique constraint refused a row: somebody came first, and the transaction is rolled back."""
@@ -241,8 +328,8 @@ class GateStore:
             raise self.ledger.database.trouble("has another key now; restart the server with it")
         spec, label = gate.tally.spec, gate.label
         durable = {"title": f"served {gate.id}", "terms": spec.terms(), "refund": gate.refund, "sealed": gate.sealed}
-        rho = None if spec.price is None else spec.price.opening_rho
-        entry = self.ledger.open_gate(connection, epsilon=spec.epsilon, rho=rho, what=what, **durable).entry  # type: ignore[arg-type]
+        opening = {"epsilon": spec.epsilon, "rho": spec.opening.rho}
+        entry = self.ledger.open_gate(connection, what=what, **opening, **durable).entry  # type: ignore[arg-type]
         number = entry.number
         if spec.price is not None:
             held = self.ledger.hold(connection, spec.each, entry).number
@@ -260,13 +347,40 @@ class GateStore:
             entry = connection.execute(select(REQUESTS.c.entry).where(*_place(request, path))).scalar_one()
             add_part(connection, entry, gave)
 
-    def gate(self, id: str, *, visible: bool = False) -> GateRow:
+    def gate(self, id: str, *, visible: bool = False, cell: str | None = None) -> GateRow:
         """A gate: as it is; or as it may be seen, without an ask whose answer has not left yet."""
         with self.ledger.database.looking() as connection:
             row = connection.one(_FIND_GATE, id=id)
+            if row is None:
+                raise UnknownGate
+            gate = replace(stored(row, hidden=visible and self.departures.hides(row)), cell=cell)
+            return _with_cells(connection, gate)
+
+    def cell(self, gate: GateRow, seal: Callable[[], bytes]) -> bytes:
+        """The sealed noise of the cell that is asked about; of one that never was, ``seal`` draws it, and it is kept.
+
+        Called with the turn at the gate. Whether a cell is new follows from the questions before. One whose first
+        question was refused, as by a quota, makes room for the next; and of one gate there are ``MOST_CELLS``.
+        """
+        this = {"this": gate.number, "which": gate.cell}
+        with self.ledger.database.looking() as connection:
+            row = connection.one(_SEALED, **this)
         if row is None:
-            raise UnknownGate
-        return stored(row, hidden=visible and self.departures.hides(row))
+            self.ledger.database.need_room()
+            new = {"gate": gate.number, "cell": gate.cell, "sealed": seal()}
+            with self.ledger.database.writing() as connection:
+                driver = DriverConnection.of(connection)
+                stored_tally(driver.one(_READ_FOR_OUTCOME, this=gate.number)).require_open()
+                if driver.one(_SEALED, **this) is None:
+                    driver.rows(_NEVER_ASKED, this=gate.number)
+                    if driver.one(_HOW_MANY, this=gate.number).cells >= MOST_CELLS:
+                        rule = (
+                            f"must be one of the {MOST_CELLS:,} that this gate was asked about, the most that it keeps"
+                        )
+                        raise ParameterError("cell", rule, next_step="open another gate, which spends a new budget")
+                    driver.rows(_ADD_CELL, **new, asked=0, above=0, below=0, last=0)
+                row = driver.one(_SEALED, **this)
+        return bytes(row.sealed)
 
     def gates(self, *, closed: bool | None = None, after: str | None = None, limit: int | None = None) -> list[GateRow]:
         """Gates as they may be seen, newest first: those opened before the gate ``after``, or only the closed or open.
@@ -280,7 +394,14 @@ class GateStore:
         with self.ledger.database.reading() as connection:
             rows = connection.execute(wanted).yield_per(100)
             found = (stored(row, hidden=self.departures.hides(row)) for row in rows)
-            return list(islice((gate for gate in found if closed in (None, bool(gate.tally.closed))), limit))
+            page = list(islice((gate for gate in found if closed in (None, bool(gate.tally.closed))), limit))
+            return [_with_cells(DriverConnection.of(connection), gate) for gate in page]
+
+    def gate_entries(self) -> dict[int, str]:
+        """The name of the gate that each entry opened."""
+        with self.ledger.database.reading() as connection:
+            rows = connection.execute(select(SERVED_GATES.c.gate, SERVED_GATES.c.id))
+            return {row.gate: row.id for row in rows}
 
     def open_gates(self, *, unlike: str = "") -> int:
         """How many gates are open, as far as it may be seen, that were opened on other data than ``unlike``.
@@ -357,10 +478,11 @@ class GateStore:
             if (before := _same(connection, gate, request)) is not None:
                 return before
             row = connection.one(_READ_FOR, this=gate.number, whose=request.token)
-            tally = stored_tally(row).intend()
+            tally = _read_tally(connection, row, gate).intend()
             if row.most_above is not None:
                 admit_ask(connection, request.token, row.most_above, self.departures)
             connection.rows(_COUNT_ASK, this=gate.number, count=tally.asked)
+            _count_cell(connection, gate, tally.cell, tally.asked)
             lasts = max((leaves := arrive()) - time.monotonic(), 0.0)
             ask = {
                 "gate": gate.number,
@@ -410,10 +532,11 @@ class GateStore:
             row = connection.one(_READ_FOR_OUTCOME, this=gate.number)
             if row.gave_back is not None or late():
                 raise SparsegateError("an ask that was taken for lost stays lost")
-            tally = stored_tally(row).settle(above=above)
+            tally = _read_tally(connection, row, gate).settle(above=above)
             connection.rows(_SETTLE_ASK, this=gate.number, place=number, outcome=int(above), number_said=said)
             connection.rows(_COUNT_OUTCOME, this=gate.number, above_now=tally.above, below_now=tally.below)
-            return tally
+            _count_cell(connection, gate, tally.cell, number)
+            return _with_cells(connection, replace(gate, tally=tally)).tally
 
         try:
             return self.ledger.database.together(outcome)
@@ -435,6 +558,9 @@ class GateStore:
             counts = {"above_now": row.above - (outcome == 1), "below_now": row.below - (outcome == 0)}
             connection.execute(_VOID_ASK, this | {"place": number})
             driver.rows(_COUNT_OUTCOME, **this, **counts)
+            if (cell := _read_tally(driver, row, gate).cell) is not None:
+                undone = replace(cell, above=cell.above - (outcome == 1), below=cell.below - (outcome == 0))
+                _count_cell(driver, gate, undone, number)
             if because is not None:
                 self._close(connection, GATES.c.entry == gate.number, because, number)
 
@@ -477,10 +603,11 @@ class GateStore:
         """Nothing while an answer is on its way: the amount depends on what has left, and on nothing else."""
         which = _CLOSABLE if id is None else _CLOSABLE.where(SERVED_GATES.c.id == id)
         due = []
-        for row in connection.execute(which):
-            tally = stored_tally(row)
-            if tally.closed and not self.departures.hides(row) and (left := unused(tally)):
-                due.append((row.entry, left, row.held))
+        for row in connection.execute(which).all():
+            gate = stored(row)
+            if gate.tally.closed and not self.departures.hides(row):
+                tally = _with_cells(DriverConnection.of(connection), gate).tally
+                due += [(row.entry, left, row.held)] if (left := unused(tally)) else []
         return due
 
 

@@ -24,6 +24,20 @@ w (``gate_store.GateStore.pay_ahead``). So above + unsettled <= paid for all tha
 to ``above``, which leaves the sum as it is, or to ``below``, which costs nothing; a BELOW that is taken back before it
 leaves has its turn still, and w with it. The last charge goes back, once, where the gate is closed for good, nothing is
 on its way and above + unsettled < paid: then what it was for was a BELOW, or was never asked. [] Not in Coq.
+
+A gate **for each cell** (``per``, a column): each of its values that a question names has a gate of its own, of
+epsilon/m, where the served copy lets each person count in at most m values of the column, by a cut that looks at that
+person alone (``data.copying.rows_of_cells``). Who serves the data says which m; nobody who asks can.
+
+**Theorem.** All that the gates of all cells say is epsilon-DP together, and costs at most the sum of the m largest
+costs of a cell; on a zCDP ledger it is charged the rho of m parts of epsilon/m (``budget.pure_rho``). *Proof.* A
+question about a cell counts people with a row that is in the cell, kept by the cut and matches. With one person more
+the rows of the others are kept as before, so the count of each of the person's at most m cells rises by at most one,
+and no other changes. That is what ``gates.cells`` asks for; and there a cell may be any label: which is asked is
+decided from the transcript before, the number of labels is in none of its bounds, and one nobody names costs nothing. A
+cell's answers are counted in a row of its own, in the transactions of the ask, so by the first theorem its gate says
+ABOVE at most c times, and by ``ledger.gate`` it has cost at most the cost of that row: whatever is lost. Of a zCDP
+ledger nothing goes back. [] Not in Coq.
 """
 
 from __future__ import annotations
@@ -36,8 +50,11 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+from sparsegate.budget import Cost
 from sparsegate.errors import GateBusy, GateClosed, ParameterError, SparsegateError
+from sparsegate.gates.accounting import gate_cost
 from sparsegate.gates.calibration import Calibration
+from sparsegate.gates.cells import largest
 from sparsegate.gates.per_above import Price, per_above_preview
 from sparsegate.gates.planning import check_plan_work
 from sparsegate.gates.preview import Preview, gate_preview
@@ -47,6 +64,8 @@ from sparsegate.ledger.gate import AnswerCounts, rounded_down
 
 CONFIDENCE: Final = 0.95
 MOST_ASKS: Final = 1_000_000
+MOST_CELLS: Final = 10_000
+"""Of one gate: what an answer has cost is added up over all that were asked about, under the write lock, within D."""
 MOST_PLANNED: Final = 20_000
 MOST_PREVIEWED: Final = 1_000
 """The most positives of a gate that is planned for a number of questions, and of one that is only looked at."""
@@ -74,6 +93,9 @@ class GateSpec:
     expect: int | None = None
     above: Fraction | None = None
     """Without a cutoff: the pure loss of an ABOVE; None: it is not known yet."""
+    per: str | None = None
+    """The column whose values have a gate each; None: there is one gate."""
+    cells_per_user: int | None = None
 
     @classmethod
     def of(cls, **numbers: Any) -> GateSpec:
@@ -87,8 +109,19 @@ class GateSpec:
 
     @property
     def opening(self) -> Amount:
-        """What a ledger is charged when it is opened."""
-        return exact_amount(self.epsilon, 0, None if self.price is None else self.price.opening_rho)
+        """What a ledger is charged when it is opened: in rho the least that is proved."""
+        if self.price is not None:
+            rho = self.price.opening_rho
+        elif self.cells_per_user is not None:
+            rho = Cost.of(self.epsilon, parts=self.cells_per_user).rho
+        else:
+            rho = gate_cost(_law(_noise_of(self))).rho
+        return exact_amount(self.epsilon, 0, rho)
+
+    @property
+    def of_cell(self) -> GateSpec:
+        """The gate of one cell."""
+        return replace(self, per=None, most_asks=None)
 
     @property
     def each(self) -> Amount:
@@ -105,7 +138,7 @@ class GateSpec:
         return replace(spec, epsilon=price.opening, above=price.above, expect=public.cutoff)
 
     def terms(self) -> dict[str, Any]:
-        """The numbers as JSON takes them; those of gates without a cutoff, where it is one."""
+        """The numbers as JSON takes them; those of gates without a cutoff, or for cells, where it is one."""
         terms = asdict(self) | {
             name: exact_text(value) for name in _EXACT if (value := getattr(self, name)) is not None
         }
@@ -120,7 +153,7 @@ class GateSpec:
 
 
 _EXACT: Final = ("epsilon", "within", "above")
-_METERED: Final = ("within", "expect", "above")
+_METERED: Final = ("within", "expect", "above", "per", "cells_per_user")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,6 +164,10 @@ class Tally(AnswerCounts):
     because: str = ""
     paid: int = 0
     """Without a cutoff: for how many ABOVE the ledger was charged."""
+    cells: tuple[tuple[AnswerCounts, int], ...] = ()
+    """With a gate for each cell: how many cells have which counts; the tally's own are the sums."""
+    cell: Tally | None = None
+    """That of the cell that is asked about."""
 
     @property
     def unpaid(self) -> int:
@@ -146,8 +183,10 @@ class Tally(AnswerCounts):
     def remaining(self) -> int | None:
         """How many ABOVE the gate may still give; of a two-sided gate, how many of the rarer answer.
 
-        None without a cutoff: as many as the ledger pays for.
+        None without a cutoff: as many as the ledger pays for. With a gate for each cell it is that of the cell.
         """
+        if self.spec.per is not None:
+            return None if self.cell is None else self.cell.remaining
         if self.spec.cutoff is None:
             return None
         if self.spec.closes == "rarer":
@@ -166,11 +205,13 @@ class Tally(AnswerCounts):
         """Why the gate is closed; empty: it is open."""
         if self.because:
             return self.because
-        if self.remaining is not None and self.remaining <= 0:
+        if self.cell is not None and self.cell.closed:
+            return f"of this cell {self.cell.closed}"
+        if self.spec.per is None and self.remaining is not None and self.remaining <= 0:
             if self.spec.closes == "rarer":
                 return f"both answers are given or lost {self.spec.cutoff} times"
             return f"all {self.spec.cutoff} of its positive answers are given or lost"
-        if self.spec.queries is not None and self.asked >= self.spec.queries:
+        if self.spec.per is None and self.spec.queries is not None and self.asked >= self.spec.queries:
             return f"all {self.spec.queries} questions it was planned for have been asked"
         if self.spec.most_asks is not None and self.asked >= self.spec.most_asks:
             return f"it was asked {self.spec.most_asks} questions, the most that the service keeps of one gate"
@@ -186,13 +227,14 @@ class Tally(AnswerCounts):
         self.require_open()
         if self.unpaid:  # another ask has what was paid for
             raise GateBusy
-        return replace(self, asked=self.asked + 1)
+        return replace(self, asked=self.asked + 1, cell=None if self.cell is None else self.cell.intend())
 
     def settle(self, *, above: bool) -> Tally:
         """Where the gate stands with the outcome of an ask that was intended."""
         if not self.unsettled:
             raise SparsegateError("an ask must be intended before it is settled")
-        return replace(self, above=self.above + above, below=self.below + (not above))
+        cell = None if self.cell is None else self.cell.settle(above=above)
+        return replace(self, above=self.above + above, below=self.below + (not above), cell=cell)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,6 +268,8 @@ class GateRow:
     refund: bool = True
     given_back: Fraction = Fraction(0)
     label: GateLabel = GateLabel()
+    cell: str | None = None
+    """The cell that is asked about, as JSON; None: there is one gate, or it is looked at as a whole."""
 
     def __repr__(self) -> str:
         return f"<GateRow {self.id}>"
@@ -285,7 +329,7 @@ def gate_view(gate: GateRow) -> dict[str, Any]:
         "name": gate.label.name,
         "description": gate.label.description,
         "opened_by": gate.label.opened_by,
-        **dict.fromkeys(("within", "expect")),
+        **dict.fromkeys(("within", "expect", "per", "cells_per_user")),
         **terms,
         "epsilon": exact_text(whole),
         **_rhos(spec),
@@ -332,7 +376,10 @@ def preview_view(spec: GateSpec, statement: Statement | None, *, rule: str = "ep
         "remaining": None if left is None else exact_text(left.epsilon),
         "remaining_rho": None if left is None or left.rho is None else exact_text(left.rho),
         "warning": " ".join(filter(None, warnings)) or None,
-        "curve": [{"epsilon": epsilon, "margin": margin} for epsilon, margin in preview.points("epsilon")],
+        "curve": [
+            {"epsilon": epsilon * (spec.cells_per_user or 1), "margin": margin}
+            for epsilon, margin in preview.points("epsilon")
+        ],
         "by_cutoff": [{"cutoff": cutoff, "margin": margin} for cutoff, margin in preview.points("cutoff")],
     }
 
@@ -379,7 +426,7 @@ _law: Final = lru_cache(maxsize=2**14)(law)
 
 def _noise_of(spec: GateSpec) -> GateSpec:
     """The spec of all gates with the same noise: where its threshold lies is no part of that."""
-    return replace(spec, threshold=0, most_asks=None)
+    return replace(spec, threshold=0, most_asks=None, per=None)
 
 
 def check_work(spec: GateSpec, most: int = MOST_PLANNED) -> None:
@@ -389,8 +436,11 @@ def check_work(spec: GateSpec, most: int = MOST_PLANNED) -> None:
 
 
 def cost(tally: Tally) -> Fraction:
-    """What a gate has cost (``AnswerCounts.cost``)."""
-    return _cost(_noise_of(tally.spec), AnswerCounts(asked=tally.asked, above=tally.above, below=tally.below))
+    """What a gate has cost (``AnswerCounts.cost``); of gates for cells the sum of the m largest."""
+    spec = _noise_of(tally.spec)
+    if tally.spec.per is not None:
+        return largest(((_cost(spec, counts), cells) for counts, cells in tally.cells), spec.cells_per_user or 1)
+    return _cost(spec, AnswerCounts(asked=tally.asked, above=tally.above, below=tally.below))
 
 
 @lru_cache(maxsize=2**15)
@@ -417,13 +467,17 @@ def unused(tally: Tally) -> Fraction:
 def noise_context(dataset: str, unit: str, id: str, spec: GateSpec) -> str:
     """What the sealed noise of a gate belongs to: noise of one gate is none for another."""
     metered = "" if spec.above is None else f" {exact_text(spec.above)}"
-    public = f"{spec.threshold} {spec.cutoff} {exact_text(spec.epsilon)} {spec.queries}{metered}"
+    cells = "" if spec.per is None else f" {spec.cells_per_user} {spec.per}"
+    public = f"{spec.threshold} {spec.cutoff} {exact_text(spec.epsilon)} {spec.queries}{metered}{cells}"
     return f"{dataset}\n{unit}\n{id}\n{public}"
 
 
 def parameters(spec: GateSpec) -> dict[str, Any]:
     """A count of people: one person moves it by at most one, and all such counts in one direction."""
-    public = {name: value for name, value in vars(spec).items() if name not in ("most_asks", "above")}
+    own = ("most_asks", "above", "per", "cells_per_user")
+    public = {name: value for name, value in vars(spec).items() if name not in own}
     if spec.above is not None or not spec.epsilon:
         public["epsilon"] = None
+    elif spec.cells_per_user is not None:
+        public["epsilon"] = spec.epsilon / spec.cells_per_user
     return public | {"sensitivity": 1, "monotonic": True}

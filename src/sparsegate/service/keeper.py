@@ -21,7 +21,7 @@ take; that an engine could fail on one database and not on its neighbour lies ou
     Keeper.ask                          a repeated key gets what was stored; closed gates, changed data   [worker]
     deadline.Asking.run                 waits for what follows until arrival + D, and no longer           [worker]
     Keeper._take_turn                   the turn at the gate across processes (locks), a place   [thread of its own]
-    Keeper._resumed                     the live gate, or one made of the sealed threshold noise
+    Keeper._resumed                     the live gate, or one made of the sealed threshold noise (GateStore.cell)
     GateStore.pay_ahead                 of a gate without a cutoff: the next ABOVE is paid for, or the gate closes
     GateStore.intend                    1: one group commit with other asks (ledger.database)
     Keeper._decided                     2: data.dataset counts, gates.gate draws; 3: GateStore.settle
@@ -54,8 +54,9 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, Final
 
-from sparsegate.budget import Number, PaidByKeeper, exact_epsilon
-from sparsegate.conditions import Condition, read_condition
+from sparsegate.budget import LONGEST_LINE, Number, PaidByKeeper, exact_epsilon
+from sparsegate.conditions import Condition, Kind, read_condition
+from sparsegate.conditions.tree import Apply
 from sparsegate.errors import ConditionError, GateClosed, OutcomeLost, ParameterError, TableError
 from sparsegate.gates.gate import Answer, resume, threshold_noise
 from sparsegate.gates.sparse_vector import SparseVector
@@ -88,6 +89,7 @@ from sparsegate.service.gates import (
 from sparsegate.service.keys import SealingKey
 from sparsegate.service.locks import turns_of
 from sparsegate.service.tokens import Standing
+from sparsegate.tables.columns import identifier
 
 TOP: Final = "/v1/top"
 
@@ -125,7 +127,9 @@ CHANGED: Final = "the data has changed since it was opened"
 ELSEWHERE: Final = "this gate was opened on other data than this server holds"
 NEEDS_CUTOFF: Final = "pass cutoff and epsilon, or serve with a ledger that was made with a delta"
 OTHER_NOISE: Final = "this gate was opened by another version, whose noise was other; close it, and open another"
+OTHER_CELLS: Final = "the data is served with other cells (--cells) than this gate was opened on"
 FAILED: Final = "a question could not be answered"
+LONGEST_CELL: Final = 200
 _LATE: Final = "it took longer than the delay"
 _UNWRITTEN: Final = "its outcome could not be written"
 
@@ -194,6 +198,8 @@ class Keeper:
         self._places = Places(self.pace.places)
         self.pressure = Pressure(self.pace.delay)
         self._live: dict[str, SparseVector] = {}
+        self._cells: dict[str, bytes | None] = {}
+        """By the id of a gate: the sealed noise of the cell whose gate is live, the one that was asked last."""
         self._guard = threading.Lock()
         self._store.resume(self._turns)
         self._store.give_back()
@@ -210,12 +216,14 @@ class Keeper:
         closes: str = "above",
         within: object = None,
         expect: int | None = None,
+        per: str | None = None,
         **label: str,
     ) -> dict[str, Any]:
         """Make a gate and charge its whole epsilon; its parameters are those of ``SparseVector`` and ``GateLabel``.
 
-        Without a cutoff its opening is charged, and its first ABOVE. Its threshold noise meets no data before the
-        charge is committed, in the transaction that stores the gate.
+        With ``per``, a column of cells, it is one for each of its values. Without a cutoff its opening is charged, and
+        its first ABOVE. Its threshold noise meets no data before the charge is committed, in the transaction that
+        stores the gate.
         """
         if isinstance(threshold, bool) or not isinstance(threshold, int):
             raise ParameterError("threshold", "must be a whole number of people", threshold, "pass e.g. threshold=1000")
@@ -226,7 +234,8 @@ class Keeper:
         if within is not None:
             exact["within"] = exact_epsilon(within, "within")
         terms |= {} if expect is None else {"expect": expect}
-        spec = GateSpec.of(**terms, **exact, most_asks=self._most_asks)
+        spec = GateSpec.of(**terms, **exact, **self.cells_of(per, cutoff), most_asks=self._most_asks)
+        terms |= {} if per is None else {"per": per}
         check_work(spec)
         # What cannot be made must not be charged; and a gate keeps its law, whatever a later version would choose.
         spec = spec.priced()
@@ -243,7 +252,9 @@ class Keeper:
             self._check_data()
             id = f"g-{secrets.token_hex(8)}"
             live = SparseVector(**_unpaid(spec))
-            sealed = self._key.seal(threshold_noise(live), self._context(id, spec))
+            # The noise of a cell is drawn when it is first asked, and sealed with a key that is sealed here.
+            secret = threshold_noise(live) if per is None else secrets.token_bytes(32)
+            sealed = self._key.seal(secret, self._context(id, spec))
             new = GateRow(
                 number=0,
                 id=id,
@@ -255,7 +266,8 @@ class Keeper:
                 label=named,
             )
             ends = "each ABOVE paid for" if cutoff is None else f"cutoff {cutoff}"
-            what = f"gate: threshold {threshold}, {ends}, unit {self.dataset.unit}"
+            cells = "" if per is None else f"s for each {per!r}, a person in {spec.cells_per_user} at most"
+            what = f"gate{cells}: threshold {threshold}, {ends}, unit {self.dataset.unit}"[:LONGEST_LINE]
             # The charge, the gate and the response are one transaction. If the charge is refused, or another sender
             # was first, the noise that was drawn here is thrown away: no data has met it.
             mine = json.dumps(gate_view(new))
@@ -263,18 +275,43 @@ class Keeper:
                 request, GATES, spec.opening, what, gate=new, response=mine, key_name=self._key.name
             )
             if stored is None:
-                stored, self._live[id] = mine, live
+                stored = mine
+                if per is None:
+                    self._live[id] = live
         return dict(json.loads(stored))
 
-    def ask(self, request: KeyedRequest, gate: str, where: str, *, read: Reader | None = None) -> Answered:
-        """Is the number of people who match above the gate's threshold? Blocks until the answer may leave."""
-        request = request.bound_to({"gate": gate, "where": where})
-        found = self._store.gate(gate, visible=True)
+    def cells_of(self, per: str | None, cutoff: int | None) -> dict[str, Any]:
+        """What a gate for each value of a column has beside its numbers; without a column nothing."""
+        if per is None:
+            return {}
+        if cutoff is None:
+            step = "pass cutoff and epsilon, and no within"
+            raise ParameterError("cutoff", "must be given for gates of cells, that of each", next_step=step)
+        if per not in self.dataset.cells:
+            step = "see which /v1/schema says, or serve with for instance --cells city=3"
+            raise ParameterError("per", "must be a column that is served with cells", per, step)
+        return {"per": per, "cells_per_user": self.dataset.cells[per]}
+
+    def ask(
+        self,
+        request: KeyedRequest,
+        gate: str,
+        where: str,
+        *,
+        cell: str | int | None = None,
+        read: Reader | None = None,
+    ) -> Answered:
+        """Is the number of people who match above the gate's threshold? Blocks until the answer may leave.
+
+        With a gate for each cell it is asked of the people in this ``cell``.
+        """
+        request = request.bound_to({"gate": gate, "where": where} | ({} if cell is None else {"cell": cell}))
+        found = self._store.gate(gate, visible=True, cell=None if cell is None else json.dumps(cell))
         # First of all: whatever has changed since, an answer that was given is given again.
         if (known := self._store.same_ask(found, request)) is not None:
             return self._again(found, request, known)
         found.tally.require_open()
-        condition = (read or self.read)(where)
+        condition = self._in_cell(found, (read or self.read)(where), cell)
         self._check_data()
         if found.fingerprint != self.dataset.fingerprint:
             raise GateClosed(f"{ELSEWHERE}; ask the server that holds it, or open another, which spends a new budget")
@@ -283,7 +320,30 @@ class Keeper:
 
     def read(self, where: str) -> Condition:
         """Refuse what D was not measured for: from public numbers, and before anything is spent."""
-        condition = read_condition(where, self.dataset.schema)
+        return self._checked(read_condition(where, self.dataset.schema))
+
+    def _in_cell(self, gate: GateRow, condition: Condition, cell: str | int | None) -> Condition:
+        """The condition, and that the row is in the cell: put together as trees, so no text gets out of its cell."""
+        per = gate.tally.spec.per
+        if (per is None) != (cell is None):
+            rule = "must be given at a gate for each cell, and at no other"
+            step = "ask without a cell" if per is None else f"name a value of {per!r}"
+            raise ParameterError("cell", rule, next_step=step)
+        if per is None:
+            return condition
+        if self.dataset.cells.get(per) != gate.tally.spec.cells_per_user:
+            raise GateClosed(f"{OTHER_CELLS}; serve it as before, or open another, which spends a new budget")
+        column = self.dataset.schema.find(per)
+        kind = str if column is not None and column.kind is Kind.TEXT else int
+        if type(cell) is not kind or (len(cell) > LONGEST_CELL if isinstance(cell, str) else abs(cell) >= 2**63):
+            value = f"a text of at most {LONGEST_CELL} characters" if kind is str else "a whole number of 64 bits"
+            raise ParameterError("cell", f"must be {value}, as the values of {per!r} are", next_step="see /v1/schema")
+        label = "'" + cell.replace("'", "''") + "'" if isinstance(cell, str) else str(cell)
+        inside = read_condition(f"{identifier(per)} = {label}", condition.schema)
+        tree = Apply("and", (inside.tree, condition.tree), Kind.BOOLEAN)
+        return self._checked(Condition(f"{inside.text} AND ({condition.text})", condition.schema, tree))
+
+    def _checked(self, condition: Condition) -> Condition:
         self.dataset.check(condition)
         bounded = self.pace.capacity < math.inf
         if bounded and self.dataset.seconds(condition) > self.pace.capacity:
@@ -331,7 +391,7 @@ class Keeper:
     ) -> str:
         """Steps 2 and 3; what went wrong, or nothing."""
         try:
-            answer = live.ask(self.dataset.count(condition))
+            answer = live.ask(self.dataset.count(condition, per=gate.tally.spec.per))
         except Exception as error:
             return _LATE if asking.late else f"it could not be counted ({type(error).__name__})"
         if asking.late:
@@ -362,23 +422,34 @@ class Keeper:
         if known.above is None:
             raise OutcomeLost
         answer = Answer(known.above, known.estimate)
-        return _answer(gate, known.number, answer, self._store.gate(gate.id, visible=True).tally)
+        return _answer(gate, known.number, answer, self._store.gate(gate.id, visible=True, cell=gate.cell).tally)
 
     def _resumed(self, row: GateRow) -> SparseVector:
         """The live gate of this process; the ledger, and not it, counts what all processes have given.
 
         One that was cut short is made anew: the ledger counts the ask, which has no outcome, as an ABOVE.
         """
+        sealed = None if row.cell is None else self._store.cell(row, partial(self._sealed_cell, row))
         with self._guard:
-            if row.id not in self._live or self._live[row.id].closed:
-                spec, now = row.tally.spec, self._store.gate(row.id).tally
+            live = self._live.get(row.id)
+            if live is None or live.closed or self._cells.get(row.id) != sealed:
+                spec, now = row.tally.spec, self._store.gate(row.id, cell=row.cell).tally
                 secret = self._key.unseal(row.sealed, self._context(row.id, spec))
+                if sealed is not None:
+                    secret, now = SealingKey(secret).unseal(sealed, str(row.cell)), now.cell or now
                 most = now.asked if spec.closes == "rarer" or spec.cutoff is None else spec.cutoff
                 counted = {"asked": now.asked, "positives": min(now.positives, most)}
                 if spec.price is not None and law(spec).price != spec.price:
                     raise GateClosed(OTHER_NOISE)
-                self._live[row.id] = resume(SparseVector, secret, **counted, **_unpaid(spec))
-            return self._live[row.id]
+                live = resume(SparseVector, secret, **counted, **_unpaid(spec))
+                self._live[row.id], self._cells[row.id] = live, sealed
+            return live
+
+    def _sealed_cell(self, row: GateRow) -> bytes:
+        """New threshold noise for a cell, sealed with the key of its gate. No data has met it."""
+        spec = row.tally.spec
+        secret = self._key.unseal(row.sealed, self._context(row.id, spec))
+        return SealingKey(secret).seal(threshold_noise(SparseVector(**_unpaid(spec))), str(row.cell))
 
     def gate(self, id: str) -> dict[str, Any]:
         """A gate as it may be seen."""
@@ -415,6 +486,10 @@ class Keeper:
         """What was allowed and what was spent."""
         self._store.give_back()
         return self.ledger.statement()
+
+    def gate_entries(self) -> dict[int, str]:
+        """The name of the gate that each entry of the ledger opened."""
+        return self._store.gate_entries()
 
     def top(self, request: KeyedRequest, question: Mapping[str, Any]) -> dict[str, Any]:
         """A private top-c of the table (``tables.top_items``). Whatever comes of it leaves at a multiple of D."""

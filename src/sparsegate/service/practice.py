@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
+from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, Final
@@ -58,8 +59,8 @@ def practice_condition(column: Column) -> str:
 class Practice:
     """Gates over made-up rows with the columns of a schema. Thread-safe; made when it is first wanted."""
 
-    def __init__(self, schema: Schema, unit: str) -> None:
-        self._schema, self._unit = schema, unit
+    def __init__(self, schema: Schema, unit: str, cells: Mapping[str, int] | None = None) -> None:
+        self._schema, self._unit, self._cells = schema, unit, cells
         self._guard = threading.Lock()
         self._keeper: Keeper | None = None
         self._requests = 0
@@ -92,7 +93,7 @@ class Practice:
         columns = [column.name for column in self._schema.columns]
         unit: dict[str, Any] = {"unit": "row"} if self._unit == "row" else {"user": unlike("person", columns)}
         _write(self._schema, folder / "practice.parquet")
-        data = enter(ServedTable.open([str(folder / "practice.parquet")], columns=columns, **unit))
+        data = enter(ServedTable.open([str(folder / "practice.parquet")], columns=columns, cells=self._cells, **unit))
         ledger = enter(closing(Ledger.create(folder / "practice.ledger", dataset="practice", budget=BUDGET)))
         key = SealingKey.create(folder / "practice.key")
         return enter(closing(Keeper(ledger, data, key, pace=DelayPlan(places=1))))

@@ -1,10 +1,10 @@
 """The tables that a service keeps in its ledger, beside the ledger's own.
 
 ``served_gates`` says what a service knows of a durable gate beyond its row in ``gates``, and ``meters`` what each ABOVE
-of one without a cutoff was paid with; ``asks`` are the questions that each was asked, ``requests`` answers to whoever
-asks twice, and ``tokens`` say who may. A gate's counters and its asks say the same thing twice: the counters make a
-look at a gate cheap, and a test holds that they agree; but BELOW asks of closed gates may have been moved out
-(``gate_store.compact``).
+of one without a cutoff was paid with, ``cells`` where the gate of each cell stands; ``asks`` are the questions that
+each was asked, ``requests`` answers to whoever asks twice, and ``tokens`` say who may. A gate's counters and its asks
+say the same thing twice: the counters make a look at a gate cheap, and a test holds that they agree; but BELOW asks of
+closed gates may have been moved out (``gate_store.compact``).
 """
 
 from __future__ import annotations
@@ -57,6 +57,22 @@ METERS = sa.Table(
     # For how many ABOVE the ledger was charged, and the entry of the last of them.
     sa.Column("paid", sa.Integer, nullable=False),
     sa.Column("held", sa.Integer, sa.ForeignKey(ENTRIES.c.number), nullable=False),
+)
+
+CELLS = sa.Table(
+    "cells",
+    METADATA,
+    sa.Column("gate", sa.Integer, sa.ForeignKey(GATES.c.entry), primary_key=True, autoincrement=False),
+    # The label, as JSON.
+    sa.Column("cell", sa.String(3000), primary_key=True),
+    # Its threshold noise, encrypted with a key that the row of the gate has, encrypted.
+    sa.Column("sealed", sa.LargeBinary, nullable=False),
+    sa.Column("asked", sa.Integer, nullable=False),
+    sa.Column("above", sa.Integer, nullable=False),
+    sa.Column("below", sa.Integer, nullable=False),
+    # The number of its newest ask; 0: it was never asked.
+    sa.Column("last", sa.Integer, nullable=False),
+    sa.CheckConstraint("above + below <= asked"),
 )
 
 ASKS = sa.Table(

@@ -69,17 +69,41 @@ def test_a_gate_without_a_cutoff_from_afar(tmp_path):
         listening(service.app) as url,
         connect(url, service.owner) as client,
     ):
-        look = client.preview(threshold=100, within=60)
+        look = client.preview(threshold=100, within=15)
         assert (look.curve, look.warning, look.rho) == ((), None, look.opening_rho + look.above_rho)
         before = client.budget().spent.rho
-        with client.open_gate(threshold=100, within=60, expect=10) as gate:
-            assert (gate.cutoff, gate.remaining, gate.within, gate.expect) == (None, None, 60, 10)
+        with client.open_gate(threshold=100, within=15, expect=10) as gate:
+            assert (gate.cutoff, gate.remaining, gate.within, gate.expect) == (None, None, 15, 10)
             assert [gate.ask(where).above for where in (MANY, NOBODY, MANY, NOBODY)] == [True, False, True, False]
             assert (gate.positives, gate.closed, gate.above_rho) == (2, False, look.above_rho)
             assert "2 of ∞ positives, open" in repr(gate)
             assert gate.refresh().reserved > 0
         assert (gate.closed, gate.reserved) == (True, 0)
         assert client.budget().spent.rho - before == gate.opening_rho + 2 * gate.above_rho
+
+
+def test_a_gate_for_each_cell_from_afar(tmp_path):
+    with (
+        visits(tmp_path, cells={"country": 1}) as data,
+        serving(tmp_path, data) as service,
+        listening(service.app) as url,
+        connect(url, service.owner) as client,
+    ):
+        assert client.schema().cells == {"country": 1}
+        numbers = {"threshold": 100, "cutoff": 1, "epsilon": 100, "per": "country"}
+        look = client.preview(**numbers)
+        with client.open_gate(**numbers) as gate:
+            assert (gate.per, gate.cells_per_user, gate.margin, gate.remaining) == ("country", 1, look.margin, None)
+            assert [gate.ask("true", cell=cell).above for cell in ("DE", "nowhere")] == [True, False]
+            with pytest.raises(GateClosed, match="of this cell"):
+                gate.ask("true", cell="DE")
+            assert (gate.positives, gate.closed, gate.remaining) == (1, False, 1)
+            with pytest.raises(ParameterError, match="cell must be given"):
+                gate.ask("true")
+            assert next(gate.answers()).where == "\"country\" = 'DE' AND (true)"
+        assert (gate.closed, gate.given_back > 0) == (True, True)
+        with client.practice.open_gate(**numbers) as made_up:
+            made_up.ask("true", cell="country 1")
 
 
 def test_a_two_sided_gate_from_afar(owner):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import random
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -26,6 +27,7 @@ from sparsegate.service.data.copying import (
     TYPES,
     WIDTHS,
     filling_cells,
+    read_cells,
     read_declarations,
     width_counts,
 )
@@ -292,3 +294,47 @@ def test_a_declaration_is_a_column_and_a_type(given: list[str]) -> None:
         read_declarations(given)
     assert read_declarations(["a=b=date"]) == {"a=b": "date"}
     assert read_declarations(None) == {}
+
+
+def cells_by_hand(rows: Sequence[tuple[str, str | None]], most: int) -> dict[str, set[str]]:
+    """By person: the cells that they have most rows in, of equally many the smaller ones."""
+    often: dict[str, Counter[str]] = {who: Counter() for who, _ in rows}
+    for who, cell in rows:
+        often[who] += Counter([cell] if cell is not None else [])
+    return {who: set(sorted(mine, key=lambda cell: (-mine[cell], cell))[:most]) for who, mine in often.items()}
+
+
+def people_in_cells(folder: Path, rows: Sequence[tuple[str, str | None]], most: int) -> dict[str, int]:
+    file = folder / f"{len(rows)} {most}.csv"
+    file.write_text("\n".join(["who,cell", *(f"{who},{cell or ''}" for who, cell in rows)]))
+    with ServedTable.open([str(file)], user="who", cells={"cell": most}) as served:
+        found = {cell: read_condition(f"cell = '{cell}'", served.schema) for cell in {cell for _, cell in rows if cell}}
+        return {cell: served.count(condition, per="cell") for cell, condition in found.items()}
+
+
+@pytest.mark.parametrize("most", [1, 2, 5])
+def test_each_person_is_cut_by_their_own_rows_whoever_else_is_there(tmp_path: Path, most: int) -> None:
+    draw = random.Random(most)
+    cells = [*(f"c{number:02}" for number in range(30)), None]
+    rows = [(f"p{draw.randrange(60)}", draw.choice(cells)) for _ in range(400)]
+    kept = cells_by_hand(rows, most)
+    whole = people_in_cells(tmp_path, rows, most)
+    assert whole == {cell: sum(cell in mine for mine in kept.values()) for cell in whole}
+    assert any(len({cell for who, cell in rows if who == each and cell}) > most for each in kept)
+    without = people_in_cells(tmp_path, [row for row in rows if row[0] != "p7"], most)
+    assert {cell: count - without.get(cell, 0) for cell, count in whole.items()} == {
+        cell: int(cell in kept["p7"]) for cell in whole
+    }
+
+
+@pytest.mark.parametrize("text", ["city", "=3", "city=0", "city=-1", "city=3.0", "city=9999999999"])
+def test_cells_that_are_no_column_and_number_are_refused(text: str) -> None:
+    with pytest.raises(ParameterError, match="cells must"):
+        read_cells([text])
+
+
+@pytest.mark.parametrize("column", ["seconds", "nowhere"])
+def test_cells_must_be_of_a_declared_column_of_text_or_whole_numbers(tmp_path: Path, column: str) -> None:
+    duckdb.sql("SELECT 1 AS who, 'a' AS page, 0.5::DOUBLE AS seconds").write_parquet(str(tmp_path / "t.parquet"))
+    with pytest.raises(ParameterError, match="cells must name columns"):
+        ServedTable.open([str(tmp_path / "t.parquet")], user="who", cells={column: 1})

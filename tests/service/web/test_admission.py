@@ -32,7 +32,7 @@ from sparsegate.service.web.problems import TOO_MANY, Refused
     ],
 )
 def test_senders_take_turns_however_many_requests_they_send(come, later, served):
-    order = []
+    order, ahead = [], {}
 
     async def main() -> None:
         turn = FairTurn()
@@ -40,6 +40,8 @@ def test_senders_take_turns_however_many_requests_they_send(come, later, served)
         async def work(sender: str) -> None:
             async with turn.at(sender):
                 order.append(sender)
+                if len(order) == 2:
+                    ahead.update({each: turn.ahead(each) for each in "abcx"})
                 for each in later if len(order) == 2 else "":
                     group.start_soon(work, each)
                 await anyio.sleep(0.01)
@@ -52,6 +54,8 @@ def test_senders_take_turns_however_many_requests_they_send(come, later, served)
 
     anyio.run(main)
     assert "".join(order) == served
+    for each in {*come, *later} - {served[0]}:
+        assert ahead[each] == served.index(each, 1) - 1, "each is told her place, also who comes now"
 
 
 def test_a_full_line_sends_away_the_last_of_whoever_has_most_in_it():
@@ -272,7 +276,7 @@ def test_a_copy_is_closed_when_the_last_who_counts_in_it_has_ended(tmp_path, mon
         gate, counting, go_on = service.open_gate(), threading.Event(), threading.Event()
         honest, counts = data.count, []
 
-        def slow(condition):
+        def slow(condition, **_):
             counting.set()
             assert go_on.wait(10)
             counts.append(honest(condition))

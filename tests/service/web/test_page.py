@@ -8,12 +8,14 @@ import json
 import re
 import shlex
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from tests.support.browsing import PHONE, ask, call, fill_gate, go, needs_browser, sign_in, tab
 from tests.support.serving import MANY, NOBODY, listening, serving, visits
 
+from sparsegate.conditions import Column, Kind, Schema, read_condition
 from sparsegate.ledger.account import exact_text
 
 pytestmark = needs_browser
@@ -234,7 +236,23 @@ def test_a_gate_that_pays_for_each_above_says_how_many_and_what_one_costs(browse
         assert "It was free." in ask(page, NOBODY)
         page.get_by_text("1 ABOVE given").wait_for()
         assert ", of which the next is reserved." in str(page.locator("#standing").text_content())
+        whole = service.send("POST", "/v1/gates", {"threshold": 100, "cutoff": 3, "epsilon": "0.5"}).json()
+        page.get_by_role("button", name="Sign out").click()
+        sign_in(page, service.owner)
+        for gate, back in ((view, f"The {each} that is held for the next ABOVE goes back."), (whole, "none goes back")):
+            go(page, f"#/gates/{gate['id']}")
+            page.get_by_text(f"{gate['id']}, opened").wait_for()
+            page.get_by_role("button", name="Close this gate").click()
+            assert back in str(page.locator("#sure-text").text_content()), "rho, and only what does"
+            page.get_by_role("button", name="Back").click()
+        go(page, "#/budget")
+        links = page.locator("#entries a")
+        links.first.wait_for()
+        opened = [view["id"]] * 3 + [whole["id"]]
+        assert links.evaluate_all("all => all.map(a => a.hash)") == [f"#/gates/{id}" for id in reversed(opened)]
+        assert page.locator("#amounts").text_content() == "Rho"
         service.send("DELETE", f"/v1/gates/{view['id']}")
+        go(page, f"#/gates/{view['id']}")
         page.reload()
         page.get_by_text("Closed: it was closed by hand. 1 ABOVE given.").wait_for()
         assert "null" not in str(page.locator("main").text_content())
@@ -249,6 +267,111 @@ def test_examples_are_made_from_the_schema_and_every_one_can_be_asked(at_gate, s
     at_gate.locator("#examples button").first.click()
     at_gate.keyboard.type("DE")  # the made-up value is selected, and typed over
     assert at_gate.get_by_label("Count where").input_value() == "country = 'DE'"
+
+
+ALL_KINDS = [
+    {"name": name, "kind": kind}
+    for name, kind in zip(
+        ("select", 'sa"id', "seen", "price", "years", "at", "day", "paid"),
+        ("text", "text", "time", "real", "integer", "timestamp", "date", "boolean"),
+        strict=True,
+    )
+]
+
+
+@pytest.mark.parametrize("columns", [ALL_KINDS, *([column] for column in ALL_KINDS)], ids=lambda some: some[0]["kind"])
+def test_the_help_names_declared_columns_alone_and_all_of_it_can_be_asked(analyst, columns):
+    schema = Schema([Column(column["name"], Kind(column["kind"])) for column in columns])
+    forms = call(analyst, "condition.js", "operators", columns)
+    assert len(forms) >= 3
+    for form, _ in forms:
+        read_condition(form, schema)
+
+
+MARKUP = "<img src=x onerror=alert(1)>"
+
+
+def test_a_condition_is_saved_under_a_name_in_this_browser_alone(page, service):
+    gate, posts = service.open_gate(), []
+    sign_in(page, service.analyst)
+    page.on("request", lambda request: posts.append(request.url) if request.method != "GET" else None)
+    go(page, f"#/gates/{gate}")
+    where, name = page.get_by_label("Count where"), page.get_by_label("Name for this condition")
+    where.fill(f"country = '{MARKUP}'")
+    name.fill(MARKUP)
+    page.keyboard.press("Enter")
+    page.get_by_role("status").get_by_text("in this browser alone").wait_for()
+    page.reload()
+    page.get_by_role("button", name=f"Use {MARKUP}").click()
+    assert where.input_value() == f"country = '{MARKUP}'"
+    where.fill("country = 'FR'")
+    name.fill(MARKUP)
+    page.keyboard.press("Enter")
+    page.get_by_role("dialog").get_by_text("is saved already").wait_for()
+    page.get_by_role("button", name="Back").click()
+    page.get_by_role("button", name="Sign out").click()
+    sign_in(page, service.owner)
+    go(page, f"#/gates/{gate}")
+    page.get_by_label("Count where").wait_for()
+    assert page.locator("#saved button").count() == 0, "another token has its own"
+    page.get_by_role("button", name="Sign out").click()
+    sign_in(page, service.analyst)
+    go(page, f"#/gates/{gate}")
+    page.get_by_role("button", name=f"Delete {MARKUP}").click()
+    page.get_by_role("button", name="Delete it").click()
+    page.locator("#saved-group").wait_for(state="hidden")
+    assert page.evaluate("document.querySelectorAll('main img').length") == 0
+    assert posts == []
+
+
+def test_answers_are_searched_and_noted_and_notes_stay_here(page, service):
+    gate = service.open_gate(cutoff=200)
+    for place in range(105):
+        assert service.ask(gate, f"page = '/{place}'").status_code == 200
+    sign_in(page, service.analyst)
+    go(page, f"#/gates/{gate}")
+    page.get_by_label("Note on answer 105", exact=True).fill(f"for {MARKUP}")
+    page.get_by_label("Search answers and notes").fill("'/3' below")  # the oldest are not in the page
+    page.locator("#range").get_by_text("1 of 105 found").wait_for()
+    assert page.locator("#answers td.code").all_text_contents() == ["page = '/3'"]
+    page.get_by_label("Search answers and notes").fill("ONERROR")
+    page.locator("#answers td.code").get_by_text("/104").wait_for()
+    service.ask(gate, "page = 'onerror'")  # what others ask meanwhile is found
+    page.locator("#range").get_by_text("2 of 106 found").wait_for()
+    page.get_by_label("Search answers and notes").fill("")
+    page.locator("#range").get_by_text("7 to 106 of 106").wait_for()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download CSV").click()
+    rows = list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text("utf-8-sig"))))
+    assert [row["note"] for row in rows[103:]] == ["", f"for {MARKUP}", ""]
+    assert page.evaluate("document.querySelectorAll('main img').length") == 0
+    go(page, "#/me")
+    page.locator("#kept").get_by_text("notes on answers, 1").wait_for()
+    page.get_by_role("button", name="Delete what this browser keeps").click()
+    page.get_by_role("button", name="Delete them").click()
+    page.locator("#kept").get_by_text("notes on answers, 0").wait_for()
+    assert page.evaluate("Object.keys(localStorage).length") == 0
+
+
+def test_the_expected_wait_is_said_before_and_during_an_ask(browser, tmp_path, data):
+    with (
+        serving(tmp_path, data, delay=1.0) as service,
+        listening(service.app) as url,
+        tab(browser, url) as page,
+    ):
+        gate = service.open_gate(cutoff=20)
+        sign_in(page, service.analyst)
+        go(page, f"#/gates/{gate}")
+        page.get_by_text("An answer takes about 1 s, whatever it is.").wait_for()
+        with ThreadPoolExecutor() as pool:
+            others = [pool.submit(service.ask, gate, NOBODY, token=role) for role in ("owner", "owner")]
+            page.locator("#wait").get_by_text("1 question is before yours: about 2 s.").wait_for()
+            page.get_by_label("Count where").fill(MANY)
+            page.keyboard.press("Enter")
+            page.locator("#asking-note").get_by_text("Asking… ").wait_for()
+            page.locator("#latest strong").wait_for()
+            assert [other.result().status_code for other in others] == [200, 200]
+        assert page.locator("#asking-note").is_hidden()
 
 
 def test_a_column_completes_itself_with_the_keyboard(at_gate):
@@ -385,9 +508,10 @@ def test_the_answers_download_as_csv(analyst, service, few):
 
 def test_no_cell_of_the_csv_is_a_formula(analyst):
     answer = {"number": 1, "at": "2030-01-01T00:00:00Z", "above": False, "estimate": -3}
-    made = call(analyst, "answers.js", "asCsv", [answer | {"by": "=cmd", "where": '-1 < 2, "x"'}])
-    number, _, _, word, estimate, by, where = next(csv.reader(io.StringIO(made.split("\r\n")[1])))
+    made = call(analyst, "answers.js", "asCsv", [answer | {"by": "=cmd", "where": '-1 < 2, "x"'}], ["@note"])
+    number, _, _, word, estimate, by, where, note = next(csv.reader(io.StringIO(made.split("\r\n")[1])))
     assert (number, word, estimate, by, where) == ("1", "below", "-3", " =cmd", ' -1 < 2, "x"')
+    assert note == " @note"
 
 
 def test_a_row_is_copied_as_curl_and_as_python_without_the_token(analyst, service, few):
@@ -525,6 +649,8 @@ def test_the_budget_has_its_entries_and_a_chart_of_spending(browser, tmp_path, d
         assert owner.locator("#entries tr").count() == len(statement.entries)
         kinds = owner.locator("#entries td:nth-child(3)").all_text_contents()
         assert kinds == ["given back", "spent", "budget set to"]
+        links = owner.locator("#entries a").evaluate_all("all => all.map(a => a.hash)")
+        assert links == [f"#/gates/{gate}"] * 2, "what a gate cost and gave back leads to it"
         spent = exact_text(statement.spent.epsilon)
         exact = owner.locator("#spent .amount").first
         assert spent in (exact.get_attribute("title"), exact.text_content())

@@ -215,7 +215,8 @@ class TopAnswer(TopTable):
 class ServedData(Printed):
     """What is public about the data: its name ``dataset``, the ``unit`` it protects, and what may be asked about.
 
-    ``delay`` is D, in seconds. ``schema.max_cell`` is the number of characters that text cells were cut to;
+    ``delay`` is D, in seconds. ``cells`` has the columns for whose values gates can be opened, and in how many of them
+    a person counts. ``schema.max_cell`` is the number of characters that text cells were cut to;
     ``schema.unreadable`` names columns of a type that cannot be asked about.
     """
 
@@ -223,6 +224,7 @@ class ServedData(Printed):
     unit: str
     delay: float
     schema: Schema
+    cells: Mapping[str, int] = field(default_factory=dict)
 
     def sheet(self) -> Sheet:
         """A row for each column that may be asked about."""
@@ -269,7 +271,8 @@ def read_served(body: Any) -> ServedData:
     """What is served."""
     columns = tuple(Column(column["name"], ColumnKind(column["kind"])) for column in body["columns"])
     schema = Schema(columns, max_cell=body["max_cell"], unreadable=tuple(body["left_out"]))
-    return ServedData(dataset=body["dataset"], unit=body["unit"], delay=body["delay"], schema=schema)
+    cells = {column["name"]: most for column in body["columns"] if (most := column.get("cells_per_user"))}
+    return ServedData(dataset=body["dataset"], unit=body["unit"], delay=body["delay"], schema=schema, cells=cells)
 
 
 def decimal(value: object, parameter: str) -> str:

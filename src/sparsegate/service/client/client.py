@@ -168,7 +168,9 @@ class RemoteState:
     without a cutoff was opened with ``within`` and ``expect``, and costs ``opening_rho`` and ``above_rho`` for each
     ABOVE; its ``epsilon`` is what was charged when it was last looked at. With 95 % probability an answer is right that
     is ``margin`` or more from the threshold; with ``margin_all`` as many at once are as ``cutoff`` says, or ``queries``
-    or ``expect`` where that was given. ``standard_error`` is that of the estimate of an ABOVE.
+    or ``expect`` where that was given. ``standard_error`` is that of the estimate of an ABOVE. With a gate for each
+    value of the column ``per``, in at most ``cells_per_user`` of which a person counts, ``cutoff`` and margins are
+    those of one cell, ``closed`` is of all of them, and ``remaining`` of the cell that was asked last.
     """
 
     id: str
@@ -179,6 +181,8 @@ class RemoteState:
     expect: int | None
     opening_rho: Fraction | None
     above_rho: Fraction | None
+    per: str | None
+    cells_per_user: int | None
     queries: int | None
     noise: str
     closes: str
@@ -215,9 +219,10 @@ class RemoteState:
 
     def _answered(self, body: View) -> Answer:
         since = self.positives + body["above"]
-        counted = self.closes == "above" and self.cutoff is not None
+        counted = self.closes == "above" and self.cutoff is not None and self.per is None
         positives = self.cutoff - body["remaining"] if counted else since
-        self._seen({name: body[name] for name in ("remaining", "closed", "spent")} | {"positives": positives})
+        heard = ("remaining", "closed", "spent") if self.per is None else ("remaining", "spent")
+        self._seen({name: body[name] for name in heard} | {"positives": positives})
         return Answer(True, body["estimate"], body["standard_error"]) if body["above"] else BELOW
 
     def _seen(self, body: View) -> Self:
@@ -227,7 +232,7 @@ class RemoteState:
         return self
 
     def _refused(self, error: SparsegateError) -> None:
-        if isinstance(error, GateClosed):
+        if isinstance(error, GateClosed) and self.per is None:  # else it may be one cell's
             self._seen({"closed": True})
 
     def _answers(self, after: int) -> Pages[RemoteAnswer]:
@@ -236,7 +241,7 @@ class RemoteState:
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else "open"
-        of = "∞" if self.cutoff is None else self.cutoff
+        of = "∞" if self.cutoff is None or self.per is not None else self.cutoff
         return f"<{type(self).__name__} {self.id}: {self.positives} of {of} positives, {state}>"
 
 
@@ -247,11 +252,11 @@ class RemoteGate(RemoteState):
     """
 
     @sent
-    def ask(self, where: str) -> Call[Answer]:
-        """Is the number of people with a matching row above the threshold?"""
+    def ask(self, where: str, *, cell: str | int | None = None) -> Call[Answer]:
+        """Is the number of people with a matching row above the threshold? With ``per``, of those in this ``cell``."""
         path = f"v1/gates/{self.id}/ask"
-        refused = self._refused
-        return Call(method="POST", path=path, body={"where": where}, read=self._answered, refused=refused, delayed=True)
+        body = {"where": where} | ({} if cell is None else {"cell": cell})
+        return Call(method="POST", path=path, body=body, read=self._answered, refused=self._refused, delayed=True)
 
     def answers(self, *, after: int = 0) -> Iterator[RemoteAnswer]:
         """Its answers that have left, oldest first, from a number on."""
@@ -339,9 +344,9 @@ class _Sender(ABC):
 _EXACT: Final = frozenset({"epsilon", "within", "opening_rho", "above_rho", "spent", "given_back"})
 
 
-_LATER: Final = ("within", "expect", "opening_rho", "above_rho")
+_LATER: Final = ("within", "expect", "opening_rho", "above_rho", "per", "cells_per_user")
 """What an older service does not say of a gate."""
-_NUMBERS: Final = ("threshold", "cutoff", "epsilon", "queries", "noise", "closes", "within", "expect")
+_NUMBERS: Final = ("threshold", "cutoff", "epsilon", "queries", "noise", "closes", "within", "expect", "per")
 
 
 def _numbers(scope: Mapping[str, Any]) -> dict[str, Any]:
@@ -369,12 +374,14 @@ class Client(_Sender):
         closes: str = "above",
         within: Number | None = None,
         expect: int | None = None,
+        per: str | None = None,
         name: str = "",
         description: str = "",
     ) -> Call[RemoteGate]:
         """Open a gate, which reserves its whole epsilon at once; ``noise`` and ``closes`` as in ``SparseVector``.
 
-        With ``within`` in place of a cutoff and an epsilon, on a zCDP ledger, it pays for each ABOVE, as there.
+        With ``within`` in place of a cutoff and an epsilon, on a zCDP ledger, it pays for each ABOVE, as there. With
+        ``per``, a column that is served with cells, each of its values has a gate, and epsilon is that of all together.
         """
         body = _numbers(locals()) | {"name": name, "description": description}
         return Call(method="POST", path="v1/gates", body=body, read=self._gate)
@@ -398,6 +405,7 @@ class Client(_Sender):
         closes: str = "above",
         within: Number | None = None,
         expect: int | None = None,
+        per: str | None = None,
     ) -> Call[RemotePreview]:
         """What such a gate would be good for, and whether to be warned; free."""
         body = _numbers(locals())

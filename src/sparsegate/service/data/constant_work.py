@@ -100,6 +100,8 @@ class Copy:
     coded: Mapping[str, Coded]
     shown: str
     """The rest of a query, after SELECT, that shows the declared columns and the people."""
+    kept: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict, repr=False)
+    """By a column of cells: the rows that count in the cell which they are in (``copying.rows_of_cells``)."""
 
 
 @dataclass(frozen=True)
@@ -123,8 +125,10 @@ def parts_of(condition: Condition, copy: Copy, rows: str) -> list[EngineQuery]:
     return [EngineQuery(*table, *zip(*found, strict=True)) for table, found in tables.items()]
 
 
-def count_people(condition: Condition, copy: Copy, engine: DuckDBPyConnection, rows: str) -> int:
-    """How many people (or rows) have a row that matches, by the steps above."""
+def count_people(
+    condition: Condition, copy: Copy, engine: DuckDBPyConnection, rows: str, *, per: str | None = None
+) -> int:
+    """How many people (or rows) have a row that matches, by the steps above; with ``per``, of the rows kept there."""
     import numpy as np
 
     results: dict[int, npt.NDArray[np.int8]] = {}
@@ -144,7 +148,8 @@ def count_people(condition: Condition, copy: Copy, engine: DuckDBPyConnection, r
         return np.take(values, copy.coded[name].codes, mode="clip")
 
     value = condition.combine([results[place] for place in range(len(results))], spread)
-    return count_owners(np.broadcast_to(value == TRUE, copy.rows), copy.ends)
+    matches = np.broadcast_to(value == TRUE, copy.rows)
+    return count_owners(matches if per is None else matches & copy.kept[per], copy.ends)
 
 
 @dataclass(frozen=True, kw_only=True)

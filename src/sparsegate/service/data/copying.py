@@ -28,6 +28,10 @@ here, once, before anything is asked. A cell that is written as a value of its t
 (``conditions.reading``), is that value, and every other cell is null: a function of the cell alone. The form is checked
 by a pattern first, so the engine never looks for the name of a time zone, and 1.7 is no whole number. A zone is Z, UTC
 or an offset; without one a ``timestamptz`` is in UTC, which is what it is brought to.
+
+**Cells**, such as ``city=3``: each different value of a column is a cell, and each person counts in at most m of them:
+those that they have most rows in, of equally many the smaller values; null is no cell. It is the owner's to say which m
+(``rows_of_cells``), and it is cut here, once: no question has to look at whose rows are in how many cells.
 """
 
 from __future__ import annotations
@@ -46,7 +50,7 @@ from sparsegate.service.data.constant_work import Coded, Copy, last_rows
 from sparsegate.service.data.postgres_rows import FetchedRows, fetch_rows
 from sparsegate.service.data.sizes import ROWS, TEXT, Size, public_size, values_of
 from sparsegate.tables.columns import check_columns, identifier, unlike
-from sparsegate.tables.workspace import NO_BAR, Workspace
+from sparsegate.tables.workspace import Workspace, without_bar
 
 if TYPE_CHECKING:
     import numpy as np
@@ -152,7 +156,7 @@ TYPES: Final[dict[str, tuple[Kind, str]]] = {
 """By its name: the kind, and how a cell is read. Nothing here fails on a cell."""
 
 
-def read_declarations(texts: Sequence[str] | None) -> dict[str, str]:
+def read_declarations(texts: Sequence[str] | None, *, option: str = "read", form: str = "TYPE") -> dict[str, str]:
     """``COLUMN=TYPE``, each, as a mapping.
 
     >>> read_declarations(["note=timestamptz", "age=integer"])
@@ -162,10 +166,56 @@ def read_declarations(texts: Sequence[str] | None) -> dict[str, str]:
     for text in texts or ():
         name, _, kind = text.rpartition("=")
         if not name or name in declared:
-            rule = "must give each column one type, as COLUMN=TYPE" if name else "must be COLUMN=TYPE"
-            raise ParameterError("read", rule, text, "for instance --read age=integer")
+            rule = f"must name each column once, as COLUMN={form}" if name else f"must be COLUMN={form}"
+            raise ParameterError(option, rule, text, f"for instance --{option} {_EXAMPLES[option]}")
         declared[name] = kind.strip()
     return declared
+
+
+_EXAMPLES: Final = {"read": "age=integer", "cells": "city=3"}
+
+
+def read_cells(texts: Sequence[str] | None) -> dict[str, int]:
+    """``COLUMN=M``, each: in how many cells of the column a person counts.
+
+    >>> read_cells(["city=3"])
+    {'city': 3}
+    """
+    declared = read_declarations(texts, option="cells", form="M")
+    for name, most in declared.items():
+        if not (most.isascii() and most.isdigit() and int(most[:10]) > 0 and len(most) < 10):
+            raise ParameterError(
+                "cells", f"must give {name!r} a whole number of at least 1", most, "for instance city=3"
+            )
+    return {name: int(most) for name, most in declared.items()}
+
+
+def rows_of_cells(owners: npt.NDArray[np.int64], ranks: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.bool_]:
+    """Which rows count in their cell: those of the ``most`` cells that their person has most rows in.
+
+    ``ranks`` has the place of each row's value among all values, in *their* order, and -1 where it is null. Of cells
+    with equally many rows the smaller values stay.
+
+    **Theorem.** Whether a row counts depends on the rows of its person alone; each person counts in at most ``most``
+    cells. *Proof.* How many rows a person has with a value is counted among their own. Which of two values is smaller
+    is the same whatever other values there are: ranks change with the data, and their order does not. (The codes of
+    values have no such order: they are as the engine met them, so that a person could decide where others count.) []
+
+    >>> import numpy as np
+    >>> rows_of_cells(np.array([0, 0, 0, 0, 1]), np.array([2, 1, 2, 0, 1]), 2).tolist()
+    [True, False, True, True, True]
+    """
+    import numpy as np
+
+    kept, there = np.zeros(len(owners), bool), np.flatnonzero(ranks >= 0)
+    width = ranks.max(initial=0) + 1
+    pairs, pair_of, counts = np.unique(owners[there] * width + ranks[there], return_inverse=True, return_counts=True)
+    people, cells = np.divmod(pairs, width)
+    order = np.lexsort((cells, -counts, people))
+    chosen = np.zeros(len(pairs), bool)
+    chosen[order] = np.arange(len(pairs)) - np.searchsorted(people, people) < most  # people are sorted in both orders
+    kept[there] = chosen[pair_of]
+    return kept
 
 
 def declared_types(types: Mapping[str, str], read: Mapping[str, str]) -> dict[str, tuple[Kind, str]]:
@@ -195,6 +245,8 @@ class _Distinct:
     """What fills the characters of the values up; the theorem is at the head of this file."""
     row_cells: Sequence[tuple[str, int]] = ()
     """What fills the characters of the rows up."""
+    kept: npt.NDArray[np.bool_] | None = None
+    """Of a column of cells: which rows count in theirs."""
 
     @property
     def filling_cells(self) -> int:
@@ -238,7 +290,9 @@ class CopyEngine(Workspace):
         for name in read:
             if schema.find(name) is None:
                 raise ParameterError("read", "must name columns that may be asked about", name, "add it to --columns")
-        return self._copied_columns(opened, schema, {name: cast for name, (_, cast) in casts.items()})
+        return self._copied_columns(
+            opened, schema, {name: cast for name, (_, cast) in casts.items()}, source.cells or {}
+        )
 
     def fetch(
         self, url: str, *, table: str, user: str | None, columns: Sequence[str] | None, max_cell: int
@@ -250,24 +304,36 @@ class CopyEngine(Workspace):
     def open_rows(self, rows: FetchedRows, *, copy: bool = False) -> DuckDBPyRelation:
         """The rows as a relation, or a copy of them; ``people`` is then the column of the numbers of the people."""
         self.kind, self.people = "PostgreSQL", rows.people
-        self._connection.execute(NO_BAR)
+        without_bar(self._connection)
         opened = self._connection.sql(rows.reader())
         return self._copied(opened) if copy else opened
 
-    def copy_rows(self, rows: FetchedRows) -> Unfilled:
+    def copy_rows(self, rows: FetchedRows, cells: Mapping[str, int]) -> Unfilled:
         """Copy the declared columns of every row."""
         opened = self.open_rows(rows)
         casts = {name: _CASTS[kind][1] for name, kind in _types(opened).items()}
-        return self._copied_columns(opened, rows.table.schema, casts)
+        return self._copied_columns(opened, rows.table.schema, casts, cells)
 
-    def _copied_columns(self, opened: DuckDBPyRelation, schema: Schema, casts: Mapping[str, str]) -> Unfilled:
+    def _copied_columns(
+        self, opened: DuckDBPyRelation, schema: Schema, casts: Mapping[str, str], cells: Mapping[str, int]
+    ) -> Unfilled:
         """The columns of the schema, and their values and codes; after this no file can be read here."""
+        for name in cells:
+            if (column := schema.find(name)) is None or column.kind not in (Kind.TEXT, Kind.INTEGER):
+                rule = "must name columns of text or whole numbers that may be asked about"
+                raise ParameterError("cells", rule, name, "add it to --columns, or leave it out")
         self._connection.execute("SET preserve_insertion_order = true")
         names = [column.name for column in schema.columns]
         person, place = (identifier(unlike(name, names)) for name in ("person", "place"))
         self._stage(opened, schema, casts, person, place)
         owners = self._places(place) if self.people is None else self._owners(person, place)
         values = [self._distinct(column, place, len(owners)) for column in schema.columns]
+        values = [
+            replace(each, kept=rows_of_cells(owners, self._ranks(each, place), cells[each.name]))
+            if each.name in cells
+            else each
+            for each in values
+        ]
         if self.kind == "DuckDB":
             self._connection.execute("USE memory")
             self._connection.execute("DETACH source")
@@ -303,6 +369,11 @@ class CopyEngine(Workspace):
                 for each in columns
             },
             shown=_shown(schema, people_of(schema) if read.people else None, place),
+            kept={
+                each.name: np.concatenate([each.kept[order], np.zeros(rows - len(order), bool)])
+                for each in columns
+                if each.kept is not None
+            },
         )
         for each in columns:
             self._fill(SERVED, each.name, each.row_cells)
@@ -385,6 +456,16 @@ class CopyEngine(Workspace):
         widths = np.array([*self._arrays(f"SELECT {sums} FROM {table} ORDER BY {place}").values()])
         often = np.bincount(codes, minlength=count)
         return replace(distinct, characters=[(widths @ each).tolist() for each in (np.ones_like(often), often)])
+
+    def _ranks(self, column: _Distinct, place: str) -> npt.NDArray[np.int64]:
+        """For each row the place of its value among all values, in their order; -1 where it is null."""
+        import numpy as np
+
+        name, ranks = identifier(column.name), np.full(column.count, -1)
+        ordered = f"SELECT {place} AS code FROM {column.table} WHERE {name} IS NOT NULL ORDER BY {name}"
+        codes = self._arrays(ordered)["code"]
+        ranks[codes] = np.arange(len(codes))
+        return ranks[column.codes]
 
     def _values(self, columns: Sequence[_Distinct], sizes: Mapping[str, int], place: str) -> dict[int, str]:
         """A table for each size, with the values of all columns of that size, filled up; by the size."""

@@ -124,6 +124,8 @@ class TableSource:
     form: how text files are written.
     read: for columns of text, the type that their cells are read as, by name: {"note": "timestamptz"}. A cell that
         is not written as a value of that type is null. See ``copying``.
+    cells: for columns whose values are cells, in how many of them a person counts, by name: {"city": 3}; people who are
+        in more are cut, each by their own rows alone. See ``copying``.
     """
 
     files: Sequence[str]
@@ -135,6 +137,7 @@ class TableSource:
     max_cell: int = MAX_CELL
     form: TextForm = PLAIN
     read: Mapping[str, str] | None = None
+    cells: Mapping[str, int] | None = None
 
     def __post_init__(self) -> None:
         if (self.user is None) == (self.unit is None) or self.unit not in (None, "row"):
@@ -192,6 +195,8 @@ class ServedTable:
         self.source, self.name, self.fingerprint = source, name, fingerprint
         self.schema, self.sizes = read.schema, read.sizes
         self.unit = "row" if source.user is None else "user"
+        self.cells = {name: most if self.unit == "user" else 1 for name, most in (source.cells or {}).items()}
+        """In how many cells of a column a person counts; a row is in one."""
         self._files, self._altered = files, False
         self._read: Unfilled | None = read
         self._filled: Copy | None = None
@@ -240,7 +245,7 @@ class ServedTable:
         public = {"user": source.user, "columns": source.columns, "max_cell": source.max_cell}
         rows = engine.fetch(source.files[0], table=source.table or "", **public)  # type: ignore[arg-type]
         with quiet("the rows of the database cannot be copied"):
-            unfilled = engine.run(lambda: engine.copy_rows(rows))
+            unfilled = engine.run(lambda: engine.copy_rows(rows, source.cells or {}))
         name = f"{rows.database} {source.table}"
         return cls(source, name=name, files=None, fingerprint=rows.fingerprint, read=unfilled, engine=engine)
 
@@ -296,10 +301,13 @@ class ServedTable:
         """Raise ConditionError where the cost has no public bound."""
         _ = condition.leaves
 
-    def count(self, condition: Condition) -> int:
-        """How many people (or rows) have a row that matches. The private answer: for a gate, and for nobody."""
+    def count(self, condition: Condition, *, per: str | None = None) -> int:
+        """How many people (or rows) have a row that matches. The private answer: for a gate, and for nobody.
+
+        With ``per`` only rows count that are in one of their person's cells of that column.
+        """
         with self._connection() as connection, suppress(Exception):  # which one it was may depend on a cell
-            return count_people(condition, self._copy, connection, SERVED)
+            return count_people(condition, self._copy, connection, SERVED, per=per)
         # Raised out here, and not where it was caught, the error has no link back to the engine's words.
         raise TableError(COUNT_FAILED)
 

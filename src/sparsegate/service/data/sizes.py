@@ -251,7 +251,7 @@ def _charged(ledger: Ledger, data: ServedTable, terms: FillTerms, sizes: Mapping
             before = read_statement(ledger.database, connection, ledger.dataset)
             for number in connection.execute(same.order_by(RELEASES.c.entry)).scalars():
                 # After a restore nobody knows whether a draw that is not here was shown.
-                if last_part(connection, number) or not before.restored_after(number):
+                if last_part(connection, number) or number >= before.balance.restored:
                     return int(number)
             entry = ledger.charge(connection, _cost(terms), f"{WHAT}, for {whose}")
             add_part(connection, entry.number, mark, part=USED)

@@ -272,6 +272,7 @@ class FairTurn:
 
     def __init__(self, most: float = math.inf) -> None:
         self.held, self.waiting, self._most = False, list[_Waiting](), most
+        self._holder: Hashable = None
         self._round = 0
         self._next: dict[Hashable, int] = {}
         """The round of the next request of whoever waits, or was served in this one."""
@@ -282,12 +283,21 @@ class FairTurn:
         if self.held:
             await self._wait(sender)
         else:
-            self.held = True
+            self.held, self._holder = True, sender
             self._begin(self._placed(sender).round)
         try:
             yield
         finally:
             self._pass_on()
+
+    def ahead(self, sender: Hashable) -> int:
+        """How many are served before the oldest request of a sender that is here, or before a new one if none is."""
+        if self.held and self._holder == sender:
+            return 0
+        order = sorted(self.waiting, key=lambda each: each.round)
+        newest = max(self._round, self._next.get(sender, 0))
+        before = [each.sender == sender or each.round > newest for each in order]
+        return self.held + (before.index(True) if True in before else len(before))
 
     def _placed(self, sender: Hashable) -> _Waiting:
         place = _Waiting(sender, max(self._round, self._next.get(sender, 0)))
@@ -333,6 +343,7 @@ class FairTurn:
         self.held = following is not None
         if following is not None:
             self.waiting.remove(following)
+            self._holder = following.sender
             self._begin(following.round)
             following.called.set()
 
@@ -362,6 +373,10 @@ class GateQueues:
         finally:
             if not turn.held:
                 self._turns.pop(gate, None)
+
+    def ahead(self, gate: str, sender: Hashable) -> int:
+        """How many are answered there before a sender."""
+        return self._turns[gate].ahead(sender) if gate in self._turns else 0
 
     @property
     def waiting(self) -> int:

@@ -99,7 +99,7 @@ def create_app(
     app.state.readiness = Readiness(lambda: app.state.service)
     app.state.counts = RequestCounts()
     app.state.refresh = None if terms is None else Refresh(app.state, terms, limits)
-    practice = Practice(keeper.dataset.schema, keeper.dataset.unit)
+    practice = Practice(keeper.dataset.schema, keeper.dataset.unit, keeper.dataset.cells)
     app.state.practice = ThreadedPractice(practice, limits, app.state.service)
     # The last one added is the outermost.
     app.add_middleware(BodyLimit, seconds=limits.body_seconds)

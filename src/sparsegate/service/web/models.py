@@ -108,6 +108,8 @@ class GateView(BaseModel):
     expect: int | None = means("Without a cutoff: for how many ABOVE its noise was chosen; else null.", None)
     opening_rho: str | None = _OPENING_RHO
     above_rho: str | None = _ABOVE_RHO
+    per: str | None = means("The column whose values have a gate each, at a share of `epsilon`; null: one gate.", None)
+    cells_per_user: int | None = means("With `per`: in how many cells a person counts; else null.", None)
     queries: int | None = means("How many questions it is planned for; null: any number.", None)
     noise: Literal["exponential", "laplace"] = means(_NOISE, "exponential")
     closes: Literal["above", "rarer"] = means(_CLOSES, "above")
@@ -125,6 +127,12 @@ class GateView(BaseModel):
     spent: str = means("What its answers have cost so far, of `epsilon`.", "0.052375")
     given_back: str = means("What went back to the ledger when it closed.", "0")
     reserved: str = means("The rest of `epsilon`, which the ledger keeps for it.", "0.447625")
+    ahead: int | None = means(
+        "How many questions this server answers before the oldest of this token that waits, or before a new one. Each "
+        "takes D. Told of one gate, and null in lists.",
+        0,
+        default=None,
+    )
     practice: bool = _PRACTICE
 
 
@@ -166,6 +174,9 @@ class GateNumbers(Posted):
     )
     expect: int | None = means(
         "With `within`: choose the noise for this many ABOVE; by default 10.", default=None, ge=1, le=MOST_WHOLE
+    )
+    per: str | None = means(
+        "A column that is served with cells: a gate for each of its values, with this cutoff each.", default=None
     )
     queries: int | None = means(
         "Plan for this many questions, and close after them.", default=None, ge=1, le=MOST_WHOLE
@@ -226,6 +237,9 @@ class AskGate(Posted):
     """A question: how many people have a row that matches, compared with the threshold."""
 
     where: str = means("A condition on the declared columns of one row.", "country = 'DE'")
+    cell: str | int | None = means(
+        "At a gate for each cell: the PUBLIC value of its column whose people are asked about.", default=None
+    )
 
 
 class Quota(BaseModel):
@@ -322,6 +336,9 @@ class DeclaredColumn(BaseModel):
     kind: Literal["text", "integer", "real", "boolean", "date", "timestamp", "time"] = means(
         "What its cells are.", "text"
     )
+    cells_per_user: int | None = means(
+        "In how many of its values a person counts, where gates can be opened for each; else null.", default=None
+    )
     example: str | None = means("For practice: a condition that many made-up people meet.", default=None)
 
 
@@ -331,6 +348,7 @@ class Served(BaseModel):
     dataset: str = means("What the data is called.", "visits")
     unit: Literal["user", "row"] = means("Whom the counts protect: people, or rows.", "user")
     delay: float = _DELAY
+    rule: Literal["epsilon", "zcdp"] = means("What the ledger adds up.", "epsilon")
     max_cell: int = means("Text cells are cut to this many characters before they are compared.", 1000)
     columns: list[DeclaredColumn] = means("What may be asked about.")
     left_out: list[str] = means("Columns that are there, of a type that cannot be asked about.", ["photo"], default=[])
@@ -470,6 +488,7 @@ class LedgerEntry(Money):
     )
     what: str = means("What was released, or why the budget changed.", "gate: threshold 1000, cutoff 25, unit user")
     of: int | None = means("Of a refund: the entry whose gate did not use it.", None)
+    gate: str | None = means("The gate that it opened, where it did.", _GATE, default=None)
 
 
 class BudgetStatement(BaseModel):

@@ -81,16 +81,17 @@ async def open_gate(
 async def preview(body: models.GateNumbers, service: Service, token: Anybody) -> Body:
     """What a gate would be good for, and what it would cost: from public numbers, and free."""
     statement = await service.run(service.keeper.budget) if token.role is Role.OWNER else None
-    rule = service.keeper.ledger.rule
-    look = partial(preview_view, rule=rule)
-    view = (await service.planning.run(token.number, look, GateSpec.of(**dict(body)), statement))()
+    look = partial(preview_view, rule=service.keeper.ledger.rule)
+    spec = GateSpec.of(**dict(body) | service.keeper.cells_of(body.per, body.cutoff))
+    view = (await service.planning.run(token.number, look, spec, statement))()
     return service.label(view)
 
 
 @gate_router.get("/gates/{id}", response_model=models.GateView, responses=fails(*TOKEN, problems.UNKNOWN_GATE))
-async def gate(gate: GateInPath, service: Service, _: Anybody) -> Body:
-    """One gate."""
-    return service.label(await service.run(service.keeper.gate, gate))
+async def gate(gate: GateInPath, service: Service, token: Anybody) -> Body:
+    """One gate, and how many questions here are before the next of this token."""
+    view = await service.run(service.keeper.gate, gate)
+    return service.label(view) | {"ahead": service.queues.ahead(gate, token.number)}
 
 
 @gate_router.delete(
@@ -110,13 +111,14 @@ async def ask(gate: GateInPath, body: models.AskGate, service: Service, request:
     """Is the number of people with a matching row above the threshold?"""
     keeper = service.keeper
     read = await service.reading.run(request.token, keeper.read, body.where, short=len(body.where) <= SHORT)
+    asking = partial(keeper.ask, request, gate, body.where, cell=body.cell, read=read)
     try:
         read(body.where)
     except ConditionError:
         # It stands in no line: it is refused, or it is given again what it was given while it could be asked.
-        return service.label(asdict(await service.run(keeper.ask, request, gate, body.where, read=read)))
+        return service.label(asdict(await service.run(asking)))
     async with service.queues.at(gate, request.token):
-        return service.label(asdict(await service.run(keeper.ask, request, gate, body.where, read=read, ask=True)))
+        return service.label(asdict(await service.run(asking, ask=True)))
 
 
 @gate_router.get(
@@ -169,20 +171,22 @@ async def schema(service: Service, _: Anybody) -> Body:
     """What may be asked about: the declared columns."""
     keeper = service.keeper
     columns = [
-        {"name": column.name, "kind": column.kind.value}
+        {"name": column.name, "kind": column.kind.value, "cells_per_user": keeper.dataset.cells.get(column.name)}
         | ({"example": practice_condition(column)} if service.practice else {})
         for column in keeper.dataset.schema.columns
     ]
     served = keeper.dataset
     public = {"unit": served.unit, "delay": keeper.pace.delay, "max_cell": served.schema.max_cell}
-    public |= {"columns": columns, "left_out": served.schema.unreadable}
+    public |= {"rule": keeper.ledger.rule, "columns": columns, "left_out": served.schema.unreadable}
     return {"dataset": keeper.ledger.dataset, **public, "practice": service.practice}
 
 
 @account_router.get("/budget", response_model=models.BudgetStatement, responses=fails(*TOKEN, problems.FORBIDDEN))
 async def budget(service: Service, _: Owner) -> Body:
     """What was allowed, spent and left; for owners."""
-    return (await service.run(service.keeper.budget)).to_dict()
+    statement = (await service.run(service.keeper.budget)).to_dict()
+    gates = await service.run(service.keeper.gate_entries)
+    return statement | {"entries": [entry | {"gate": gates.get(entry["number"])} for entry in statement["entries"]]}
 
 
 @account_router.post(

@@ -4,18 +4,23 @@ import { get } from "./api.js";
 import { showTexts } from "./dialogs.js";
 import { button, element, row } from "./elements.js";
 import { count, local, when } from "./figures.js";
+import { keep, kept } from "./kept.js";
 import { keepDrawn, outcome, plotAnswers } from "./plot.js";
 import { inCurl, inPython } from "./recipes.js";
 
 const PAGE = 100; // answers in the page at once
 const PART = 1000; // answers that are sent at once
-const HEADS = ["#", "Time", "Answer", "Where", "By", "Again"];
+const PAUSE = 200; // of typing, before answers are searched
+const HEADS = ["#", "Time", "Answer", "Where", "By", "Note", "Again"];
 
 export async function showAnswers({ at, signal }, shared) {
   const address = `${shared.address}/answers`;
   let shown = []; // newest first
   let newest = true; // whether the newest page is shown, which goes on by itself
   let oldest = false; // whether there is none before it
+  let words = []; // that are searched for, in all answers
+  const known = []; // all answers, oldest first, once they were needed
+  const noted = (answer) => `${shared.id} ${answer.number}`;
 
   const redraw = keepDrawn(at("plot"), () => plotAnswers(at("plot"), shown), signal);
 
@@ -26,6 +31,7 @@ export async function showAnswers({ at, signal }, shared) {
 
   // The newest page: what is shown already stays, so that the focus in it does.
   async function follow() {
+    if (words.length) return search();
     const known = shown[0]?.number ?? 0;
     const fresh = newest && known ? await page(`after=${known}&`) : await page("before=2147483647&");
     if (signal.aborted || !newest) return;
@@ -45,6 +51,7 @@ export async function showAnswers({ at, signal }, shared) {
 
   function tell() {
     const [first, last] = [shown[0]?.number, shown.at(-1)?.number];
+    if (words.length) return tellSearched(first, last);
     at("range").textContent = shown.length ? `${count(last)} to ${count(first)} of ${count(Math.max(shared.gate.asked, first))}` : "none yet";
     at("newest").disabled = at("newer").disabled = newest;
     at("older").disabled = oldest || !shown.length || last <= 1;
@@ -57,6 +64,48 @@ export async function showAnswers({ at, signal }, shared) {
     redraw();
   }
 
+  // What holds every word: in its condition, its answer, who asked, or the note on it. No more in the page than usual.
+  async function search() {
+    const wanted = words;
+    await all();
+    if (signal.aborted || wanted !== words) return;
+    const { notes } = kept();
+    const text = (answer) => [answer.where, outcome(answer), answer.by ?? "", notes.get(noted(answer)) ?? "", `#${answer.number}`].join("\n").toLowerCase();
+    const found = known.filter((answer) => words.every((word) => text(answer).includes(word))).reverse();
+    many = found.length;
+    if (known.length && document.activeElement?.closest("#answers")) return; // a note is being written there
+    list(found.slice(0, PAGE));
+  }
+
+  let many = 0; // that were found
+
+  function tellSearched(first, last) {
+    at("range").textContent = `${count(many)} of ${count(known.length)} found${many > PAGE ? `, the newest ${count(PAGE)} shown` : ""}`;
+    at("pager").hidden = true;
+    at("plot-caption").textContent = shown.length ? `What was found of answers ${count(last)} to ${count(first)}, against time.` : "";
+    at("answers-table").hidden = !shown.length;
+    redraw();
+  }
+
+  let timer = null;
+  at("search-answers").addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      words = at("search-answers").value.toLowerCase().split(/\s+/).filter(Boolean);
+      at("answers-trouble").textContent = "";
+      (words.length ? search() : turn(() => "before=2147483647&", true)).catch((problem) => {
+        if (!signal.aborted) at("answers-trouble").textContent = problem.message;
+      });
+    }, PAUSE);
+  });
+
+  function noteField(answer) {
+    const field = element("input", { maxlength: 500, autocomplete: "off", "aria-label": `Note on answer ${answer.number}`, placeholder: "note" });
+    field.value = kept().notes.get(noted(answer)) ?? "";
+    field.addEventListener("change", () => { at("answers-trouble").textContent = keep("notes", noted(answer), field.value.trim()); });
+    return field;
+  }
+
   function line(answer, fresh = false) {
     const word = outcome(answer);
     const about = answer.estimate === null ? "" : ` ≈ ${count(answer.estimate)}`;
@@ -66,6 +115,7 @@ export async function showAnswers({ at, signal }, shared) {
       element("td", { class: word }, (word === "lost" ? "lost" : word.toUpperCase()) + about),
       element("td", { class: "code" }, answer.where),
       answer.by ?? "",
+      noteField(answer),
       element("td", { class: "actions" },
         button("Ask again…", () => shared.askAgain(answer.where), { "aria-label": `Ask again: ${answer.where}` }),
         button("Copy as…", () => showCode(answer), { "aria-label": `Copy as curl or Python: ${answer.where}` })),
@@ -101,7 +151,9 @@ export async function showAnswers({ at, signal }, shared) {
     at("answers-trouble").textContent = "";
     at("csv").disabled = true;
     try {
-      save(`${shared.id}.csv`, asCsv(await all()));
+      await all();
+      const { notes } = kept();
+      save(`${shared.id}.csv`, asCsv(known, known.map((answer) => notes.get(noted(answer)))));
     } catch (problem) {
       if (!signal.aborted) at("answers-trouble").textContent = problem.message;
     } finally {
@@ -110,11 +162,10 @@ export async function showAnswers({ at, signal }, shared) {
   });
 
   async function all() {
-    const found = [];
-    for (let part = null; part === null || part.length === PART; found.push(...part)) {
-      part = await get(`${address}?after=${found.at(-1)?.number ?? 0}&limit=${PART}`, signal);
+    for (let part = null; part === null || part.length === PART; ) {
+      part = await get(`${address}?after=${known.at(-1)?.number ?? 0}&limit=${PART}`, signal);
+      known.push(...part.filter((answer) => answer.number > (known.at(-1)?.number ?? 0))); // two may load at once
     }
-    return found;
   }
 
   shared.whenHeard((gate) => { if (newest && (shown[0]?.number ?? 0) < gate.asked) follow().catch(() => null); });
@@ -122,15 +173,15 @@ export async function showAnswers({ at, signal }, shared) {
 }
 
 // As RFC 4180 has it. A spreadsheet takes a cell that begins with one of these signs for a formula: a blank goes before it.
-export function asCsv(answers) {
+export function asCsv(answers, notes = []) {
   const cell = (value) => {
     const text = value === null || value === undefined ? "" : String(value);
     const safe = typeof value === "string" && /^[=+\-@\t\r]/.test(text) ? ` ${text}` : text;
     return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
   };
-  const lines = answers.map((answer) =>
-    [answer.number, answer.at, local(answer.at), outcome(answer), answer.estimate, answer.by, answer.where].map(cell).join(","));
-  return `number,at_utc,at_local,answer,estimate,by,where\r\n${lines.map((each) => `${each}\r\n`).join("")}`;
+  const lines = answers.map((answer, place) =>
+    [answer.number, answer.at, local(answer.at), outcome(answer), answer.estimate, answer.by, answer.where, notes[place]].map(cell).join(","));
+  return `number,at_utc,at_local,answer,estimate,by,where,note\r\n${lines.map((each) => `${each}\r\n`).join("")}`;
 }
 
 function save(name, text) {

@@ -4,19 +4,28 @@ import { forget, line, post, Problem, unanswered, Unreachable } from "./api.js";
 import { conditionBox } from "./condition.js";
 import { sure } from "./dialogs.js";
 import { element } from "./elements.js";
-import { answerMeans, costs } from "./meaning.js";
+import { answerMeans, costs, expected } from "./meaning.js";
 
 export function showAsking(view, shared) {
   const { at, signal } = view;
   const address = `${shared.address}/ask`;
   const box = conditionBox(view, shared.columns, () => at("ask-form").requestSubmit());
+  at("operators").open = !shared.gate.asked && matchMedia("(min-width: 52rem)").matches; // there is room, and it is news
   let sending = null; // to give one up, and send it again
 
   function permit() {
-    at("ask").disabled = at("where").disabled = shared.gate.closed || sending !== null;
+    // At a gate for each cell a question names its cell: a client asks it.
+    at("ask").disabled = at("where").disabled = shared.gate.closed || shared.gate.per !== null || sending !== null;
     at("asking").hidden = shared.gate.closed && !at("latest").textContent;
     at("ask-form").classList.toggle("shut", shared.gate.closed);
   }
+
+  // How long an answer takes, by public numbers: D, and how many are before it at this gate.
+  shared.expect = ({ ahead, closed }) => {
+    const words = expected(shared.delay, ahead ?? 0);
+    at("wait").textContent = closed || sending ? "" : words;
+    if (sending) at("asking-note").textContent = `Asking… ${words}`;
+  };
 
   // A question that was sent and is not answered, here or before a reload.
   function offer(words) {
@@ -55,7 +64,7 @@ export function showAsking(view, shared) {
     shared.asking = true;
     for (const id of ["ask-trouble", "latest"]) at(id).replaceChildren();
     at("again").hidden = true;
-    at("asking-note").textContent = "asking…";
+    shared.expect(shared.gate);
     wrong(null, "");
     permit();
     try {
@@ -74,6 +83,7 @@ export function showAsking(view, shared) {
         sending = null;
         shared.asking = false;
         at("asking-note").textContent = "";
+        shared.expect(shared.gate);
         permit();
         at(shared.gate.closed ? "title" : "where").focus();
       }
@@ -109,8 +119,9 @@ export function showAsking(view, shared) {
     line.removeEventListener("lost", lost);
     sending?.abort(); // its key is kept, and it is offered again when one comes back
   });
-  shared.whenHeard(permit);
+  shared.whenHeard((gate) => { permit(); shared.expect(gate); });
   permit();
+  shared.expect(shared.gate);
   const before = unanswered(address);
   if (before) {
     at("where").value = before.body.where;

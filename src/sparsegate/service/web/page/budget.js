@@ -22,9 +22,19 @@ export async function showBudget({ at, signal }) {
   const entries = found.entries.map((entry) => ({ ...entry, epsilon: entry[part] ?? "0" }));
   at("spending-caption").textContent =
     `What was spent or reserved against time, from ${local(entries[0].at)}: ${sign} ${short(found.spent[part])} of ${short(found.budget[part])} now, in ${count(entries.length)} entries.`;
-  keepDrawn(at("spending"), () => plotSpending(at("spending"), entries), signal)();
+  keepDrawn(at("spending"), () => plotSpending(at("spending"), entries, part), signal)();
+  at("amounts").textContent = part === "rho" ? "Rho" : "Epsilon";
 
-  const heads = ["#", "Time", "Kind", part === "rho" ? "Rho" : "Epsilon", "What"];
+  // Which gate an entry is of: the one that it opened, or that of the entry that it names.
+  const numbered = new Map(entries.map((entry) => [entry.number, entry]));
+  const named = (entry) => entry.of ?? Number(/^(?:the next|\d+ more) ABOVE of entry (\d+)$/.exec(entry.what)?.[1]);
+  const gateOf = (entry) => entry && (entry.gate ?? gateOf(numbered.get(named(entry))));
+  const link = (entry) => {
+    const gate = gateOf(entry);
+    return gate ? element("a", { href: `#/gates/${gate}`, "aria-label": `The gate of entry ${entry.number}` }, "its gate") : "";
+  };
+
+  const heads = ["#", "Time", "Kind", at("amounts").textContent, "What"];
   const newest = [...entries].reverse();
   let shown = 0;
   const more = () => {
@@ -33,7 +43,7 @@ export async function showBudget({ at, signal }) {
       when(entry.at),
       KINDS[entry.kind],
       element("td", {}, amount(entry.epsilon), entry.delta === "0" ? "" : `, δ ${short(entry.delta)}`),
-      entry.what + (entry.of === null ? "" : ` (entry ${count(entry.of)})`),
+      element("span", {}, `${entry.what}${entry.of === null ? "" : ` (entry ${count(entry.of)})`} `, link(entry)),
     ])));
     shown += PART;
     at("more").hidden = shown >= newest.length;

@@ -1,6 +1,9 @@
 // The box for a condition: columns to click, words that complete themselves, examples, and curly quotes made straight.
 
+import { sure } from "./dialogs.js";
 import { button, element } from "./elements.js";
+import { keep, kept } from "./kept.js";
+import { counted } from "./session.js";
 
 const MOST = 8; // suggestions, or examples, at once
 const WORDS = [
@@ -41,6 +44,31 @@ export function examples(columns) {
   return found;
 }
 
+// What there is to write, with the declared columns, and what it is for. Only what fits the kinds of columns that there are.
+const ORDERED = ["integer", "real", "date", "timestamp", "time"];
+const VALUES = { integer: ["10", "20"], real: ["0.5", "1.5"], date: ["DATE '2030-01-31'", "DATE '2030-02-28'"],
+  timestamp: ["TIMESTAMP '2030-01-31 12:00:00'", "TIMESTAMP '2030-01-31 18:00:00'"], time: ["TIME '12:00:00'", "TIME '18:00:00'"] };
+
+export function operators(columns) {
+  const of = (...kinds) => columns.find((column) => kinds.includes(column.kind));
+  const [text, ordered, dated, truth, any] = [of("text"), of(...ORDERED), of("date", "timestamp"), of("boolean"), columns[0]];
+  const name = (column) => nameOf(column);
+  const [low, high] = ordered ? VALUES[ordered.kind] : [];
+  return [
+    text && [`${name(text)} = 'value'`, "is this text; <> is not. A quote inside a text is written twice: 'it''s'"],
+    text && [`${name(text)} IN ('one', 'another')`, "is one of these; NOT IN: none of them"],
+    text && [`${name(text)} LIKE 'begin%'`, "% is any text, _ one character; ILIKE takes capitals and small letters for the same"],
+    text && [`contains(lower(${name(text)}), 'part')`, "holds this; also starts_with, ends_with, upper, trim, length"],
+    ordered && [`${name(ordered)} >= ${low}`, "at least; also < <= > = <>"],
+    ordered && [`${name(ordered)} BETWEEN ${low} AND ${high}`, "from the one to the other, both included"],
+    dated && [`year(${name(dated)}) = 2030`, "a part of a date; also month, day, dow"],
+    truth && [`${name(truth)} IS TRUE`, "is true; also IS FALSE"],
+    any && [`${name(any)} IS NULL`, "has no value; any other comparison with it is unknown, and the row does not count. IS NOT NULL: has one"],
+    any && [`NOT (${test(any)})`, "the opposite; what is unknown stays unknown"],
+    any && [`(${test(any)} OR ${name(columns.at(-1))} IS NULL) AND ${name(any)} IS NOT NULL`, "AND binds before OR: use brackets"],
+  ].filter(Boolean);
+}
+
 const CURLY = "‘’‚‛“”„‟«»‹›`´′″";
 const QUOTED = new RegExp(`'(?:[^']|'')*'|"(?:[^"]|"")*"|[${CURLY}]([^${CURLY}'"]*)[${CURLY}'"]`, "g");
 
@@ -73,6 +101,45 @@ export function conditionBox({ at, signal }, columns, submit) {
     if (literal) where.setSelectionRange(literal.index + (literal[0][0] === "'"), literal.index + literal[0].length - (literal[0][0] === "'"));
     changed();
   }, { class: "chip" })));
+
+  at("condition-means").textContent = "For each row a condition is true, false or unknown. " +
+    (counted() === "people" ? "A person counts once, if it is true for any of her rows." : "Rows count for which it is true.") + " The values below are made up.";
+  at("operator-list").replaceChildren(...operators(columns).flatMap(([form, says]) => [element("dt", {}, form), element("dd", {}, says)]));
+  savedConditions();
+
+  // Conditions under names, each to be put into the box or deleted.
+  function savedConditions() {
+    const list = [...kept().conditions].sort(([one], [other]) => one.localeCompare(other));
+    at("saved-group").hidden = !list.length;
+    at("saved").replaceChildren(...list.map(([name, text]) => element("span", { class: "pair" },
+      button(name, () => { where.value = text; changed(); where.focus(); }, { class: "chip", title: text, "aria-label": `Use ${name}: ${text}` }),
+      button("×", async () => {
+        if (!(await sure(`Delete the saved condition ${name}?\n\n${text}`, "Delete it"))) return;
+        tellSaved(keep("conditions", name, ""), `${name} is deleted.`);
+        at("save-name").focus();
+      }, { class: "chip", "aria-label": `Delete ${name}` }))));
+  }
+
+  function tellSaved(trouble, done) {
+    at("saved-note").textContent = trouble || done;
+    savedConditions();
+  }
+
+  async function save() {
+    const [name, text] = [at("save-name").value.trim(), where.value.trim()];
+    if (!name || !text) return void (at("saved-note").textContent = "Write a condition and a name for it first.");
+    const before = kept().conditions.get(name);
+    if (before && before !== text && !(await sure(`${name} is saved already:\n\n${before}\n\nReplace it?`, "Replace it"))) return;
+    tellSaved(keep("conditions", name, text), `Saved as ${name}, in this browser alone.`);
+    at("save-name").value = "";
+  }
+
+  at("save").addEventListener("click", save);
+  at("save-name").addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.isComposing) return;
+    event.preventDefault(); // it must not ask
+    save();
+  });
 
   // Put a word where the caret is, in place of what was begun there.
   function insert(text, from = where.selectionStart) {

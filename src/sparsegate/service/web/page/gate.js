@@ -6,7 +6,7 @@ import { showAsking } from "./ask.js";
 import { copyButton, sure } from "./dialogs.js";
 import { when } from "./figures.js";
 import { title } from "./gates.js";
-import { aboveMeans, belowMeans, costs, question, standing, together } from "./meaning.js";
+import { aboveMeans, belowMeans, closing, costs, question, standing, together } from "./meaning.js";
 import { isOwner, session } from "./session.js";
 
 const AGAIN = 1000;
@@ -37,14 +37,14 @@ export async function showGate(view, place, id) {
     at("description").textContent = gate.description ?? "";
     at("origin").replaceChildren(`${id}, opened `, when(gate.opened_at), gate.opened_by ? ` by ${gate.opened_by}` : "");
     at("question").textContent = question(gate);
-    at("standing").textContent = standing(gate);
+    at("standing").textContent = standing(gate, shared.rule);
     const words = { "above-means": aboveMeans, "below-means": belowMeans, together, costs };
     for (const [name, says] of Object.entries(words)) at(name).textContent = says(gate);
     at("close-gate").hidden = gate.closed || !(isOwner() || place.practice);
   }
 
   at("close-gate").addEventListener("click", async () => {
-    if (!(await sure("Close this gate for good? What its answers cost stays spent; the rest of its epsilon goes back.", "Close it"))) return;
+    if (!(await sure(`Close this gate for good? ${closing(shared.gate, shared.rule)}`, "Close it"))) return;
     at("gate-trouble").textContent = "";
     try {
       await remove(address);
@@ -55,8 +55,8 @@ export async function showGate(view, place, id) {
     }
   });
 
-  const { columns } = place.practice ? await get(`${place.api}/schema`, signal) : session.served;
-  shared.columns = columns;
+  const { columns, delay, rule } = place.practice ? await get(`${place.api}/schema`, signal) : session.served;
+  Object.assign(shared, { columns, delay, rule });
   await refresh();
   if (signal.aborted) return;
   showAsking(view, shared);
@@ -65,9 +65,9 @@ export async function showGate(view, place, id) {
   // Others may ask at the same gate: what they hear comes in here.
   let looking = false; // a service that hangs is not asked again and again
   const timer = setInterval(async () => {
-    if (document.hidden || shared.asking || looking) return;
+    if (document.hidden || looking) return;
     looking = true;
-    await refresh().catch(() => null);
+    await (shared.asking ? get(address, signal).then((gate) => shared.asking && shared.expect(gate)) : refresh()).catch(() => null);
     looking = false;
   }, place.practice ? AGAIN_IN_PRACTICE : AGAIN);
   signal.addEventListener("abort", () => clearInterval(timer));

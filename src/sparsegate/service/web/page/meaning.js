@@ -8,7 +8,8 @@ export const lowest = (gate) => gate.threshold - rounded(gate);
 export const highest = (gate) => gate.threshold + rounded(gate);
 const twoSided = (gate) => gate.closes === "rarer";
 
-export const question = (gate) => `More than ${count(gate.threshold)} ${counted()}?`;
+export const question = (gate) =>
+  `More than ${count(gate.threshold)} ${counted()}${gate.per ? `, for each ${gate.per} by itself` : ""}?`;
 
 // How many answers the margin for several at once is about.
 export const several = (gate) => gate.queries ?? gate.cutoff ?? gate.expect;
@@ -43,21 +44,44 @@ export const costs = (gate) =>
       "as an ABOVE. No answer costs more epsilon than was reserved when the gate opened.";
 
 export const left = (gate) =>
-  paysEach(gate)
-    ? `${count(gate.positives)} ABOVE given`
+  paysEach(gate) || gate.per
+    ? `${count(gate.positives)} ABOVE given${gate.per ? `, up to ${count(gate.cutoff)} for each ${gate.per}` : ""}`
   : twoSided(gate)
     ? `${count(gate.remaining)} of ${count(gate.cutoff)} of the rarer answer left`
     : `${count(gate.remaining)} of ${count(gate.cutoff)} ABOVE left`;
 
-export const standing = (gate) =>
+export const standing = (gate, rule) =>
   (gate.closed ? `Closed: ${gate.because}. ` : "") +
   (gate.closed && !paysEach(gate) ? "" : `${left(gate)}. `) +
   `${count(gate.asked)} asked${gate.queries ? ` of ${count(gate.queries)}` : ""}, ${count(gate.lost)} lost. ` +
   (paysEach(gate)
     ? `ρ ${short(gate.opening_rho)} to open it and ρ ${short(gate.above_rho)} for each ABOVE` +
       (gate.reserved === "0" ? "." : ", of which the next is reserved.")
+    : rule === "zcdp" ? `All of its ρ was spent when it opened, with ε ${short(gate.epsilon)}.`
     : `ε ${short(gate.spent)} of ${short(gate.epsilon)} spent, ` +
       (gate.closed ? `${short(gate.given_back)} given back.` : `${short(gate.reserved)} reserved.`));
+
+// What comes back when a gate closes: the exact rest where epsilons add up; where rho does, only what was held for an ABOVE.
+export const closing = (gate, rule) =>
+  rule !== "zcdp"
+    ? "What its answers cost stays spent; the rest of its epsilon goes back."
+  : paysEach(gate)
+    ? `What its opening and each ABOVE cost stays spent. ${gate.reserved === "0" ? "Nothing is held for another ABOVE." : `The ρ ${short(gate.above_rho)} that is held for the next ABOVE goes back.`}`
+    : "All of its ρ was spent when it opened, and none goes back: ρ is charged for the gate as a whole.";
+
+export const refunds = (rule) =>
+  rule === "zcdp"
+    ? "All of its ρ is spent when the gate opens, and none comes back when it closes."
+    : "All of epsilon is reserved when the gate opens; what its answers did not cost comes back when it closes.";
+
+// How long an answer takes, from D and the number of questions before it; each of them takes D.
+export function expected(delay, ahead) {
+  const seconds = (ahead + 1) * delay;
+  const before = ahead ? `${count(ahead)} ${ahead === 1 ? "question is" : "questions are"} before yours` : "";
+  if (!delay) return before && `${before}.`;
+  const time = `${seconds < 10 ? Number(seconds.toPrecision(2)) : Math.round(seconds)} s`;
+  return before ? `${before}: about ${time}.` : `An answer takes about ${time}, whatever it is.`;
+}
 
 // What one answer means and what it cost.
 export function answerMeans(gate, answer) {

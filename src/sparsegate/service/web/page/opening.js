@@ -4,9 +4,9 @@ import { inquire, post, Unreachable } from "./api.js";
 import { sure } from "./dialogs.js";
 import { element } from "./elements.js";
 import { count, people, percent, short } from "./figures.js";
-import { aboveMeans, belowMeans, costs, several } from "./meaning.js";
+import { aboveMeans, belowMeans, costs, refunds, several } from "./meaning.js";
 import { keepDrawn, plotMargin } from "./plot.js";
-import { isOwner } from "./session.js";
+import { isOwner, session } from "./session.js";
 
 const PAUSE = 250; // of typing, before a preview is asked for
 
@@ -17,6 +17,8 @@ export async function showOpening({ at, signal }, place) {
   let timer = null;
 
   if (place.practice) at("title").textContent = "Open a practice gate";
+  const { rule } = place.practice ? { rule: "epsilon" } : session.served;
+  at("refund").textContent = refunds(rule);
 
   const redraw = keepDrawn(at("margin-plot"), () => {
     if (!preview) return;

@@ -5,11 +5,12 @@ import { get, line, Problem } from "./api.js";
 import { showActivity, showTokens } from "./tokens.js";
 import { showBudget } from "./budget.js";
 import { startAsking, stopAsking, watchConnection } from "./connection.js";
-import { closeDialogs } from "./dialogs.js";
+import { closeDialogs, sure } from "./dialogs.js";
 import { element } from "./elements.js";
 import { count, short, when } from "./figures.js";
 import { showGate } from "./gate.js";
 import { showGates } from "./gates.js";
+import { forgetKept, kept } from "./kept.js";
 import { showOpening } from "./opening.js";
 import { counted, isOwner, session, signIn, signOut, storedToken, tokenIn } from "./session.js";
 
@@ -135,6 +136,18 @@ async function showMe(made) {
     ["Epsilon", used(quota?.most_epsilon, quota?.epsilon, (amount) => short(String(amount)))],
     ["Data", `${session.served.dataset}, counts of ${counted()}`],
   ];
+  const tell = () => {
+    const { conditions, notes } = kept();
+    made.at("kept").textContent = `This browser keeps for you: saved conditions, ${count(conditions.size)}; notes on answers, ${count(notes.size)}.`;
+    made.at("forget").disabled = !conditions.size && !notes.size;
+  };
+  made.at("forget").addEventListener("click", async () => {
+    if (!(await sure("Delete the saved conditions and notes of this token from this browser?", "Delete them"))) return;
+    forgetKept();
+    tell();
+    made.at("title").focus();
+  });
+  tell();
   made.at("me").append(...facts.flatMap(([term, fact]) => [element("dt", {}, term), element("dd", {}, fact)]));
 }
 

@@ -145,7 +145,7 @@ export function plotAnswers(svg, answers) {
 }
 
 // What was spent or reserved against time, and how much was allowed.
-export function plotSpending(svg, entries) {
+export function plotSpending(svg, entries, part) {
   const now = Math.max(Date.now(), Date.parse(entries.at(-1).at));
   const first = Math.min(Date.parse(entries[0].at), now - 1000);
   const [spent, allowed] = [[], []];
@@ -168,7 +168,7 @@ export function plotSpending(svg, entries) {
     x: { from: first, to: now, times: true },
     y: { from: 0, to: top * 1.1 },
     across: "time",
-    up: "epsilon",
+    up: part,
   });
   const line = (points) => path(points.map(([at, size]) => [area.x(at), area.y(size)]));
   area.add("path", { class: "filled", d: `${line(spent)}V${area.bottom}H${area.left}Z` });

@@ -1,0 +1,124 @@
+"""The balance that a ledger carries from entry to entry is what its entries add up to; else these are read."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select, text
+
+import sparsegate as sg
+from sparsegate.errors import BudgetExceeded, LedgerError
+from sparsegate.ledger.account import EntryKind, exact_amount
+from sparsegate.ledger.backup import back_up, restore
+from sparsegate.ledger.ledger import Ledger, append
+from sparsegate.ledger.schema import BALANCE
+
+GATE = {"threshold": 1000, "sensitivity": 1, "monotonic": True, "within": 500}
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def ledger(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Ledger]:
+    on_disk = request.param == "sqlite"
+    place = str(tmp_path / "z.ledger") if on_disk else request.getfixturevalue("cluster").database()
+    with Ledger.create(place, dataset="visits", budget=(1, 1e-6), budget_delta=1e-3) as made:
+        yield made
+
+
+def carried(ledger: Ledger) -> object:
+    with ledger.database.reading() as connection:
+        return ledger._carried(connection)
+
+
+def test_an_above_reads_no_statement(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So it costs the same however many entries there are: ``python -m benchmarks budget`` measures it."""
+    with sg.SparseVector(**GATE, ledger=ledger) as gate:
+        with monkeypatch.context() as patched:
+            patched.setattr(Ledger, "_read", None)
+            assert [gate.ask(answer).above for answer in (10**6, -(10**6), 10**6)] == [True, False, True]
+        assert carried(ledger) == ledger.statement().balance
+
+
+def test_whatever_is_written_the_balance_is_that_of_the_statement(ledger: Ledger) -> None:
+    draw = random.Random(7)
+    gates: list[sg.SparseVector] = []
+    steps = (
+        lambda: ledger.spend(epsilon=Fraction(1, draw.randint(300, 900)), delta=Fraction(1, 10**6), what="some"),
+        lambda: gates.append(sg.SparseVector(**GATE, ledger=ledger)),
+        lambda: gates and draw.choice(gates).ask(10**6),
+        lambda: gates and gates.pop().close(),
+        lambda: ledger.raise_budget(budget=1 + Fraction(len(ledger.entries()), 100), why="more"),
+    )
+    for _ in range(40):
+        draw.choice(steps)()
+        assert carried(ledger) in (None, ledger.statement().balance)
+    assert carried(ledger) is not None
+
+
+def test_entries_that_somebody_else_added_are_read(ledger: Ledger) -> None:
+    with sg.SparseVector(**GATE, ledger=ledger) as gate:
+        left = ledger.statement().remaining
+        with ledger.database.writing() as connection:  # as a program that knows no balance would
+            append(connection, 4, EntryKind.SPEND, exact_amount(left.epsilon, 0, left.rho), "elsewhere")
+        assert carried(ledger) is None
+        assert gate.ask(10**6)
+        assert gate.closed, "there is nothing left to reserve the next ABOVE from"
+    ledger.raise_budget(budget=2, why="more")
+    assert carried(ledger) == ledger.statement().balance
+
+
+def test_a_ledger_from_before_there_were_balances_gets_one(ledger: Ledger) -> None:
+    ledger.spend(epsilon=0.2, what="before")
+    with ledger.database.writing() as connection:
+        connection.execute(text("DROP TABLE balance"))
+    with ledger.reopening()() as again:
+        with pytest.raises(BudgetExceeded):
+            again.spend(epsilon=0.2, what="too much")
+        again.spend(epsilon=0.01, what="after")
+        assert carried(again) == again.statement().balance
+
+
+@pytest.mark.parametrize(
+    "change", ["epsilon = '0'", "epsilon = ''", "delta = ''", "rho = '0'", "rho = NULL", "budget = 2", "restored = 1"]
+)
+def test_a_balance_that_a_hand_changed_is_damage_when_the_ledger_is_opened(ledger: Ledger, change: str) -> None:
+    ledger.spend(epsilon=0.2, what="some")
+    with ledger.database.writing() as connection:
+        connection.execute(text(f"UPDATE balance SET {change}"))
+    with pytest.raises(LedgerError, match="damaged: (its balance|it holds an amount)"):
+        ledger.reopening()()
+
+
+def test_sums_that_are_too_long_to_be_written_are_added_up_each_time(tmp_path: Path) -> None:
+    with Ledger.create(tmp_path / "v.ledger", dataset="visits", budget=1) as ledger:
+        for number in (3**500, 7**300, 11**250):
+            ledger.spend(epsilon=Fraction(1, number), what="a long one")
+        with ledger.database.reading() as connection:
+            assert connection.execute(select(BALANCE)).all() == []
+        with pytest.raises(BudgetExceeded):
+            ledger.spend(epsilon=1, what="all")
+
+
+def test_what_a_restored_backup_had_left_stays_spent(tmp_path: Path) -> None:
+    with Ledger.create(tmp_path / "v.ledger", dataset="visits", budget=1) as ledger:
+        entry = ledger.spend(epsilon=0.5, what="a gate")
+        back_up(ledger.database.address, tmp_path / "v.backup")
+    restore(str(tmp_path / "r.ledger"), backup=tmp_path / "v.backup", spent_since=0.25)
+    with Ledger(tmp_path / "r.ledger") as restored:
+        with pytest.raises(LedgerError, match="was restored from a backup"):
+            restored.give_back(entry, epsilon=0.1)
+        restored.spend(epsilon=0.25, what="the rest")
+        assert carried(restored) == restored.statement().balance
+        with pytest.raises(BudgetExceeded):
+            restored.spend(epsilon=0.01, what="more")
+
+
+def test_the_sums_of_a_zcdp_ledger_read_as_rho(ledger: Ledger) -> None:
+    ledger.spend(epsilon=0.1, what="some")
+    statement = ledger.statement()
+    assert str(statement.spent) == f"rho {float(statement.spent.rho or 0)}"
+    assert str(statement.remaining).startswith("rho 0.01936")
+    assert "counts_rho" not in str(statement.to_dict())
