@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial
 from itertools import accumulate
@@ -173,6 +173,26 @@ def gates() -> Iterator[Result]:
         )
         yield versus("gates: an ABOVE, with its write to disk", ours_above, peer_above, name, unit=unit, speed=False)
         ledger.close()
+        yield _long_ledger(folder, public, above)
+
+
+def _long_ledger(folder: str, public: dict[str, Any], above: Callable[[sg.SparseVector], None]) -> Result:
+    """An ABOVE costs the same however many entries there were."""
+    ledgers = []
+    for entries in (1_000, 10):
+        ledgers.append(sg.Ledger.create(f"{folder}/{entries}.ledger", dataset="people", budget=(20, 1e-6)))
+        with ledgers[-1].together() as before:
+            for _ in range(entries - 1):
+                before.reserve(epsilon=0.001, what="before")
+
+    def paying(ledger: sg.Ledger) -> sg.SparseVector:
+        return sg.SparseVector(**public, within=WITHIN, ledger=ledger)
+
+    many, few = side_by_side(*(Contender(above, partial(paying, each), POSITIVES) for each in ledgers), rounds=5)
+    for ledger in ledgers:
+        ledger.close()
+    what, unit = "gates: an ABOVE on a ledger of 1,000 entries", "microseconds/query"
+    return versus(what, many, few, "one of 10 entries", unit=unit, speed=False, target="<= 1.5")
 
 
 def _rho(benchmark: str, ours: Fraction, epsilon: Fraction) -> Result:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 
 from pages.api_pages import API_PAGES
 from pages.citation import citation_page
 from pages.command_reference import commands_part, exit_codes_part
 from pages.http_reference import http_part, openapi_file
+from pages.notebooks import NOTEBOOKS, made
 from pages.records import schemas_file
 from pages.schema_reference import schemas_part
 from pages.svt_figures import rows_script
@@ -24,6 +26,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "scripts/rows.js": rows_script,
     "reference/openapi.json": openapi_file,
     "reference/schemas.json": schemas_file,
+    **{path: partial(made, path) for path in NOTEBOOKS},
 }
 """The path below docs/, and the function that returns the text."""
 

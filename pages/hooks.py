@@ -10,7 +10,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
-from pages import elsewhere, generated, public_names
+from pages import elsewhere, generated, notebooks, public_names
 from pages.api_pages import BESIDES
 from pages.name_links import name_links
 
@@ -61,7 +61,7 @@ def fences_in_lists(markdown: str) -> str:
     return block.sub(lambda match: re.sub(rf"^{match['indent']}", "    ", match[0], flags=re.MULTILINE), markdown)
 
 
-def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) -> str:
     """What is made now, in its places; links of the repository as they are on the site; what the theme is told."""
     if page.is_homepage:
         page.meta["hide"] = ["navigation"]
@@ -72,7 +72,8 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     if path.startswith(("how-to/", "reference/command_line")):
         # Whoever searches for a word such as "ledger" has a task, rather than a field of that name in an answer.
         page.meta["search"] = {"boost": 2}
-    return fences_in_lists(name_links(path, elsewhere.site_links(path, generated.filled(markdown))))
+    markdown = name_links(path, elsewhere.site_links(path, generated.filled(markdown)))
+    return notebooks.with_notebook(path, fences_in_lists(markdown), config.repo_url or "")
 
 
 def dashed_words(html: str) -> str:

@@ -261,16 +261,17 @@ def _since(file: Path, start: int) -> tuple[str, ...]:
         return tuple(stream.read().decode(errors="replace").rstrip().splitlines())
 
 
+def without_settings() -> dict[str, str]:
+    """This process's environment without what a CI, a database or pytest have set: a reader has none of it."""
+    settings = ("SPARSEGATE", "PYTEST", "PG", "CI", "GITHUB_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(settings)}
+
+
 def _environment(text: str, place: Path) -> dict[str, str]:
     """That of a reader who has installed what the page says, and nothing set: no colours, one width."""
     (place / "sitecustomize.py").write_text(HIDING.format(hidden=sorted(hidden(text))), encoding="utf-8")
-    mine = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("SPARSEGATE", "PYTEST", "PG", "CI", "GITHUB_"))
-    }
     return {
-        **mine,
+        **without_settings(),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
         "PYTHONPATH": f"{place}{os.pathsep}{Path(sparsegate.__file__).parents[1]}",
         "COLUMNS": "80",

@@ -134,19 +134,32 @@ class EvidenceJson(BaseModel):
     neighbour: list[Any] = means("Answers on its neighbour.", [-1])
 
 
+class ReplayJson(BaseModel):
+    """Runs with the same randomness on neighbours."""
+
+    sensitivity: float = means("How far what noise is added to moved at most.", 1.0)
+    declared: float = means("How far it may move.", 1.0)
+    findings: list[str] = means("What a reviewer should look at.", [])
+    tapes: int = means("Pairs of runs.", 40)
+
+
 class AuditJson(BaseModel):
     """What an audit proved about a mechanism."""
 
     mechanism: str = means("What was audited.", "my_gate.answer")
-    epsilon: Amount = means("The epsilon it claims.", "1")
+    epsilon: Amount | None = means("The epsilon it claims; null where it claims rho or RDP.", "1")
     delta: Amount = means("The delta it claims.", "0")
+    rho: Amount | None = means("The rho of zCDP it claims, or null.", None)
+    rdp: list[float] | None = means("The RDP it claims, order and divergence, or null.", None)
     epsilon_lower: Real = means("Its epsilon is at least this, with `confidence`.", 1.133)
-    delta_lower: Real = means("At the claimed epsilon its delta is at least this, with `confidence`.", 0.0417)
-    confidence: float = means("Of both bounds.", 0.99)
+    delta_lower: Real | None = means("At the claimed epsilon its delta is at least this, with `confidence`.", 0.0417)
+    renyi_lower: Real | None = means("Its rho, or its divergence at that order, is at least this.", None)
+    confidence: float = means("Of all bounds together.", 0.99)
     violates: bool = means("Whether that refutes the claim.", True)
     witness: EvidenceJson = means("What shows it.")
     samples: int = means("Runs in all.", 6244)
     seconds: float = means("How long it took.", 1.0)
+    replay: ReplayJson | None = means("What runs with the same randomness on neighbours showed, if asked for.", None)
     sentence: str = means("All of it in a sentence.", "my_gate.answer is NOT private at ε = 1: ...")
     row: str = maybe("With `--variants`: the row that was audited.")
 
@@ -540,6 +553,18 @@ class TreeJson(BaseModel):
     thresholds: list[int] = means("The public thresholds that edges were held against, where a gate chose them.", [812])
 
 
+class TunedJson(BaseModel):
+    """The best of a random number of private runs; how many there were is not told."""
+
+    candidate: Label | dict[str, Any] = means("What the best run was trained with; null where there was no run.", 0.1)
+    score: Real | None = means("Its score; null where there was no run.", 0.93)
+    epsilon: Amount = means("The privacy loss of all the runs together.", "1.6417")
+    delta: Amount = means(_DELTA, "0.000001")
+    law: str = means("The law of the number of runs.", "logarithmic")
+    mean: float = means("Its mean.", 100.0)
+    each: str = means("What one run costs.", "Gaussian noise of multiplier 4.53")
+
+
 RECORDS: Final[Mapping[str, type[BaseModel]]] = {
     "top": TopJson,
     "selection": SelectionJson,
@@ -562,6 +587,7 @@ RECORDS: Final[Mapping[str, type[BaseModel]]] = {
     "ask": AskJson,
     "preview": PreviewJson,
     "tree": TreeJson,
+    "tuned": TunedJson,
     "alert": AlertJson,
 }
 """What each ``sparsegate/NAME/1`` has beside its field ``schema``."""

@@ -196,6 +196,31 @@ def test_a_folder_that_is_no_package_is_caught() -> None:
     assert folders_without_init(paths) == {PurePosixPath("sparsegate/attic")}
 
 
+def contributing_table(page: str) -> dict[str, set[str]]:
+    """What CONTRIBUTING says that each room may import: names, "the above", "without" some of it, or everything."""
+    rows = re.findall(r"^\| `(\w+)(?:/|\.py)` \|[^|]*\| ([^|]+) \|$", page, flags=re.MULTILINE)
+    told: dict[str, set[str]] = {}
+    for room, words in rows:
+        first, _, without = words.partition("without")
+        named = set(re.findall(r"\w+", first))
+        above = set(told) if "above" in named else {other for other, _ in rows} if "everything" in named else named
+        told[room] = above - set(re.findall(r"\w+", without)) - {"nothing", room}
+    return told
+
+
+def test_contributing_says_what_each_room_may_import() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    held = {
+        room: rooms - {"root"} for room, rooms in MAY_IMPORT.items() if room not in {"__main__", "variants", "root"}
+    }
+    told = contributing_table(page)
+    assert {room: told[room] - held[room] - {"opendp"} for room in told} == {room: set() for room in held}
+    assert {room: held[room] - told[room] for room in told} == {room: set() for room in held}
+    assert contributing_table(page.replace("the above without privacy", "the above"))["tables"] - held["tables"] == {
+        "privacy"
+    }
+
+
 def test_a_bare_import_loads_nothing_heavy() -> None:
     assert heavy_modules_after("import sparsegate") == set()
     assert heavy_modules_after("from sparsegate import SparseVector, select_top, run, laplace, Secure") == set()

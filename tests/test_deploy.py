@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 import time
 import tomllib
 from collections import Counter
@@ -18,7 +19,9 @@ import typer
 
 yaml = pytest.importorskip("yaml")
 
-DEPLOY = Path(__file__).parents[1] / "deploy"
+ROOT = Path(__file__).parents[1]
+DEPLOY = ROOT / "deploy"
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 DOCKERFILE = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
 README = (DEPLOY / "README.md").read_text(encoding="utf-8")
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
@@ -87,11 +90,62 @@ def test_the_image_runs_as_nobody_from_a_base_that_is_pinned() -> None:
     assert all(re.fullmatch(r"python:\d+\.\d+\.\d+-slim-\w+", base) for base in bases)
     users = re.findall(r"^USER (\S+)", DOCKERFILE, re.MULTILINE)
     assert users == ["10001:10001"]
+    assert DOCKERFILE.count("pip install --no-cache-dir ") == DOCKERFILE.count("pip install")
+    assert len(re.findall(r"^HEALTHCHECK .* CMD \[", DOCKERFILE, re.MULTILINE)) == 1
     for folder in {str(Path(SERVE[name]).parent) for name in ("ledger", "key")}:
         assert f'"{folder}"' in DOCKERFILE
     words = re.search(r"^CMD \[(.*)\]", DOCKERFILE, re.MULTILINE)
     assert words is not None
     assert checked([word.strip(' "') for word in words[1].split(",")]) == "serve"
+
+
+HADOLINT = Path(sys.executable).with_name("hadolint")
+WORSE = {
+    "DL3025": (r"^ENTRYPOINT .*", "ENTRYPOINT sparsegate"),
+    "DL3007": (r"^FROM \S+$", "FROM python:latest"),
+    "DL3002": (r"^USER .*", "USER root"),
+}
+"""What hadolint calls a mistake, and how to make it."""
+
+
+@pytest.mark.skipif(not HADOLINT.exists(), reason="needs hadolint")
+def test_hadolint_finds_nothing_wrong_with_the_image_and_something_with_worse_ones() -> None:
+    def complaints(file: str) -> list[str]:
+        done = subprocess.run([HADOLINT, "-"], input=file, capture_output=True, text=True, check=False)
+        return re.findall(r"\b(?:DL|SC)\d+|error", done.stdout + done.stderr)
+
+    assert complaints(DOCKERFILE) == []
+    for rule, (part, by) in WORSE.items():
+        assert rule in complaints(re.sub(part, by, DOCKERFILE, flags=re.MULTILINE))
+
+
+CONDA_NAMES = {"duckdb": "python-duckdb"}
+"""Packages that conda-forge has under another name."""
+
+
+def on_conda_forge(requirements: list[str]) -> list[str]:
+    """Requirements of pyproject.toml as a recipe writes them: `SQLAlchemy>=2` is `sqlalchemy >=2`."""
+    parts = [re.fullmatch(r"([\w.-]+)(>=[\d.]+)", requirement) for requirement in requirements]
+    return [f"{CONDA_NAMES.get(each[1].lower(), each[1].lower())} {each[2]}" for each in parts if each]
+
+
+def test_the_recipe_for_conda_forge_says_what_the_project_says() -> None:
+    text = (DEPLOY / "recipe.yaml").read_text(encoding="utf-8")
+    project, recipe = PROJECT["project"], yaml.safe_load(text)
+    from sparsegate import __version__
+
+    assert recipe["context"] == {"version": __version__, "python_min": project["requires-python"].removeprefix(">=")}
+    host, run = (recipe["requirements"][name] for name in ("host", "run"))
+    assert host == ["python ${{ python_min }}.*", "pip", *on_conda_forge(PROJECT["build-system"]["requires"])]
+    assert run == ["__unix", "python >=${{ python_min }}", *on_conda_forge(project["dependencies"])]
+    assert len(run) == 2 + len(project["dependencies"])
+    assert recipe["build"]["python"]["entry_points"] == [" = ".join(*project["scripts"].items())]
+    assert (recipe["about"]["license"], recipe["about"]["summary"]) == (project["license"], project["description"])
+    assert checked(recipe["tests"][1]["script"][1].split()[1:]) == "variants"
+    # What the release puts in is in one place.
+    hashing = re.search(r'sed "s/(.*?)/', (ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8"))
+    assert hashing is not None
+    assert len(re.findall(hashing[1], text, re.MULTILINE)) == 1
 
 
 def test_the_containers_have_no_rights_and_the_database_no_way_out() -> None:

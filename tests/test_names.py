@@ -5,12 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath as P
+from typing import Any
 
 import pytest
 from tests.support import names
 
 import sparsegate as sg
 from sparsegate import testing
+from sparsegate.gates.preview import Preview
 
 
 @pytest.mark.parametrize(
@@ -77,3 +79,49 @@ def test_the_signature_of_every_public_callable_shows_every_parameter() -> None:
         if any(parameter.kind is parameter.VAR_KEYWORD for parameter in inspect.signature(value).parameters.values())
     ]
     assert not unnamed
+
+
+PREVIEWS = {
+    **dict.fromkeys(("items_above", "top_items", "top_sums"), sg.preview),
+    "frequent_itemsets": sg.uses.preview_itemsets,
+    "dependency_tree": sg.uses.preview_tree,
+    "improved": sg.uses.Improvement.preview,
+    **dict.fromkeys(("tune", "PrivateSearchCV"), sg.uses.preview_tuning),
+}
+"""Of functions; a class that releases has its own, as ``preview``."""
+
+NO_PREVIEW = {
+    "laplace": "its noise is what is asked for",
+    "gaussian": "its noise is what is asked for",
+    "select_top": "sg.preview, of counts that one person moves by one",
+    "session": "each of its releases has one",
+    "gate": "of a row of the paper, for research",
+}
+PRIVATE = {"data", "table", "private", "public"}
+TRAINED = {"train", "candidates", "weights", "default", "estimator", "param_distributions", "validation", "scoring"}
+"""What is trained, which costs the same whatever it is."""
+UNREAD = {"ledger", "refund", "source", "not_private"}  # a preview may take them, so that all can be passed
+
+
+def releasing() -> Iterator[tuple[str, Callable[..., object]]]:
+    for name, value in public_callables():
+        last = name.rpartition(".")[2]
+        if "ledger" in inspect.signature(value).parameters and not last.startswith("preview"):
+            yield last, value
+
+
+@pytest.mark.parametrize(("name", "release"), [*releasing()])
+def test_whatever_takes_a_ledger_has_a_preview_of_the_same_parameters(name: str, release: Any) -> None:
+    """So that the public numbers of a release can be passed to its preview first, and none is forgotten."""
+    if name in NO_PREVIEW:
+        return
+    preview = PREVIEWS.get(name) or release.preview
+    assert inspect.signature(preview, eval_str=True).return_annotation is Preview
+    takes = inspect.signature(preview).parameters
+    if "self" not in takes:  # an instance has its parameters
+        assert not inspect.signature(release).parameters.keys() - takes.keys() - PRIVATE - TRAINED - UNREAD
+
+
+def test_no_preview_is_excused_that_is_there() -> None:
+    assert not NO_PREVIEW.keys() - dict(releasing()).keys()
+    assert not [name for name, value in releasing() if name in NO_PREVIEW and hasattr(value, "preview")]

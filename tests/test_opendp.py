@@ -89,6 +89,16 @@ def test_a_gate_promises_nothing_beyond_its_distance() -> None:
     assert wide.map(2) == 1.0
 
 
+@pytest.mark.parametrize("epsilon", [0.1, 0.3, 0.7, 0.9])
+def test_what_a_room_holds_pays_for_as_much(epsilon: float) -> None:
+    """0.3 is less than the decimal that it prints as: of that the map would be more than the room."""
+    tally = (WHOLE, PEOPLE) >> dp.t.then_count_by_categories(categories=[7, 8], null_category=False)
+    top = tally >> make_top(tally.output_domain, tally.output_metric, PURE, count=1, epsilon=epsilon)
+    room = dp.c.make_adaptive_composition(WHOLE, PEOPLE, PURE, d_in=1, d_mids=[epsilon, epsilon])([7] * 900)
+    assert room(top) == [0]
+    assert room(gate(epsilon=epsilon))(COUNT) is True
+
+
 def test_maps_are_rounded_up_and_grow_with_the_distance() -> None:
     third = make_top(WHOLE, ALL, PURE, count=2, epsilon=Fraction(1, 3))
     assert all(Fraction(third.map(d)) >= Fraction(d, 3) for d in range(1, 60))

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from inspect import Parameter, iscoroutinefunction, signature
@@ -178,6 +178,13 @@ class Budget:
         ratio = allocation_ratio(allocation, cutoff=cutoff, monotonic=monotonic)
         threshold = (total - share) / (1 + ratio)
         return cls(threshold_epsilon=threshold, query_epsilon=total - share - threshold, answer_epsilon=share)
+
+    def scaled(self, factor: Fraction) -> Budget:
+        """The same shares, each this many times as large."""
+        shares = {
+            name: factor * getattr(self, name) for name in ("threshold_epsilon", "query_epsilon", "answer_epsilon")
+        }
+        return replace(self, **shares)
 
     def __repr__(self) -> str:
         names = ("threshold_epsilon", "query_epsilon", "answer_epsilon", *(["delta"] if self.delta else []))

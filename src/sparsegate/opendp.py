@@ -63,7 +63,7 @@ def make_top(
         rule = "must be a vector of whole numbers"
         raise ParameterError("input_domain", rule, repr(input_domain), "pass dp.vector_domain(dp.atom_domain(T=int))")
     monotonic = metric.startswith(("LInfDistance(monotonic", "L1Distance("))
-    asked: dict[str, Any] = {"count": count, "epsilon": epsilon, "sensitivity": 1, "monotonic": monotonic}
+    asked: dict[str, Any] = {"count": count, "epsilon": _itself(epsilon), "sensitivity": 1, "monotonic": monotonic}
     asked |= {"ordered": ordered, "method": method}
     ready = Request(**asked).checked
     losses = {"MaxDivergence": (ready.epsilon, 1), "ZeroConcentratedDivergence": (ready.rho or ready.epsilon**2 / 2, 2)}
@@ -104,7 +104,7 @@ def make_above_threshold(
     dp = load_extra("opendp.prelude", extra="opendp")
     check_truth(monotonic, "monotonic")
     most = exact_count(sensitivity, "sensitivity")
-    asked: dict[str, Any] = {"threshold": threshold, "cutoff": cutoff, "epsilon": epsilon}
+    asked: dict[str, Any] = {"threshold": threshold, "cutoff": cutoff, "epsilon": _itself(epsilon)}
     asked |= {"sensitivity": most, "monotonic": monotonic}
     spent = SparseVector.preview(**asked).epsilon
     losses = {"MaxDivergence": (spent, 1), "ZeroConcentratedDivergence": (spent**2 / 2, 2)}
@@ -147,6 +147,11 @@ def _loss(measure: Measure, losses: dict[str, tuple[Fraction, int]]) -> tuple[Fr
         rule = f"must be one of {', '.join(losses)}"
         raise ParameterError("output_measure", rule, name, "pass dp.max_divergence()")
     return losses[name]
+
+
+def _itself(epsilon: Number) -> Number:
+    """A float as the number that it is: the decimal that 0.3 prints as is more, and a room of 0.3 could not pay it."""
+    return Fraction(epsilon) if isinstance(epsilon, float) and math.isfinite(epsilon) else epsilon
 
 
 def _upwards(exact: Fraction) -> float:

@@ -66,6 +66,9 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "TopItems of groups": grouped,
     "FrequentItemsets": itemsets,
     "DependencyTree": tree,
+    "Tuned": lambda: sg.uses.tune(
+        lambda rate, rng: (rate, None), candidates=[0.1], each=sg.uses.RunCost.gaussian(5), mean=3, delta=1e-6, **SEEDED
+    ),
     "Preview of items": lambda: sg.preview(count=10, epsilon=0.5, domain=5000),
     "Preview": lambda: sg.SparseVector.preview(threshold=9, cutoff=2, epsilon=1, sensitivity=1),
     "Series": lambda: sg.preview(count=2, epsilon=1, domain=9, times=3, budget=2).series,
@@ -156,6 +159,6 @@ def test_every_class_of_results_and_every_public_dataclass_is_tried() -> None:
     assert {kind.__name__ for kind in results()} - tried == set()
     rooms = (sg, sg.uses, sg.variants)
     public = {name: getattr(room, name) for room in rooms for name in room.__all__}
-    settings = {"Budget", "Scale", "Scores", "Table", "TimeWindows", "Variant"}  # given, not returned
+    settings = {"Budget", "RunCost", "Scale", "Scores", "Table", "TimeWindows", "Variant"}  # given, not returned
     returned = {name for name, kind in public.items() if isinstance(kind, type) and dataclasses.is_dataclass(kind)}
     assert returned - tried - settings == set()

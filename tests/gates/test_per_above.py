@@ -491,7 +491,7 @@ def test_a_ledger_that_cannot_be_written_keeps_the_answer_and_closes_the_gate(
 
     with monkeypatch.context() as patched:
         patched.setattr(Ledger, "use_held", fail)
-        with pytest.raises(sg.LedgerError, match="disk is full"):
+        with pytest.raises(sg.LedgerError, match="disk is full; what was reserved for this ABOVE stays spent"):
             gate.ask(FAR)
     with pytest.raises(sg.GateClosed, match="cut short"):
         gate.ask(-FAR)

@@ -72,7 +72,7 @@ SEARCHES = {
     "Ledger.backup": (1, "how-to/backup.html"),
     "Ledger.bac": (1, "how-to/backup.html"),
     "sg.Ledger": (3, "how-to/ledger.html"),
-    "epsilon": (1, "how-to/choose.html"),
+    "epsilon": (3, "how-to/choose.html"),
     "two-sided": (1, "explanation/svt_in_pictures.html"),
     "GateClosed": (1, "reference/python/exceptions.html"),
     "BibTeX": (3, "reference/cite.html"),

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 CROSS_MODULE = {
     "tests/test_architecture.py",
     "tests/test_deploy.py",
+    "tests/test_figures.py",
     "tests/test_makefile.py",
     "tests/test_names.py",
     "tests/test_mutants.py",

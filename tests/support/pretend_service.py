@@ -37,6 +37,7 @@ class Pretend:
         self.fingerprint, self.counted = fingerprint, counted
         self.schema = Schema((Column("page", Kind.TEXT),))
         self.altered = False
+        self.cells = {"page": 2}
 
     def changed(self) -> bool:
         return self.altered
@@ -44,9 +45,9 @@ class Pretend:
     def check(self, condition: Condition) -> None:
         """Everything can be counted."""
 
-    def count(self, condition: Condition) -> int:
+    def count(self, condition: Condition, *, per: str | None = None) -> int:
         self.counted()
-        return COUNTS[condition.text]
+        return COUNTS[condition.text if per is None else condition.text.partition("(")[2][:-1]]
 
     def seconds(self, condition: Condition) -> float:
         return 0.0

@@ -100,9 +100,9 @@ class Service:
 
 
 @contextmanager
-def visits(folder: Path) -> Iterator[ServedTable]:
+def visits(folder: Path, **source: Any) -> Iterator[ServedTable]:
     """``write_visits``, opened."""
-    with ServedTable.open([str(write_visits(folder))], user="visitor") as data:
+    with ServedTable.open([str(write_visits(folder))], user="visitor", **source) as data:
         yield data
 
 

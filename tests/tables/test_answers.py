@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Hashable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from tests.support.goodness import FALSE_ALARM, chi_square_p, excess
 from tests.tables.conftest import table
 
 import sparsegate as sg
+from sparsegate.budget import in_decimals, pure_rho
 from sparsegate.noise import Seeded
 from sparsegate.tables.answers import AnswerNoise, answer_noise
 from sparsegate.tables.question import Question
@@ -164,3 +166,49 @@ def test_an_accountant_composes_no_less_than_the_ledger_counts() -> None:
     top = sg.top_items(table("duckdb", rows), **LISTED, delta=1e-6, answers_epsilon=1, **seeded)
     _, counts = top.dp_event().events
     assert counts.noise_multiplier == pytest.approx(float(noise(50, "1", "5e-7").scale) / math.sqrt(50), rel=1e-4)
+
+
+HUNDRED: dict[str, Any] = LISTED | {"count": 100, "answers_epsilon": 1, "domain": 200}
+
+
+@pytest.mark.parametrize(("budget", "name", "deviation"), [(9, "laplace", 141.4), ((9, 1e-6), "gaussian", 42.2)])
+def test_on_a_zcdp_ledger_counts_need_no_delta(tmp_path: Path, budget: Any, name: str, deviation: float) -> None:
+    """Its entry has the rho of the selection and of the noise, and no delta; release and preview say the same."""
+    rows = {"page": [page for page in range(200) for _ in range(20)], "visitor": [*range(20)] * 200}
+    with sg.Ledger.create(tmp_path / "l.ledger", dataset="visits", budget=budget) as ledger:
+        shown = sg.preview(**HUNDRED, ledger=ledger)
+        record = sg.top_items(table("duckdb", rows), **HUNDRED, ledger=ledger).record
+        amount = next(entry.amount for entry in ledger.statement().entries if entry.kind.spends)
+    assert (record.answers_noise, shown.answers_noise) == (name, name)
+    assert record.answers_deviation == pytest.approx(deviation, abs=0.1)
+    assert (amount.epsilon, amount.delta, record.delta, shown.delta) == (2, 0, shown.delta, shown.cost.delta)
+    moved, selected = 100, Question(**LISTED | {"count": 100, "domain": 200}).cost.rho
+    sigma = math.sqrt(float(record.answers_deviation or 0) ** 2 - 1 / 12)
+    rho = moved / (2 * sigma**2) if name == "gaussian" else moved * float(pure_rho(Fraction(1, moved)))
+    assert float(amount.rho - selected) == pytest.approx(rho, rel=1e-5)
+    assert amount.rho == in_decimals(shown.cost.rho)
+    said = {"gaussian": ("0.000001", "0.02801"), "laplace": (None, None)}[name]
+    published = record.published()
+    assert (published.get("answers_delta"), str(published.get("answers_rho", ""))[:7] or None) == said
+    assert ("Gaussian noise of standard deviation 42.2" in shown.statement) == (name == "gaussian")
+
+
+def test_on_a_zcdp_ledger_all_of_delta_is_left_to_the_selection_and_groups_share_that_of_the_ledger() -> None:
+    at = Fraction(1, 10**6)
+    asked = Question(**HUNDRED, delta=1e-7, ledger_delta=at)
+    assert (asked.request.delta, asked.total_delta) == (Fraction(1, 10**7), at + Fraction(1, 10**7))
+    assert asked.cost.rho_delta == 0
+    groups = Question(**HUNDRED, per="city", groups=[1, 2, 3], groups_per_user=2, ledger_delta=at)
+    assert groups.share.answers is not None
+    assert (groups.share.answers.cost.delta, groups.cost.delta, groups.cost.rho_delta) == (at / 2, at, 0)
+
+
+def test_the_labels_of_an_observed_top_keep_their_delta_on_a_zcdp_ledger() -> None:
+    observed = LISTED | {"domain": "observed", "count": 100, "max_items_per_user": 100, "delta": 1e-6}
+    plain, paid = (
+        Question(**observed | options) for options in ({}, {"answers_epsilon": 1, "ledger_delta": Fraction(1, 10**6)})
+    )
+    assert plain.stages is not None
+    assert paid.stages is not None
+    assert paid.stages[0].bar == plain.stages[0].bar
+    assert paid.cost.rho_delta == plain.cost.rho_delta

@@ -31,8 +31,10 @@ from sparsegate.tables import prepared as drawing
 from sparsegate.tables.choosing import (
     BOUNDS,
     CLIPS,
+    STEP,
     choose_bound,
     choose_clip,
+    clip_people,
     largest_worths,
     numbers_of_items,
     subset_bars,
@@ -342,6 +344,33 @@ def test_a_clip_that_is_chosen_has_its_own_steps_and_no_threshold(changes: dict[
 def test_a_preview_of_a_choice_is_refused() -> None:
     with pytest.raises(ParameterError, match=r'max_items_per_user must not be "auto" in a preview'):
         preview(count=5, epsilon=1, domain=99, max_items_per_user="auto")
+    with pytest.raises(ParameterError, match='within must not be given where clip is "auto"'):
+        preview(count=5, within=9, domain=99, value="amount", clip="auto")
+
+
+@pytest.mark.parametrize("worth", [1, 1000, 10**6])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1, 100)])
+def test_so_many_people_keep_the_clip_from_collapsing_and_fewer_do_not(worth: int, epsilon: Fraction) -> None:
+    """By the exact law of the choice: with 0.95, and a tenth fewer people are not enough."""
+
+    def collapses(people: int) -> float:
+        place = next(place for place, clip in enumerate(CLIPS) if clip >= worth)
+        above = [people if i <= place else 0 for i in range(len(CLIPS))]
+        weights = [math.exp(-epsilon * (count + i * STEP // epsilon)) for i, count in enumerate(above)]
+        return sum(weights[: place + 1]) / sum(weights)
+
+    needed = clip_people(worth, epsilon, 0.95)
+    assert collapses(needed) <= 0.05 < collapses(9 * needed // 10)
+
+
+def test_a_preview_with_a_clip_to_choose_costs_what_the_release_does_and_says_how_many_people_it_takes() -> None:
+    asked: dict[str, Any] = {"count": 2, "epsilon": 4, "answers_epsilon": 1, "clip": "auto", "value": "amount"}
+    shown = preview(**asked, domain=20, times=3, budget=9)
+    record = top_sums(visits(9), **TABLE | asked, domain=DOMAIN).record
+    assert (shown.epsilon, shown.cost.epsilon, shown.choice_epsilon) == (5, 5, Fraction(2, 5))
+    assert (record.epsilon, record.choice_epsilon) == (5, shown.choice_epsilon)
+    assert f"{clip_people(1000, Fraction(2, 5), 0.95):,} of at most 1,000" in shown.statement
+    assert "each may have epsilon 3 at most, answers_epsilon included, by adding" in shown.series.statement  # type: ignore[union-attr]
 
 
 def test_nothing_is_chosen_where_the_ledger_cannot_pay(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import os
 import pickle
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,6 +17,7 @@ import pytest
 
 import sparsegate as sg
 from sparsegate.errors import ConditionError
+from sparsegate.tables.matching import MatchingUsers
 
 PAGES = ["/home", "/docs", "/jobs"]
 VISITS: dict[str, list[Any]] = {
@@ -44,6 +49,15 @@ def csv(tmp_path: Path) -> Path:
     return file
 
 
+def test_a_session_that_is_closed_still_says_what_it_spent(csv: Path) -> None:
+    with sg.session(csv, user="visitor", budget=2, domains={"page": PAGES}) as s:
+        s.top("page", count=2, epsilon=1)
+    s.close()
+    assert repr(s) == "<Session: visits.csv: epsilon 1 spent of epsilon 2>"
+    assert s.remaining.epsilon == 1
+    assert s.describe().name == "visits.csv"
+
+
 def test_five_lines_from_a_csv_to_a_top_and_what_it_cost(csv: Path, tmp_path: Path) -> None:
     ledger = tmp_path / "visits.ledger"
     with sg.session(csv, user="visitor", budget=2, ledger=ledger, domains={"page": PAGES}) as s:
@@ -59,6 +73,117 @@ def test_five_lines_from_a_csv_to_a_top_and_what_it_cost(csv: Path, tmp_path: Pa
         assert "visits.csv" in repr(s)
         assert top.record.what[:20] in str(s)
         assert "<table>" in s._repr_html_()
+
+
+@pytest.mark.parametrize("ledger", [None, "visits.ledger"])
+def test_a_session_that_is_closed_releases_nothing(csv: Path, tmp_path: Path, ledger: str | None) -> None:
+    """Also where its ledger is a file, which could be charged still."""
+    place = None if ledger is None else tmp_path / ledger
+    with sg.session(csv, user="visitor", budget=2, ledger=place, domains={"page": PAGES}, **seeded()) as s:
+        gate = s.gate(threshold=1, cutoff=1, epsilon=1)
+    for release in (
+        lambda: s.top("page", count=2, epsilon=0.1),
+        lambda: s.count(epsilon=0.1),
+        lambda: s.gate(threshold=1, cutoff=1, epsilon=0.1),
+        gate.ask,
+    ):
+        with pytest.raises(sg.LedgerError, match="session is closed"):
+            release()
+    assert s.remaining.epsilon == 1
+
+
+def test_what_remains_is_exact_and_printed_rounded_down(csv: Path) -> None:
+    with sg.session(csv, user="visitor", budget=1) as s:
+        s.count(epsilon=Fraction("0.3461999999"))
+        assert s.remaining.epsilon == Fraction("0.6538000001")
+        assert str(s.remaining) == "epsilon 0.653"
+        assert s.remaining == s.statement().remaining == s.remaining
+        s.count(epsilon=Fraction("0.6537"))
+        assert str(s.remaining) == "epsilon 0.0001"
+
+
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Each opening of a table to count it, from here on."""
+    seen: list[Any] = []
+    before = MatchingUsers.__init__
+
+    def noted(self: Any, relation: Any, *, user: str | None) -> None:
+        seen.append(user)
+        before(self, relation, user=user)
+
+    monkeypatch.setattr(MatchingUsers, "__init__", noted)
+    return seen
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "json", "dict", "duckdb"])
+def test_files_stay_open_between_two_counts_and_a_change_is_seen(
+    kind: str, csv: Path, parquet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table of this process can change unseen, and a database would be locked: both are opened for each count."""
+    place, table = tmp_path / f"changing.{kind}", {name: [*cells] for name, cells in VISITS.items()}
+    read_as = {"duckdb": {"table": "visits"}, "csv": {"encoding": "latin-1"}}.get(kind, {})  # that CSV is copied
+    data: Any = table if kind == "dict" else sg.Table(place, **read_as)
+
+    def write(rows: int) -> None:
+        for name, cells in VISITS.items():
+            table[name] = cells[:rows]
+        place.unlink(missing_ok=True)
+        with duckdb.connect(place if kind == "duckdb" else ":memory:") as engine:
+            engine.execute(f"CREATE TABLE visits AS SELECT * FROM read_parquet('{parquet}') WHERE visitor < {rows}")
+            if kind not in ("duckdb", "dict"):
+                engine.sql(f"COPY visits TO '{place}' (FORMAT {kind})")
+
+    write(400)
+    seen = opened(monkeypatch)
+    with sg.session(data, user="visitor", budget=500) as s:  # of noise of scale 1/50 more than 0 has a chance of e**-50
+        assert [s.count(where, epsilon=50) for where in ("page = '/home'", "page = '/blog'")] == [400, 0]
+        assert len(seen) == (2 if kind in ("dict", "duckdb") else 1)
+        write(100)
+        assert [s.count(where, epsilon=50) for where in ("page = '/home'", "country = 'DE'", None)] == [100, 100, 100]
+
+
+def test_threads_count_one_after_the_other_and_a_fork_opens_its_own(csv: Path) -> None:
+    with sg.session(csv, user="visitor", budget=900) as s:
+        with ThreadPoolExecutor(4) as pool:
+            assert [*pool.map(lambda _: s.count("page = '/docs'", epsilon=50), range(8))] == [300] * 8
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if s._people_counts.count("page = '/docs'") == 300 else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert s.count("page = '/docs'", epsilon=50) == 300
+
+
+def test_a_count_that_is_stopped_costs_nothing_and_the_next_one_is_right(
+    csv: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C in the middle: the engine that was stopped is not asked again."""
+    with sg.session(csv, user="visitor", budget=100) as s:
+        assert s.count("page = '/docs'", epsilon=50) == 300
+        with monkeypatch.context() as stopped:
+            stopped.setattr(MatchingUsers, "count", lambda *_: signal.raise_signal(signal.SIGINT) or time.sleep(5))
+            with pytest.raises(KeyboardInterrupt):
+                s.count("page = '/docs'", epsilon=25)
+        assert s.remaining.epsilon == 50
+        assert s.count("page = '/docs'", epsilon=50) == 300
+
+
+@pytest.mark.parametrize("name", ["top", "sums"])
+def test_a_column_that_is_not_there_is_named_before_its_domain_is_missed(csv: Path, name: str) -> None:
+    with sg.session(csv, user="visitor", budget=1, domains={"page": PAGES}) as s:
+        more: dict[str, Any] = {"value": "paid", "clip": (0, 5)} if name == "sums" else {}
+        with pytest.raises(sg.TableError, match="no column 'pgae'; did you mean 'page'"):
+            getattr(s, name)("pgae", count=1, epsilon=0.5, **more)
+        with pytest.raises(sg.ParameterError, match="domain"):
+            getattr(s, name)("country", count=1, epsilon=0.5, **more)
+        assert s.remaining.epsilon == 1
+
+
+@pytest.mark.parametrize("kind", ["-", "stream"])
+def test_what_can_be_read_once_is_refused_and_not_read(kind: str) -> None:
+    data: Any = kind if kind == "-" else pytest.importorskip("pyarrow").table({"visitor": [1]}).to_reader()
+    with pytest.raises(sg.ParameterError, match="read again"):
+        sg.session(data, user="visitor", budget=1)
+    assert kind == "-" or data.read_all().num_rows == 1
 
 
 @pytest.mark.parametrize("name", ["top", "above", "sums"])

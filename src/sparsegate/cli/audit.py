@@ -33,6 +33,7 @@ def audit(
     ] = None,
     epsilon: Claimed = 1.0,
     delta: Annotated[float, option("", "The delta it claims.")] = 0.0,
+    rho: Annotated[float | None, option("", "The rho of zCDP it claims, instead of an epsilon.")] = None,
     queries: Annotated[str, option("N|LEAST:MOST", "Ask at most this many questions; 2:10, from 2 to 10.")] = "10",
     seconds: Annotated[float | None, option("", "Time for each mechanism; 60 unless given.")] = None,
     samples: Annotated[int | None, option("", "Runs in all, instead of a time.")] = None,
@@ -46,6 +47,9 @@ def audit(
     ] = None,
     call_timeout: Annotated[float, option("", "Seconds after which a call counts as hung.")] = 30.0,
     whole_budget: Annotated[bool, option("", "Go on after a violation, for a better bound.", "--whole-budget")] = False,
+    replay: Annotated[
+        bool, option("", "It takes rng=: run it on neighbours with the same randomness, too.", "--replay")
+    ] = False,
     seed: Annotated[int | None, option("", "Of the search; the mechanism draws its own noise.")] = None,
     variants: Annotated[bool, option("", "Audit every published variant instead.", "--variants")] = False,
     as_json: AsJson = False,
@@ -53,20 +57,23 @@ def audit(
 ) -> None:
     """Prove a lower bound on what a mechanism leaks; exit code 1 if it leaks more than it claims.
 
-    With --variants, exit code 1 if a variant that this library calls private is found to leak.
+    With --replay, exit code 1 also for what the same randomness on neighbours showed. With --variants, exit code 1 if a
+    variant that this library calls private is found to leak.
     """
     if (target is None) != variants:
         rule = "or --variants must be given, and not both"
         raise ParameterError("MODULE:FUNCTION", rule, target, "see sparsegate audit --help")
-    if variants and (centre or batch is not None):
-        rule = "must not be given with --variants: the rows have the threshold 0, and are batches"
-        raise ParameterError("centre" if centre else "batch", rule, next_step="leave it out")
+    refused = {"centre": bool(centre), "batch": batch is not None, "rho": rho is not None, "replay": replay}
+    if variants and any(refused.values()):
+        rule = "must not be given with --variants: the rows claim epsilon, have the threshold 0, and are batches"
+        raise ParameterError(next(name for name, given in refused.items() if given), rule, next_step="leave it out")
     form = read_output(output, as_json=as_json)
     most = _queries(queries)
     ask = partial(
         audit_mechanism,
-        epsilon=epsilon,
+        epsilon=epsilon if rho is None else None,
         delta=delta,
+        rho=rho,
         queries=most,
         call_timeout=call_timeout,
         budget_seconds=seconds,
@@ -84,32 +91,32 @@ def audit(
         if not callable(mechanism):
             raise ParameterError("MODULE:FUNCTION", "must name a callable", target, "name a function of the answers")
         with contextlib.redirect_stdout(sys.stderr):  # what the mechanism prints must not end up in the JSON
-            verdict = ask(mechanism, batch=batch)
+            verdict = ask(mechanism, batch=batch, replay=replay)
         if form == "json":
             print_json(verdict.to_dict())
         else:
             typer.echo(verdict.sentence) if form == "table" else write_sheet(verdict.sheet(), form)
-        raise typer.Exit(int(verdict.violates))
+        raise typer.Exit(int(verdict.violates or bool(verdict.replay and verdict.replay.findings)))
     # An error |estimate - answer| is not monotonic, but answers that move one way are still neighbours.
     verdicts = {key: ask(row) for key, row in VARIANTS.items()}
     if form == "json":
         print_json([{"row": key, **verdict.to_dict()} for key, verdict in verdicts.items()])
     else:
-        overview = _overview(verdicts, queries=most[1], monotonic=monotonic)
+        overview = _overview(verdicts, epsilon=epsilon, queries=most[1], monotonic=monotonic)
         print_table(overview, form, title="audit of the published variants", after=LEGEND)
     raise typer.Exit(int(any(verdict.violates and VARIANTS[key].private for key, verdict in verdicts.items())))
 
 
-def _overview(verdicts: dict[str, Verdict], *, queries: int, monotonic: bool) -> Table:
+def _overview(verdicts: dict[str, Verdict], *, epsilon: float, queries: int, monotonic: bool) -> Table:
     numbers = ("claimed", "true", "proven")
     table = grid("key", "paper", *numbers, "verdict", right=numbers)
     for key, verdict in verdicts.items():
         row = VARIANTS[key]
-        true = tight_epsilon(row, epsilon=verdict.epsilon, monotonic=monotonic, queries=queries)
-        words = Text("missed" if true > verdict.epsilon else "none found")
+        true = tight_epsilon(row, epsilon=epsilon, monotonic=monotonic, queries=queries)
+        words = Text("missed" if true > epsilon else "none found")
         if verdict.violates:
             words = Text("violates", style="red")
-        cells = (f"{verdict.epsilon:g}", f"{true:.4g}", f"{verdict.epsilon_lower:.4f}")
+        cells = (f"{epsilon:g}", f"{true:.4g}", f"{verdict.epsilon_lower:.4f}")
         table.add_row(key, row.algorithm, *cells, words)
     return table
 

@@ -56,6 +56,7 @@ def compare(
     by: Annotated[str, option("WORD", f"The error that decides: {' or '.join(MEASURES)}.")] = MEASURES[0],
     runs: opt.FirstRuns = DEFAULT_RUNS,
     most_runs: Annotated[int, option("", "Runs of a cell at most, until it is known who wins.")] = MOST_RUNS,
+    latex: opt.Latex = False,
     jobs: opt.Jobs = None,
     seed: opt.Seed = 0,
     out: opt.Out = Path("comparison"),
@@ -81,6 +82,7 @@ def compare(
         peers=not no_peers,
         uses=uses,
         by=by,
+        latex=latex,
     )
     with opt.long_run(jobs, out) as how:
         results = compare_methods(**options, **how)

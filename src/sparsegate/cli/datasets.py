@@ -13,8 +13,8 @@ from sparsegate.paper.data import PUBLISHED, how_checked, load
 from sparsegate.paper.data import fetch as fetch_file
 
 LEGEND = """
-A stand-in is a law of three numbers with the published number of items; results
-on it are not comparable with published ones. To use the real data:
+A stand-in has the published number of items, and counts through a few knots: of
+public samples, scaled, or fitted to printed numbers. To use the real data:
 sparsegate reproduce --data kosarak=FILE"""
 
 _FETCHED = [name for name, row in PUBLISHED.items() if row.url]

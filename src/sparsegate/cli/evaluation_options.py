@@ -46,6 +46,7 @@ Records = Annotated[
 ]
 ScaleToRecords = Annotated[bool, option("", "Accept shorter files, and scale their counts.", "--scale-to-records")]
 FirstRuns = Annotated[int, option("", "Runs of each cell, to begin with.", "--runs")]
+Latex = Annotated[bool, option("", "Write figures as PDF and tables as LaTeX, too.", "--latex")]
 Jobs = Annotated[int | None, option("", "Processes.", show_default="one a CPU")]
 Seed = Annotated[int, option("", "Same seed, same numbers.")]
 Out = Annotated[Path, option("FOLDER", "Folder for results and report; finished cells are kept there.")]

@@ -39,7 +39,9 @@ def mcp(
     budget: opt.LedgerBudget = None,
     conversion_delta: opt.ConversionDelta = None,
     dataset: opt.Dataset = None,
-    confirm_above: Annotated[float, option("EPSILON", "A person is asked before more than this is spent.")] = 0.1,
+    confirm_above: Annotated[
+        float, option("EPSILON", "A person is asked before more than this is spent since the last yes.")
+    ] = 0.1,
     delay: Annotated[
         float,
         option("SECONDS", "Answers from files leave in whole multiples of this."),

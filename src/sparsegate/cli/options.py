@@ -134,7 +134,9 @@ class Spending:
 
     @property
     def conversion_delta(self) -> Fraction | None:
-        """That of the ledger, which is made where there is none; None where epsilons are added up."""
+        """That of the ledger, or of the one that is to be made; None where epsilons are added up."""
+        if self._is_new():
+            return None if self.at_delta is None else exact_delta(self.at_delta, "conversion_delta")
         ledger = self.opened()
         return None if ledger is None else ledger.conversion_delta
 

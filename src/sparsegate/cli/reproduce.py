@@ -49,6 +49,7 @@ def reproduce(
             show_default="ours, and every alternative beside it",
         ),
     ] = None,
+    latex: opt.Latex = False,
     jobs: opt.Jobs = None,
     seed: opt.Seed = 0,
     out: opt.Out = Path("reproduction"),
@@ -72,6 +73,7 @@ def reproduce(
         methods=opt.listed(methods, "methods", str),
         further=not paper_only,
         reading=reading or [],
+        latex=latex,
     )
     with opt.long_run(jobs, out) as how:
         reproduction = paper.reproduce(out, **options, **how)
@@ -88,7 +90,7 @@ def reproduce(
         raise typer.Exit(1)
 
 
-NAMED = (Support.NOT_SUPPORTED, Support.UNDECIDED, Support.NOT_RUN)
+NAMED = (Support.NOT_SUPPORTED, Support.DEPENDS, Support.UNDECIDED, Support.NOT_RUN)
 """What is named one by one: the others are as the paper says, or say nothing."""
 
 

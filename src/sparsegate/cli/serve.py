@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 PREFIX: Final = "SPARSEGATE_SERVE"
-_LISTS: Final = {"files", "allowed_host", "trusted_proxy", "read"}
+_LISTS: Final = {"files", "allowed_host", "trusted_proxy", "read", "cells"}
 
 
 class ServeCommand(TyperCommand):
@@ -112,6 +112,10 @@ def serve(
         list[str] | None,
         option("COLUMN=TYPE", "Read text as a type: age=integer; may be repeated."),
     ] = None,
+    cells: Annotated[
+        list[str] | None,
+        option("COLUMN=M", "Gates for each value of a column; a person counts in M of them at most; may be repeated."),
+    ] = None,
     delay: Annotated[str | None, option("SECONDS|off", "D, after which answers leave; measured unless given.")] = None,
     headroom: Annotated[
         float,
@@ -190,7 +194,7 @@ def serve(
         load_extra(module, extra="serve")
     from sparsegate.service.client.client import is_loopback
     from sparsegate.service.data import sizes
-    from sparsegate.service.data.copying import read_declarations
+    from sparsegate.service.data.copying import read_cells, read_declarations
     from sparsegate.service.data.dataset import ServedTable, TableSource
     from sparsegate.service.gate_store import GateStore
     from sparsegate.service.opening import KeeperTerms
@@ -233,6 +237,7 @@ def serve(
         max_cell=max_cell,
         form=TextForm(format=input_format, separator=separator, encoding=encoding),
         read=read_declarations(read),
+        cells=read_cells(cells),
     )
     logging_of(log_format)
     if (tls_cert is None) != (tls_key is None):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -132,16 +133,18 @@ def top(
         check_candidates(question.domain, files)
         if plot is not None:
             drawable(plot)
-        shown = preview_of(question, fixed=epsilon is not None, within=within, like=like)
         allowed = opt.budget_like(budget, conversion_delta)
+        asked = _paid(question, ledger, allowed)
+        shown = preview_of(asked, fixed=epsilon is not None, within=within, like=like)
         show_preview(with_times(shown, times, ledger=ledger, budget=allowed), shape, plot)
         return
+    spending = opt.Spending(
+        ledger=ledger, budget=budget, budget_delta=budget_delta, at_delta=conversion_delta, dataset=dataset
+    )
     publish(
         lambda spending: release(data, question, named=item is not None, ledger=spending),
-        opt.Spending(
-            ledger=ledger, budget=budget, budget_delta=budget_delta, at_delta=conversion_delta, dataset=dataset
-        ),
-        cost=question.cost,
+        spending,
+        cost=question.paid_by(spending).cost,
         form=shape,
         plot=plot,
         estimated=bool(answers_epsilon) or question.estimated,
@@ -211,6 +214,16 @@ def check_candidates(domain: object, files: Sequence[str] | None) -> None:
         if _paths([split_column(str(domain))[0]]) & _paths(files):
             rule = "must not be the table itself: how many items are in it is private data"
             raise ParameterError("domain", rule, str(domain), "give a public list, or their number")
+
+
+def _paid(question: Question, ledger: str | None, budget: BudgetLike | None) -> Question:
+    """The question as the ledger would pay for it, or one of such a budget: it is looked at, and not made."""
+    if ledger is None or budget is not None:
+        return question.paid_by(None, budget)
+    from sparsegate.ledger.ledger import Ledger
+
+    with Ledger(ledger) if Ledger.exists(ledger) else nullcontext() as opened:
+        return question.paid_by(opened)
 
 
 def with_times(preview: Preview, times: int | None, *, ledger: str | None, budget: BudgetLike | None) -> Preview:

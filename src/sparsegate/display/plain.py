@@ -67,7 +67,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(name): plain(part) for name, part in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        return {part.name: plain(getattr(value, part.name)) for part in fields(value) if part.compare or part.repr}
     if hasattr(value, "tolist"):  # an array of numpy, or one of its numbers
         return plain(value.tolist())
     return [plain(part) for part in value] if isinstance(value, Sequence) else str(value)

@@ -22,20 +22,23 @@ _MARKED = re.compile(r"([\\`*_\[\]<>|~&$#]|:(?=//))")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 # Colours are those of the text around it, so that it looks right on light and on dark.
+# The class twice: Jupyter's own rules for tables name two.
 STYLE = """<style>
 .sparsegate{font:13px/1.5 system-ui,sans-serif;color:inherit;overflow-x:auto}
-.sparsegate p{margin:.3em 0}
-.sparsegate .title{font-weight:600;font-size:14px}
-.sparsegate .brief,.sparsegate summary{opacity:.75}
-.sparsegate table{border-collapse:collapse;margin:.4em 0;background:transparent;color:inherit;font-size:inherit}
-.sparsegate tr,.sparsegate tr:nth-child(even),.sparsegate tr:hover{background:transparent}
-.sparsegate th,.sparsegate td{padding:.2em .9em .2em 0;text-align:left;vertical-align:top;border:0;
-border-bottom:1px solid rgba(128,128,128,.25);white-space:pre-wrap;overflow-wrap:break-word;max-width:34em}
-.sparsegate th{font-weight:600;white-space:nowrap}
-.sparsegate thead th{border-bottom-color:rgba(128,128,128,.7)}
-.sparsegate .n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
-.sparsegate .bar{min-width:9em;padding-left:.6em}
-.sparsegate details{margin:.4em 0}
+.sparsegate.sparsegate p{margin:.3em 0}
+.sparsegate.sparsegate .title{font-weight:600;font-size:14px}
+.sparsegate.sparsegate .brief,.sparsegate.sparsegate summary{opacity:.75}
+.sparsegate.sparsegate table{border-collapse:collapse;margin:.4em 0;background:transparent;
+color:inherit;font-size:inherit}
+.sparsegate.sparsegate tr,.sparsegate.sparsegate tr:nth-child(even),.sparsegate.sparsegate tr:hover{
+background:transparent}
+.sparsegate.sparsegate th,.sparsegate.sparsegate td{padding:.2em .9em .2em 0;text-align:left;vertical-align:top;
+border:0;border-bottom:1px solid rgba(128,128,128,.25);white-space:pre-wrap;overflow-wrap:break-word;max-width:34em}
+.sparsegate.sparsegate th{font-weight:600;white-space:nowrap}
+.sparsegate.sparsegate thead th{border-bottom-color:rgba(128,128,128,.7)}
+.sparsegate.sparsegate .n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+.sparsegate.sparsegate .bar{min-width:9em;padding-left:.6em}
+.sparsegate.sparsegate details{margin:.4em 0}
 </style>"""
 
 _PAGE = """<!doctype html>
@@ -110,7 +113,9 @@ class Sheet:
         for row in rows:
             table.add_row(*row[: len(names)])
         out = io.StringIO()
-        plain = Console(file=out, width=width, color_system=None, markup=False, highlight=False, emoji=False)
+        # Left to itself, rich shows in a notebook what it should write, and nothing is left to return.
+        settings: dict[str, Any] = dict.fromkeys(("markup", "highlight", "emoji", "force_jupyter"), False)
+        plain = Console(file=out, width=width, color_system=None, **settings)
         parts = [printable(self.title), table if total else "nothing"]
         parts += [f"not shown: {', '.join(unseen)}"] if unseen else []
         parts += [f"and {left:,} more"] if left else []

@@ -296,11 +296,7 @@ class Gates(Uncopied):
         gates = {(gate._drawing, gate._asked, gate._positives): gate for gate in self._made()}
         alike = Counter((gate._drawing, gate._asked, gate._positives) for gate in self._made())
         costs = {key: gate._cost() for key, gate in gates.items()}
-        left, total = self.cells_per_user, Fraction(0)
-        for key, cost in sorted(costs.items(), key=lambda priced: -priced[1]):
-            times = min(left, alike[key])
-            left, total = left - times, total + times * cost
-        return total
+        return largest(((cost, alike[key]) for key, cost in costs.items()), self.cells_per_user)
 
     def _made(self) -> list[SparseVector]:
         return list(self._gates.values())
@@ -377,6 +373,19 @@ def resume_cells(secret: bytes, *, asked: int, answered: Mapping[Any, tuple[int,
         gate._rho = rho
         gate._count(*answered.get(cell, (asked, 0)))
     return gates
+
+
+def largest(costs: Iterable[tuple[Fraction, int]], most: int) -> Fraction:
+    """The sum of the ``most`` largest costs, each of which so many cells have.
+
+    >>> largest([(Fraction(1, 2), 1), (Fraction(1, 4), 5)], 3)
+    Fraction(1, 1)
+    """
+    left, total = most, Fraction(0)
+    for cost, cells in sorted(costs, reverse=True):
+        times = min(left, cells)
+        left, total = left - times, total + times * cost
+    return total
 
 
 def most_cells(cells_per_user: object, cells: int) -> int:

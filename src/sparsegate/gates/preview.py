@@ -128,7 +128,9 @@ class Preview(Tabular):
         a zCDP ledger is better. So that they fit epsilon 3 at delta 1e-06 each may have epsilon 0.0843 at most on a
         zCDP ledger, and 0.0576 by adding.
         """
-        return replace(self, series=series_of(self.cost, times, budget=budget, ledger=ledger, cost_at=self.cost_at))
+        series = series_of(self.cost, times, budget=budget, ledger=ledger, cost_at=self.cost_at)
+        included = "answers_epsilon" if self.settings.get("answers_epsilon") else ""
+        return replace(self, series=replace(series, included=included))
 
     def __getattr__(self, name: str) -> Any:
         for named in (self.__dict__.get("accuracy", {}), self.__dict__.get("settings", {})):
@@ -144,7 +146,7 @@ class Preview(Tabular):
         """What would help, in a sentence; empty where nothing is known to."""
         each = [
             " and ".join(f"{name}={plain(value)}" for name, value in row["change"].items())
-            + f" (within {row['within']:,})"
+            + f" (within {figure_text(row['within'])})"
             for row in self.helps
         ]
         return f"What would help: {', or '.join(each)}." if each else ""
@@ -381,6 +383,11 @@ def _scaled(calibration: Calibration, factor: Fraction) -> Calibration:
     return calibration.with_scales(
         Scales(*(None if s is None else exact_scale(s / factor) for s in calibration.scales))
     )
+
+
+def figure_text(figure: float) -> str:
+    """A whole number in full, another with six digits."""
+    return f"{figure:,}" if isinstance(figure, int) else f"{figure:,.6g}"
 
 
 def _shown(error: float) -> str:

@@ -45,6 +45,8 @@ class Series(Printed):
     limit: str = ""
     """The budget that they should fit, in words; empty where none was given."""
     largest: Mapping[str, Fraction | None] = field(default_factory=dict)
+    included: str = ""
+    """A parameter of the release that is a part of that epsilon, beside its epsilon."""
 
     @property
     def zcdp_epsilon(self) -> float:
@@ -67,8 +69,9 @@ class Series(Printed):
         words = {"zcdp": "on a zCDP ledger", "epsilon": "by adding"}
         deltas = {"zcdp": self.cost.rho_delta, "epsilon": self.cost.delta}
         words |= {rule: f"{words[rule]} (budget_delta {float(most):g})" for rule, most in deltas.items() if most}
+        at_most = f" at most, {self.included} included," if self.included else " at most"
         shares = [
-            f"{'' if number else 'each may have epsilon '}{float(most):g}{'' if number else ' at most'} {words[name]}"
+            f"{'' if number else 'each may have epsilon '}{float(most):g}{'' if number else at_most} {words[name]}"
             for number, (name, most) in enumerate((n, m) for n, m in self.largest.items() if m is not None)
         ]
         if shares:

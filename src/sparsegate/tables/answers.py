@@ -18,7 +18,15 @@ mechanism. []
 Laplace noise grows with r and Gaussian noise with its root: with 100 items to a person, eps3 = 1 and delta = 1e-6 the
 standard deviation is 141 or 44. Where there is a delta, and half of it makes Gaussian noise at most seven tenths of the
 other, that half goes to the counts, and the selection has the rest; else the selection has all of delta, which it needs
-more. All of this follows from public numbers, and is recorded. Noise that took part in the selection is not used again.
+more.
+
+**On a zCDP ledger** no delta is needed: eps3 then is an epsilon at the delta d at which that ledger makes one of its
+rho, as its budget is. Noise for (eps3, d) is taken where it is at most seven tenths of the other, and what the ledger
+counts is r s**2 / (2 sigma**2), and no delta at all, by the second half of the theorem. So the counts of 100 items to a
+person have 42 in place of 141, for a rho of .028. (Laplace noise of 141 has a rho of .005; for .028 it has 60.) All of
+the delta of the release is left to its selection.
+
+All of this follows from public numbers, and is recorded. Noise that took part in the selection is not used again.
 """
 
 from __future__ import annotations

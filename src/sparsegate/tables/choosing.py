@@ -29,7 +29,8 @@ where e is what the choice may spend. A larger clip makes as much more noise as 
 likely than the one before, by more than it is larger: then also the *mean* of the clip that is chosen is finite, where
 a gate that asks for growing b_i whether W_i is small goes past the largest value by 2**k with a chance of about 1/k.
 The right clip has about 2/epsilon people above it, whose number is hardly seen with a tenth of epsilon; b_i is one
-candidate above what W_i counts for that reason. ``python -m benchmarks budget`` measures both.
+candidate above what W_i counts for that reason. ``python -m benchmarks budget`` measures both. It takes people: those
+who would be cut must outweigh p, or the clip ends near its least (``clip_people``).
 
 *Theorem.* A release with a choice is (epsilon, delta)-differentially private as a whole, epsilon with choice_epsilon in
 it. *Proof.*
@@ -59,6 +60,7 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import Final
 
+from sparsegate.budget import Number
 from sparsegate.noise import Source, discrete_laplace, exact_scale
 from sparsegate.selection.scores import Scores
 from sparsegate.selection.select import Request
@@ -121,6 +123,23 @@ def choose_clip(source: Source, worths: Mapping[int, int], epsilon: Fraction) ->
     above = [people - below for below in accumulate((worths.get(place, 0) for place in range(len(CLIPS))), initial=0)]
     scores = [-(count + place * STEP // epsilon) for place, count in enumerate(above[: len(CLIPS)])]
     return CLIPS[_drawn(source, scores, epsilon, sensitivity=1, monotonic=True)]
+
+
+def clip_people(worth: Number, epsilon: Fraction, confidence: float) -> int:
+    """How many people, each with at most ``worth`` and more than the candidate below it, keep the clip from being less.
+
+    *Proof.* Let b_k be the first candidate of at least ``worth``, n the number of such people, and N that of those
+    above b_k. Each b_i with i <= k has a weight of at most exp(-e (n + N + p_i)), and b_(k+1) of exp(-e (N + p_(k+1))).
+    So a clip below ``worth`` has at most the probability exp(-e n) sum over i <= k of exp(e (p_(k+1) - p_i)), which is
+    1 - confidence for the n that is returned, rounded up. []
+
+    >>> [clip_people(worth, Fraction(1, 10), 0.95) for worth in (1, 1000, 10**6)]
+    [580, 847, 1114]
+    """
+    place = next((place for place, clip in enumerate(CLIPS) if clip >= worth), len(CLIPS) - 2)
+    e = float(epsilon)
+    weights = math.fsum(math.exp(-e * (i * STEP // epsilon)) for i in range(place + 1))
+    return math.ceil(((place + 1) * STEP // epsilon) + (math.log(weights) - math.log1p(-confidence)) / e)
 
 
 def _drawn(source: Source, scores: list[int], epsilon: Fraction, *, sensitivity: int, monotonic: bool) -> int:

@@ -79,10 +79,12 @@ from sparsegate.gates.gate import Gate
 from sparsegate.gates.laplace import error_bar, laplace
 from sparsegate.gates.lattice import exact_number
 from sparsegate.gates.margin import central_shift
+from sparsegate.gates.preview import Preview
 from sparsegate.gates.variants import VARIANTS, Noise, Released, Scales
 from sparsegate.noise import Source
 from sparsegate.noise.own_settings import own_settings
 from sparsegate.noise.sources import Uncopied
+from sparsegate.selection.accuracy import check_confidence
 from sparsegate.tables.columns import MOST_LABEL, as_labels, as_people, check_columns, check_unit, label_kind
 from sparsegate.tables.engines.engine import Engine, guarded, open_engine
 from sparsegate.tables.opening import OpenedTable, open_table
@@ -534,6 +536,23 @@ class Terms:
         step = UpdateStep.of(tolerance=float(exact), cutoff=cutoff, scales=scales(cutoff))
         return cls(calibration=calibration, tolerance=exact, population=people, total=total, count=count, step=step)
 
+    @property
+    def cost(self) -> Cost:
+        """Of the gate, and of a count of the people."""
+        return self.cost_at(self.total)
+
+    def cost_at(self, total: Fraction) -> Cost:
+        """What the same costs at another epsilon in all, its parts in proportion."""
+        counted = total * self.count / self.total
+        return Cost.of(total - counted) + Cost.of(counted)
+
+    def margins(self, confidence: float) -> tuple[float, float]:
+        """How far off a free answer is at most, and a paid one, each with this probability."""
+        answer = self.calibration.scales.answer
+        assert answer is not None
+        free = self.tolerance + STEP * (1 + self.calibration.margin(confidence))
+        return float(free), float(STEP * (1 + error_bar(answer, confidence)))
+
 
 def _price(epsilon: Number | None, budget: Budget | None, *, counted: bool) -> tuple[Fraction, Fraction]:
     """The epsilon of everything, and that of a noisy count of the people where they are ``counted``."""
@@ -648,10 +667,7 @@ class OnlineAnswers(Uncopied):
         not_private: bool = False,
     ) -> None:
         check_truth(refund, "refund")
-        if check_truth(one_row_per_user, "one_row_per_user") and user is None:
-            rule = "must be True only with user: without, every row is another person"
-            raise ParameterError("one_row_per_user", rule, one_row_per_user, "leave it out, or pass user=")
-        check_unit(user, unit)
+        _check_people(user, unit, one_row_per_user)
         cells = Cells.of(columns)
         terms = Terms.of(
             cells=cells.size,
@@ -666,10 +682,7 @@ class OnlineAnswers(Uncopied):
         names = [*cells.names, *([] if user is None else [user])]
         with open_table(data, columns=names, user=user) as opened:
             counts = opened.run(lambda: _counted(opened, cells, only_one=one_row_per_user))
-        scales = terms.calibration.scales
-        assert scales.answer is not None
-        below = STEP * (1 + terms.calibration.margin(CONFIDENCE))
-        self._margins = float(terms.tolerance + below), float(STEP * (1 + error_bar(scales.answer, CONFIDENCE)))
+        self._margins = terms.margins(CONFIDENCE)
         self._step = terms.step
         self._cells, self._counts = cells, counts
         self._note = SEVERAL_CELLS if user is not None and not one_row_per_user and cells.size > 1 else None
@@ -678,8 +691,7 @@ class OnlineAnswers(Uncopied):
         self._lessons: deque[Lesson] = deque(maxlen=_REMEMBERED)
         self._lock = threading.Lock()
         what = f"online answers: tolerance {float(terms.tolerance):g}, cutoff {self.cutoff}, {cells.size} cells"
-        cost = Cost.of(terms.total - terms.count) + Cost.of(terms.count)  # the gate, and a count of the people
-        paid = Prepaid(charge(ledger, **vars(cost), what=what))
+        paid = Prepaid(charge(ledger, **vars(terms.cost), what=what))
         self._population = terms.population or _noisy_population(counts, terms.count, noise, not_private)
         self._gate = Gate(
             terms.calibration,
@@ -688,6 +700,59 @@ class OnlineAnswers(Uncopied):
             not_private=not_private,
             ledger=paid,
             refund=refund,
+        )
+
+    @classmethod
+    @own_settings
+    def preview(
+        cls,
+        columns: Any,
+        *,
+        tolerance: Number,
+        user: str | None = None,
+        unit: str | None = None,
+        one_row_per_user: bool = False,
+        epsilon: Number | None = None,
+        budget: Budget | None = None,
+        cutoff: int | None = None,
+        population: int | None = None,
+        ledger: object = None,
+        refund: object = True,
+        source: object = None,
+        not_private: object = False,
+        confidence: float = CONFIDENCE,
+    ) -> Preview:
+        """What online answers with these parameters would cost and be good for: nothing is drawn, charged or read.
+
+        They are those of ``OnlineAnswers`` but for the data; ledger, refund, source and not_private change nothing.
+        ``paid_margin`` is how far off an answer that is paid for is at most, ``free_margin`` one of the histogram.
+
+        >>> import sparsegate as sg
+        >>> asked = {"unit": "row", "epsilon": 1, "tolerance": 500, "cutoff": 10}
+        >>> preview = sg.uses.OnlineAnswers.preview({"country": ["DE", "FR"], "smokes": [0, 1]}, **asked)
+        >>> round(preview.paid_margin), round(preview.free_margin)
+        (95, 559)
+        """
+        _check_people(user, unit, one_row_per_user)
+        cells = Cells.of(columns).size
+        public: Any = {"cells": cells, "tolerance": tolerance, "cutoff": cutoff, "population": population}
+        terms = Terms.of(**public, epsilon=epsilon, budget=budget, not_private=False)
+        bar, most = float(terms.tolerance), terms.calibration.cutoff
+        free, paid = terms.margins(check_confidence(confidence))
+        noisy = f"a paid answer is within {paid:,.4g} of the truth, which is more than the tolerance, {bar:,.15g}"
+        close = f"a histogram that is right often counts as wrong, for the margin of the gate is {free - bar:,.4g}"
+        reasons = "; ".join(reason for reason, large in ((noisy, paid), (close, free - bar)) if large > bar)
+        return Preview(
+            release="online answers",
+            epsilon=terms.total,
+            confidence=confidence,
+            accuracy={"paid_margin": paid, "free_margin": free},
+            settings={"tolerance": bar, "cutoff": most, "cells": cells, "population": terms.population},
+            statement=f"{most:,} answers can be paid for, each within {paid:,.4g} people of the truth with "
+            f"{100 * confidence:g} %; a free one, of the histogram, is within {free:,.4g}.",
+            warning=reasons and f"Of little use: {reasons}. Take a larger epsilon or tolerance, or a smaller cutoff.",
+            cost=terms.cost,
+            cost_at=terms.cost_at,
         )
 
     @own_settings
@@ -797,6 +862,13 @@ class OnlineAnswers(Uncopied):
         state = "closed" if self.closed else "open"
         paid = f"{self._gate.positives} of {self.cutoff} answers paid for"
         return f"<OnlineAnswers: {self._cells.size} cells, {paid}, {state}>"
+
+
+def _check_people(user: str | None, unit: str | None, one_row_per_user: object) -> None:
+    if check_truth(one_row_per_user, "one_row_per_user") and user is None:
+        rule = "must be True only with user: without, every row is another person"
+        raise ParameterError("one_row_per_user", rule, one_row_per_user, "leave it out, or pass user=")
+    check_unit(user, unit)
 
 
 def _counted(opened: OpenedTable, cells: Cells, *, only_one: bool) -> Integers:

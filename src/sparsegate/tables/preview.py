@@ -18,19 +18,21 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
 from sparsegate.budget import Cost, Number, exact_count
+from sparsegate.display.plain import amount_text
 from sparsegate.errors import ParameterError, TableError
-from sparsegate.gates.preview import FACTORS, Curve, Preview, least_epsilon
+from sparsegate.gates.preview import FACTORS, Curve, Preview, figure_text, least_epsilon
 from sparsegate.gates.series import Budget
 from sparsegate.noise import Seeded
 from sparsegate.noise.own_settings import own_settings
 from sparsegate.selection.accuracy import check_confidence
 from sparsegate.selection.scores import Scores
 from sparsegate.selection.select import AUTO, METHODS, Request
+from sparsegate.tables.choosing import BOUND, clip_people
 from sparsegate.tables.columns import identifier
 from sparsegate.tables.domain import read_labels
 from sparsegate.tables.observed import CountBar
@@ -56,7 +58,7 @@ def preview(
     count: int | None = None,
     above: int | None = None,
     value: str | None = None,
-    clip: tuple[Number, Number] | None = None,
+    clip: tuple[Number, Number] | Literal["auto"] | None = None,
     granularity: Number | None = None,
     epsilon: Number | None = None,
     domain: Any = None,
@@ -66,6 +68,7 @@ def preview(
     threshold: Number | None = None,
     answers_epsilon: Number = 0,
     max_items_per_user: int | None = None,
+    choice_epsilon: Number | None = None,
     dbar: int | None = None,
     where: str | None = None,
     people: int | None = None,
@@ -98,10 +101,12 @@ def preview(
         ``user``, or ``item`` and ``count``.
     confidence: 0.95 unless given.
     times, budget, ledger: what this many such releases cost by either rule, in ``series``; and how large each may be so
-        that they fit the budget, an epsilon or an epsilon and a delta, or what an open ledger has left.
+        that they fit the budget, an epsilon or an epsilon and a delta, or what an open ledger has left. With a zCDP
+        ledger, or such a budget, counts have the noise that they would have there (``tables.answers``).
 
     All others are those of ``top_items``, of ``items_above`` or of ``top_sums``. Without a ``user`` or a ``unit``,
-    people may have many rows. (``value``, ``clip`` and ``granularity`` are those of ``top_sums``.)
+    people may have many rows. (``value``, ``clip`` and ``granularity`` are those of ``top_sums``. With clip="auto" all
+    figures are in units of the clip, and the statement says how many people its choice takes.)
 
     >>> import sparsegate as sg
     >>> preview = sg.preview(count=50, epsilon=0.5, domain=40_000)
@@ -123,7 +128,7 @@ def preview(
         asked["domain"] = "observed"
     elif domain is None and like is not None:
         asked["domain"] = stand_in(like, total=None, people=people, item=item, user=asked["user"]).total
-    question = Question.asked(**asked | {"epsilon": 1 if epsilon is None else epsilon})
+    question = Question.asked(**asked | {"epsilon": 1 if epsilon is None else epsilon}).paid_by(ledger, budget)
     return with_series(preview_of(question, fixed=epsilon is not None, **aside), **series)
 
 
@@ -131,9 +136,8 @@ def with_series(preview: Preview, times: int | None, budget: Budget | None, ledg
     """The preview, and what many such releases cost where that is asked for."""
     if times is not None:
         return preview.repeated(times, budget=budget, ledger=ledger)
-    for name, value in (("budget", budget), ("ledger", ledger)):
-        if value is not None:
-            raise ParameterError(name, "is for a series of releases", next_step="pass times=365, or leave it out")
+    if budget is not None:
+        raise ParameterError("budget", "is for a series of releases", next_step="pass times=365, or leave it out")
     return preview
 
 
@@ -148,9 +152,13 @@ def preview_of(
 ) -> Preview:
     """A preview of a question, with groups of one of them; where epsilon is not ``fixed``, at what ``within`` needs."""
     check_confidence(confidence)
-    for name in question.choose:
+    if BOUND in question.choose:
         rule = f'must not be "{AUTO}" in a preview: what would be chosen depends on the private data'
-        raise ParameterError(name, rule, AUTO, "preview what you expect it to be")
+        raise ParameterError(BOUND, rule, AUTO, "preview what you expect it to be")
+    if question.choose and within is not None:
+        rule = f'must not be given where clip is "{AUTO}": figures are then in units of a clip that nobody knows yet'
+        raise ParameterError("within", rule, within, "pass epsilon=, or a clip")
+    whole, question = question, replace(question.possible[0], people=question.people)
     question, parts = question.share, question.groups_per_user or 1  # each of the groups has a part of epsilon
     asked = None if within is None else exact_count(within, "within", least=0)
     total = None if question.observed else public_size(question)
@@ -185,7 +193,7 @@ def preview_of(
     reason = question.hopeless(total)
     return Preview(
         release="top items",
-        epsilon=parts * question.total,
+        epsilon=whole.total if whole.choose else parts * question.total,
         delta=parts * question.total_delta,
         confidence=confidence,
         accuracy=accuracy,
@@ -199,17 +207,35 @@ def preview_of(
             "domain_size": total,
             "people": question.people,
             "asked_within": asked,
+            **({"choice_epsilon": whole.choices_epsilon} if whole.choose else {}),
         },
-        statement=_statement(question, chosen, confidence),
+        statement=_statement(question, chosen, confidence) + _clip_statement(whole, confidence),
         warning=options.implausible(accuracy.get("within"))
         if reason is None
         else f"Hopeless: {reason[0]} {reason[1]}.",
         alternatives=tuple(rows),
-        helps=() if chosen is None else tuple(options.helps(question, chosen["within"])),
+        helps=() if chosen is None or whole.choose else tuple(options.helps(question, chosen["within"])),
         levels={} if question.people is None else {"people in all": question.people},
         make_curves=partial(options.curves, rows),
-        cost=parts * question.cost,
-        cost_at=partial(_cost_at, question, None if chosen is None else chosen["method"], parts),
+        cost=whole.cost if whole.choose else parts * question.cost,
+        cost_at=partial(
+            _cost_at, whole if whole.choose else question, None if chosen is None else chosen["method"], parts
+        ),
+    )
+
+
+_WORTHS: Final = (1, 1000, 10**6)
+
+
+def _clip_statement(question: Question, confidence: float) -> str:
+    """How many people a choice of the clip takes; nothing where none is made."""
+    if not question.choose:
+        return ""
+    needed = [f"{clip_people(worth, question.choice_share, confidence):,} of at most {worth:,}" for worth in _WORTHS]
+    return (
+        f" All of this is in units of the clip, which is chosen with epsilon {amount_text(question.choices_epsilon)}. "
+        f"That takes people with values of about one size: {', '.join(needed)}; with fewer the clip often ends at "
+        "its least, a millionth, and the sums with it."
     )
 
 
@@ -242,12 +268,19 @@ def _statement(question: Question, chosen: Mapping[str, Any] | None, confidence:
         return "A public threshold promises nothing about the largest counts: it may lie anywhere among them."
     items = "the item selected" if question.count == 1 else f"each of the {question.count:,} items"
     statement = (
-        f"With {100 * confidence:g} % confidence {items} has at most {chosen['within']:,} fewer "
+        f"With {100 * confidence:g} % confidence {items} has at most {figure_text(chosen['within'])} fewer "
         f"{'people' if question.value is None else f'of {question.value}'} than the item that is truly number "
         f"{question.count:,}, whatever the data are."
     )
     if (most := _largest(question)) is not None and chosen["within"] >= most:
         statement += f" With {question.people:,} people that item has at most {most:,}: this promises nothing."
+    if question.answers is not None and question.answers.gaussian:
+        step = 1.0 if question.sums is None else float(question.sums.granularity)
+        noise = f"Gaussian noise of standard deviation {question.answers.deviation * step:,.4g}"
+        at = (
+            f"epsilon {amount_text(Fraction(question.answers_epsilon))} at delta {float(question.answers.cost.delta):g}"
+        )
+        statement += f" Its count has {noise}: {at}, rho {float(question.answers.cost.rho):.3g}."
     if question.observed:
         bottom = question.shown((1 + question.accounting.margin) * question.sensitivity)
         statement += f" Fewer may be released: items of less than about {bottom:,} are left out."
@@ -407,8 +440,9 @@ def _cost_at(question: Question, method: str | None, parts: int, total: Fraction
     """What the same costs by the method that would run, at another epsilon in all, its parts in proportion."""
     share = total / parts / question.total
     epsilon, answers = share * Fraction(question.epsilon), share * Fraction(question.answers_epsilon)
-    same = question if method is None else by_method(question, method, epsilon)
-    return parts * replace(same, epsilon=epsilon, answers_epsilon=answers).cost
+    chosen = share * question.choices_epsilon if question.choose else None
+    same = replace(question, epsilon=epsilon, answers_epsilon=answers, choice_epsilon=chosen)
+    return parts * (same if method is None else by_method(same, method, epsilon)).cost
 
 
 def by_method(question: Question, method: str, epsilon: Number) -> Question:

@@ -33,6 +33,7 @@ from sparsegate.tables.engines.duckdb import Relation
 from sparsegate.tables.engines.engine import ColumnType
 from sparsegate.tables.identity import labels, numbers, people
 from sparsegate.tables.labels import INTEGER, OBJECTS, moments
+from sparsegate.tables.workspace import without_bar
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
@@ -77,7 +78,7 @@ def read_table(
     import duckdb
 
     connection = connection or duckdb.connect()
-    connection.execute("SET enable_progress_bar = false")
+    without_bar(connection)
     library = _library(data)
     if _is_stream(data) and not library:
         return _streamed(data, columns, connection)

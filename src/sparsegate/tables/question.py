@@ -25,7 +25,16 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from sparsegate.budget import Cost, Number, exact_count, exact_decimal, exact_delta, exact_epsilon
+from sparsegate.budget import (
+    Cost,
+    Number,
+    conversion_delta,
+    exact_count,
+    exact_decimal,
+    exact_delta,
+    exact_epsilon,
+    exact_pair,
+)
 from sparsegate.conditions import names_in
 from sparsegate.errors import ParameterError
 from sparsegate.gates.lattice import LIMIT
@@ -89,12 +98,19 @@ class Question:
     groups_per_user: int | None = None
     choose: tuple[str, ...] = ()
     choice_epsilon: Number | None = None
+    ledger_delta: Fraction | None = None
+    """The delta at which a zCDP ledger that pays makes an epsilon of its rho; None without one (``paid_by``)."""
 
     @classmethod
     def asked(cls, **parameters: Any) -> Question:
         """The question with these parameters, in which "auto" may stand for a bound or a clip."""
         choose = tuple(name for name in CHOICES if isinstance(parameters.get(name), str) and parameters[name] == AUTO)
         return cls(**parameters | dict.fromkeys(choose), choose=choose)
+
+    def paid_by(self, ledger: object, budget: object = None) -> Question:
+        """The same, charged to this ledger, or to one of such a budget: where rho is added up, counts need no delta."""
+        at = exact_pair(budget)[1] if isinstance(budget, tuple | list) else conversion_delta(ledger)
+        return self if at == self.ledger_delta else replace(self, ledger_delta=at)
 
     def __post_init__(self) -> None:
         self._set(
@@ -154,6 +170,7 @@ class Question:
             epsilon=Fraction(self.epsilon) / parts,
             delta=Fraction(self.delta) / parts,
             answers_epsilon=Fraction(self.answers_epsilon) / parts,
+            ledger_delta=None if self.ledger_delta is None else self.ledger_delta / parts,
         )
 
     @cached_property
@@ -320,13 +337,13 @@ class Question:
             moved=int(min(moved)),
             sensitivity=self.sensitivity,
             epsilon=Fraction(self.answers_epsilon),
-            delta=Fraction(self.delta) / 2,
+            delta=Fraction(self.delta) / 2 if self.ledger_delta is None else self.ledger_delta,
         )
 
     @property
     def answers_delta(self) -> Fraction:
-        """What counts would have of delta."""
-        return Fraction(0) if self._answers is None else self._answers.cost.delta
+        """What counts would have of delta: nothing where they have that of the ledger."""
+        return Fraction(0) if self._answers is None or self.ledger_delta is not None else self._answers.cost.delta
 
     @property
     def selection_delta(self) -> Fraction:
@@ -364,7 +381,8 @@ class Question:
         with suppress(ParameterError):  # half of epsilon or delta is too little
             half: dict[str, Any] = {"epsilon": Fraction(self.epsilon) / 2, "people": None}
             second = replace(self, domain=self.count, delta=Fraction(self.delta) / 2, **half)
-            half |= {"delta": Fraction(self.delta) - second.cost.delta}
+            shown = Fraction(0) if second.answers is None or self.ledger_delta is None else second.answers.cost.delta
+            half |= {"delta": Fraction(self.delta) - (second.cost.delta - shown)}
             lowest = lowest_bar(epsilon=half["epsilon"], delta=half["delta"], max_items_per_user=most)
             if lowest is not None and lowest.even_chance(most // 2) <= self.at_once.accounting.margin:
                 alone: dict[str, Any] = {"count": None, "ordered": False, "answers_epsilon": 0}

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsegate.budget import Number
+from sparsegate.budget import Number, in_decimals
 from sparsegate.display.plain import exact_text, plain
 from sparsegate.display.published import SCHEMA, TopTable, published_items
 from sparsegate.errors import ParameterError
@@ -23,7 +23,10 @@ from sparsegate.tables.question import CONFIDENCE, Question
 from sparsegate.tables.sums import plain as plain_number
 from sparsegate.tables.weighted import WeightBar
 
-AMOUNTS = ("epsilon", "delta", "answers_epsilon", "answers_delta", "labels_epsilon", "labels_delta", "choice_epsilon")
+AMOUNTS = (
+    *("epsilon", "delta", "answers_epsilon", "answers_delta", "answers_rho"),
+    *("labels_epsilon", "labels_delta", "choice_epsilon"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +35,8 @@ class Record:
 
     ``epsilon`` and ``delta`` are the cost of the whole release, exactly; ``answers_epsilon`` is the part of epsilon
     that paid for the estimates, ``answers_delta`` that of delta, and ``answers_noise`` says which noise they have,
-    "laplace" or "gaussian", of the standard deviation ``answers_deviation`` (``tables.answers``). ``method`` selected
+    "laplace" or "gaussian", of the standard deviation ``answers_deviation``; where a zCDP ledger pays for the latter,
+    ``answers_rho`` is what it counts, and answers_delta that of the ledger (``tables.answers``). ``method`` selected
     the items, at ``threshold`` if it needs one, and ``ordered`` says whether they are in the order selected. ``item``
     is the column that was ranked, ``where`` the condition that rows had to meet, ``unit`` what the neighbours of the
     theorem add or remove, "user" or "row", ``max_items_per_user`` how many items one of them can have, and ``counted``
@@ -60,6 +64,7 @@ class Record:
     delta: Fraction
     answers_epsilon: Fraction
     answers_delta: Fraction | None = None
+    answers_rho: Fraction | None = None
     answers_noise: str | None = None
     answers_deviation: float | None = None
     method: str
@@ -143,6 +148,7 @@ class Record:
             delta=most * self.delta,
             answers_epsilon=most * self.answers_epsilon,
             answers_delta=None if self.answers_delta is None else most * self.answers_delta,
+            answers_rho=None if self.answers_rho is None else most * self.answers_rho,
             per=question.per,
             groups=groups,
             groups_per_user=most,
@@ -193,7 +199,10 @@ def _noise(question: Question) -> dict[str, Any]:
     step = Fraction(1) if question.sums is None else question.sums.granularity
     deviation = float(f"{answers.deviation * float(step):.6g}")
     named = {"answers_noise": answers.name, "answers_deviation": deviation}
-    return named | ({"answers_delta": answers.cost.delta} if answers.cost.delta else {})
+    if not answers.cost.delta:
+        return named
+    rho = {} if question.ledger_delta is None else {"answers_rho": in_decimals(answers.cost.rho)}
+    return named | {"answers_delta": answers.cost.delta} | rho
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -14,10 +14,15 @@ time. Where others see the time, serve the table: ``sparsegate serve`` hides it.
 from __future__ import annotations
 
 import inspect
+import math
+import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final, Generic, Self, TypeVar
@@ -26,7 +31,7 @@ from sparsegate.budget import Number, exact_epsilon
 from sparsegate.conditions import names_in
 from sparsegate.display.sheet import Sheet
 from sparsegate.display.tabular import Printed
-from sparsegate.errors import ParameterError
+from sparsegate.errors import LedgerError, ParameterError
 from sparsegate.gates.gate import Answer
 from sparsegate.gates.laplace import error_bar, laplace
 from sparsegate.gates.preview import Preview
@@ -39,6 +44,7 @@ from sparsegate.noise.sources import Uncopied
 from sparsegate.tables.columns import check_columns, check_unit
 from sparsegate.tables.engine_errors import quiet
 from sparsegate.tables.engines.engine import guarded, open_engine
+from sparsegate.tables.files import DATABASES, expand
 from sparsegate.tables.matching import MatchingUsers
 from sparsegate.tables.opening import Table, open_table
 from sparsegate.tables.preview import preview
@@ -52,6 +58,29 @@ EVERYBODY: Final = "1 = 1"
 
 _OWN: Final = {"data", "user", "unit", "ledger", "source", "not_private", "sensitivity", "monotonic", "granularity"}
 """Parameters that a session fills in itself."""
+
+
+class AmountLeft(Amount):
+    """What is left of a budget; printed, it is rounded down, to three digits behind the point or three that count.
+
+    >>> print(AmountLeft(epsilon=Fraction("0.653977947608"), delta=Fraction("0.0000012399")))
+    epsilon 0.653, delta 0.00000123
+    """
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Amount) and vars(self) == vars(other)
+
+    __hash__ = Amount.__hash__
+
+    def __str__(self) -> str:
+        return str(Amount(epsilon=_rounded_down(self.epsilon), delta=_rounded_down(self.delta)))
+
+
+def _rounded_down(value: Fraction) -> Fraction:
+    digits = 10**3
+    while 0 < value * digits < 100:
+        digits *= 10
+    return Fraction(math.floor(value * digits), digits)
 
 
 class SessionRelease(Generic[Result]):
@@ -118,6 +147,100 @@ class Description(Printed):
             "candidates": [self.domains.get(name, "") for name in self.columns],
         }
         return Sheet(title=f"{self.name}, {self.person}", columns=columns)
+
+
+class PeopleCounts:
+    """Private counts of people under conditions: one at a time, of the table as it is at each.
+
+    Files stay open from one count to the next, until one of them changes, a count fails or the session ends. A database
+    would be locked so long, and a table of this process can change unseen: those are opened for each count. A process
+    that was forked opens its own.
+    """
+
+    def __init__(self, table: Table, user: str | None) -> None:
+        self._table, self._user = table, user
+        self._held: dict[int, _HeldOpen] = {}
+        self.close = weakref.finalize(self, _let_go, self._held)
+
+    def count(self, *conditions: str | None) -> int:
+        """The private number of people with a row that meets all of the conditions."""
+        with self._matching(*conditions) as (matching, run):
+            parts = [f"({part}\n)" for part in conditions if part is not None]  # a comment ends with its line
+            return int(run(partial(matching.count, " AND ".join(parts) or EVERYBODY)))
+
+    def check(self, where: str | None) -> None:
+        """Raise a ConditionError where this is no condition of the table."""
+        with self._matching(where):
+            pass
+
+    @contextmanager
+    def _matching(self, *conditions: str | None) -> Iterator[tuple[MatchingUsers, Callable[[Callable[[], Any]], Any]]]:
+        """The rows to be matched, once each of the conditions has been read as one, and what runs a count of them."""
+        asked = [part for part in conditions if part is not None]
+        names = {*(name for part in asked for name in names_in(part)), *filter(None, [self._user])}
+        held = self._held.setdefault(os.getpid(), _HeldOpen())
+        with held.turn:
+            try:
+                files = self._files()
+                if files is None or files != held.files or not names <= held.names:
+                    both = names | (held.names if files == held.files else set())
+                    if len({name.casefold() for name in both}) == len(both):
+                        names = both
+                    held.close()
+                    held.open(_countable(self._table), names, self._user)
+                    held.files = files if held.kind not in DATABASES else None
+                for part in asked:
+                    held.matching.check(part)
+                yield held.matching, held.run
+            except BaseException as error:
+                held.close(error)
+                raise
+            if held.files is None:
+                held.close()
+
+    def _files(self) -> list[tuple[Any, ...]] | None:
+        """What tells whether the files are as they were; None where there are none."""
+        paths = None if self._table.database is not None else self._table.paths
+        if paths is None:
+            return None
+        with quiet("the files cannot be read"):
+            seen = [(file, Path(file).stat()) for file in expand(paths)]
+        return [(file, at.st_ino, at.st_size, at.st_mtime_ns, at.st_ctime_ns) for file, at in seen]
+
+
+class _HeldOpen:
+    """A table that is open to be counted, what it was opened for, and whose turn it is."""
+
+    matching: MatchingUsers
+    run: Callable[[Callable[[], Any]], Any]
+
+    def __init__(self) -> None:
+        self.turn, self._closing = threading.RLock(), ExitStack()
+        self.files: list[tuple[Any, ...]] | None = None
+        self.names: set[str] = set()
+        self.kind = ""
+
+    def open(self, table: Any, names: set[str], user: str | None) -> None:
+        from sparsegate.tables.engines.duckdb import Relation
+
+        with ExitStack() as closing:
+            opened = closing.enter_context(open_table(table, columns=sorted(names), user=user))
+            relation = opened.table.frame.native if isinstance(opened.table, Relation) else opened.table
+            with quiet("the table cannot be counted"):
+                self.matching = MatchingUsers(relation, user=opened.user)
+            self.names, self.kind, self.run = names, opened.kind, opened.run
+            self._closing = closing.pop_all()
+
+    def close(self, error: BaseException | None = None) -> None:
+        closing, self._closing, self.files, self.names = self._closing, ExitStack(), None, set()
+        closing.__exit__(*((None, None, None) if error is None else (type(error), error, error.__traceback__)))
+
+
+def _let_go(held: dict[int, _HeldOpen]) -> None:
+    mine = held.pop(os.getpid(), None)
+    if mine is not None:
+        with mine.turn:
+            mine.close()
 
 
 class SessionGate:
@@ -189,6 +312,9 @@ class Session(Uncopied, Printed):
     ) -> None:
         self.table, self.user, self.unit, self.domains, self.ledger = table, user, unit, dict(domains), ledger
         self._closing = closing
+        self._people_counts = PeopleCounts(table, user)
+        self._last: Statement | None = None
+        self._closed = False
         self._people: dict[str, Any] = {"user": user, "unit": unit}
         self._drawn: dict[str, Any] = {"source": source, "not_private": not_private}
 
@@ -238,13 +364,18 @@ class Session(Uncopied, Printed):
         )
 
     @property
-    def remaining(self) -> Amount:
-        """What the ledger has left."""
-        return self.ledger.statement().remaining
+    def remaining(self) -> AmountLeft:
+        """What the ledger has left: exact, and printed as a person reads it."""
+        return AmountLeft(**vars(self.statement().remaining))
 
     def statement(self) -> Statement:
-        """What was spent, release by release."""
-        return self.ledger.statement()
+        """What was spent, release by release; where the ledger went with the session, as it was at the end."""
+        try:
+            return self.ledger.statement()
+        except LedgerError:
+            if self._last is None:
+                raise
+            return self._last
 
     def sheet(self) -> Sheet:
         """The statement as a table."""
@@ -252,7 +383,10 @@ class Session(Uncopied, Printed):
 
     def close(self) -> None:
         """Close the ledger, if the session opened it. Gates that are open stay charged until they are closed."""
-        self._closing.close()
+        self._closed = True
+        with self._closing, suppress(LedgerError):  # of one that was lost there is nothing to say
+            self._people_counts.close()
+            self._last = self.statement()
 
     def __enter__(self) -> Self:
         return self
@@ -262,10 +396,13 @@ class Session(Uncopied, Printed):
 
     def _asking(self, function: Callable[..., TopItems]) -> SessionRelease[TopItems]:
         def release(**parameters: Any) -> TopItems:
+            self._check_open()
             return function(self.table, **self._asked(parameters, function), ledger=self.ledger, **self._drawn)
 
         def look(**parameters: Any) -> Preview:
-            return preview(**self._asked(parameters, preview))
+            return preview(
+                **{"ledger": None if "budget" in parameters else self.ledger, **self._asked(parameters, preview)}
+            )
 
         return SessionRelease(function, release, preview, look)
 
@@ -274,11 +411,14 @@ class Session(Uncopied, Printed):
         declared = self.domains.get(parameters.get("item", ""))
         if declared is not None and "domain" in inspect.signature(function).parameters and "above" not in parameters:
             parameters = {"domain": declared, **parameters}
+        elif function in (top_items, top_sums) and parameters.get("domain") is None and self.table.database is None:
+            # A name that is wrong has no domain, and that it is wrong is the news.
+            _check_columns(self.table, [name for name in [parameters.get("item")] if isinstance(name, str)], self.user)
         return {**self._people, **parameters}
 
     def _gate(self, *, where: str | None = None, **parameters: Any) -> SessionGate:
-        with self._matching(where):
-            pass  # a condition that is refused is refused before the gate is paid for
+        self._check_open()
+        self._people_counts.check(where)  # before the gate is paid for
         gate = SparseVector(**parameters, sensitivity=1, monotonic=True, ledger=self.ledger, **self._drawn)
         return SessionGate(gate, self._true_count, where)
 
@@ -293,6 +433,14 @@ class Session(Uncopied, Printed):
         exact_epsilon(epsilon)
         released = laplace(self._true_count(where), epsilon=epsilon, sensitivity=1, ledger=self.ledger, **self._drawn)
         return int(released)
+
+    def _true_count(self, *conditions: str | None) -> int:
+        self._check_open()
+        return self._people_counts.count(*conditions)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise LedgerError("this session is closed, and nothing was spent; open another, on the same ledger")
 
     def _count_preview(
         self,
@@ -312,26 +460,12 @@ class Session(Uncopied, Printed):
             statement=f"A count of people is within {bar:,} of the truth with {confidence:.0%} confidence.",
         )
 
-    def _true_count(self, *conditions: str | None) -> int:
-        """The private number of people with a row that meets all of the conditions."""
-        with self._matching(*conditions) as (matching, run):
-            parts = [f"({part}\n)" for part in conditions if part is not None]  # a comment ends with its line
-            return int(run(partial(matching.count, " AND ".join(parts) or EVERYBODY)))
 
-    @contextmanager
-    def _matching(self, *conditions: str | None) -> Iterator[tuple[MatchingUsers, Callable[[Callable[[], Any]], Any]]]:
-        """The rows to be matched, once each of the conditions has been read as one, and what runs a count of them."""
-        from sparsegate.tables.engines.duckdb import Relation
-
-        asked = [part for part in conditions if part is not None]
-        named = [*(name for part in asked for name in names_in(part)), *filter(None, [self.user])]
-        with open_table(_countable(self.table), columns=named, user=self.user) as opened:
-            relation = opened.table.frame.native if isinstance(opened.table, Relation) else opened.table
-            with quiet("the table cannot be counted"):
-                matching = MatchingUsers(relation, user=opened.user)
-            for part in asked:
-                matching.check(part)
-            yield matching, opened.run
+def _check_columns(table: Table, names: Iterable[str], user: str | None) -> None:
+    """Raise a TableError where the table lacks a column."""
+    asked = [*names, *filter(None, [user])]
+    with open_table(table, columns=asked, user=user) as opened:
+        check_columns(guarded("the engine of the table", lambda: open_engine(opened.table)).names, asked)
 
 
 def _names(data: Any) -> list[str]:
@@ -410,10 +544,13 @@ def session(
     check_unit(user, unit)
     table = data if isinstance(data, Table) else Table(data)
     named = _checked_domains(domains)
+    if "-" in (table.paths or ()) or type(table.data).__name__ == "RecordBatchReader":
+        rule = "must be a table that can be read again, because a session reads it for each question"
+        raise ParameterError(
+            "data", rule, next_step="keep standard input in a file; of a stream of Arrow pass the table"
+        )
     if table.database is None:
-        with open_table(table, columns=[*named, *filter(None, [user])], user=user) as opened:
-            engine = guarded("the engine of the table", lambda: open_engine(opened.table))
-            check_columns(engine.names, [*named, *filter(None, [user])])
+        _check_columns(table, named, user)
     with ExitStack() as closing:
         if isinstance(ledger, Ledger):
             opened_ledger = ledger
@@ -466,7 +603,7 @@ def _checked_domains(domains: Mapping[str, Any] | None) -> dict[str, Any]:
 def _size(domain: Any) -> str:
     """What a declared domain is, in words."""
     if isinstance(domain, Path | str):
-        return str(domain)
+        return Path(domain).name  # an agent reads it, too: where it lies is nobody's
     if isinstance(domain, int):
         return f"0 to {domain - 1:,}"
     return f"{len(domain):,} listed" if hasattr(domain, "__len__") else "listed"

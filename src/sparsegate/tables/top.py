@@ -254,7 +254,7 @@ def release(
     not_private: bool = False,
 ) -> TopItems:
     """Release what a question asks of the data; ``named`` says whether the column of the items was named."""
-    noise = trusted_source(source, not_private)
+    noise, question = trusted_source(source, not_private), question.paid_by(ledger)
     with open_table(data, columns=question.columns, user=question.user, value=question.value) as opened:
         opened.check_item(question.item if named else None)
         return opened.run(lambda: _released(opened, question, noise, ledger))

@@ -50,13 +50,21 @@ LINE = (
 )
 # In one piece: where a row has several lines, the engine loses its way at the edge of a block.
 SERIAL = ", parallel=false, max_line_size=100000000"
-# The engine's own bar would be drawn into the output, and would tell how much there is to read.
-NO_BAR = "SET enable_progress_bar = false"
 ONE_TABLE = 'pass table="NAME", or sql="SELECT ..."'
 BATCH: Final = 50_000
 """How many rows of SQLite are copied at a time."""
 _LOWER: Final = {ord(upper): upper.lower() for upper in string.ascii_uppercase}
 Result = TypeVar("Result")
+
+
+def without_bar(connection: DuckDBPyConnection) -> None:
+    """Let the engine draw no bar of its own: it would stand in the output, and tell how much there is to read.
+
+    In a notebook without ipywidgets the engine has none, and refuses to be told so.
+    """
+    (on,) = connection.execute("SELECT current_setting('enable_progress_bar')").fetchall()[0]
+    if on:
+        connection.execute("SET enable_progress_bar = false")
 
 
 class Workspace:
@@ -182,7 +190,7 @@ class Workspace:
         self.kind, self.people, self.files = kind, user, files
         named = self.inbox.shown(*files)
         with quiet(f"{named} cannot be read as {kind}"):
-            self._connection.execute(NO_BAR)
+            without_bar(self._connection)
             if kind in TEXT:
                 files = [self._unpacked(file) for file in files]
             if kind in DATABASES:
