@@ -19,8 +19,7 @@ import pytest
 
 import sparsegate as sg
 from sparsegate.gates.approximate import approximate_scales
-from sparsegate.gates.gate import moments
-from sparsegate.gates.margin import central_shift, steps_to_confidence
+from sparsegate.gates.margin import steps_to_confidence
 from sparsegate.gates.planning import comparison_variance
 from sparsegate.gates.variants import Noise, Scales
 from sparsegate.noise.laplace import MOST
@@ -55,7 +54,7 @@ def margin_ratio(cutoff: int, *, monotonic: bool, median: bool = False) -> float
     rho, nu = gate.threshold, gate.query
     assert rho is not None
     assert nu is not None
-    shift = round(float(nu) * math.log(2 * nu / (nu + rho)) if median else central_shift(Scales(rho, nu, None)))
+    shift = round(float(nu) * math.log(2 * nu / (nu + rho)) if median else Noise.EXPONENTIAL.law.shift(rho, nu))
     wide = steps_to_confidence(0.95, rho, nu, noise=Noise.EXPONENTIAL, shift=shift)
     return wide / steps_to_confidence(0.95, rho, nu)
 
@@ -63,8 +62,8 @@ def margin_ratio(cutoff: int, *, monotonic: bool, median: bool = False) -> float
 def blended(cutoff: int, noise: Noise) -> float:
     """The variance of a gap blended with a fresh answer by inverse variance, over the fresh one's; eps3 = eps/2."""
     gate = alg_7(cutoff, 0.5 / FINE)
-    fresh = moments(Noise.LAPLACE, Fraction(2 * cutoff * FINE))[1]
-    gap = moments(noise, gate.threshold)[1] + moments(noise, gate.query)[1]
+    fresh = Noise.LAPLACE.law.moments(Fraction(2 * cutoff * FINE))[1]
+    gap = noise.law.moments(gate.threshold)[1] + noise.law.moments(gate.query)[1]
     return gap / (gap + fresh)
 
 

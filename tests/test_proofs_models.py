@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 
 import sparsegate as sg
-from sparsegate.gates.bounds import Direction, Rates, round_loss
-from sparsegate.privacy.model import NoiseLaw, build
+from sparsegate.gates.bounds import Rates, round_loss
+from sparsegate.gates.laws import LAWS, Direction, NoiseLaw
+from sparsegate.privacy.model import build
 from sparsegate.privacy.selections import noisy_order, peeled, subset_weights
 from sparsegate.selection.noisy_scores import noisy_scale
 from sparsegate.tables.observed import candidates
@@ -319,7 +320,7 @@ def test_the_losses_of_the_proofs_are_those_that_are_counted(
     e1, p = Fraction(1), Fraction(1, 7)
     for m, k in product(range(7), repeat=2):
         proved = PROVED[noise, gap, direction](e1, rate, m, k)
-        rates = Rates(e1, rate, Fraction(0), False, noise == "exponential", gap)
+        rates = Rates(e1, rate, Fraction(0), LAWS[noise.upper()], False, gap)
         assert round_loss(m, k, rates, direction).loss == proved, (m, k)
         # Numbers cost p each at most, as numbered_gap.v has it; where nothing is saved, just that.
         numbered = round_loss(m, k, rates._replace(answer=p), direction).loss

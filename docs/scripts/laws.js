@@ -67,7 +67,7 @@
     }, 0);
   }
 
-  /** Pr[rho - nu > t] for discrete Laplace noise of these scales, t >= 0 (the law is in gates/margin.py). */
+  /** Pr[rho - nu > t] for discrete Laplace noise of these scales, t >= 0 (the law is in gates/laws.py). */
   function laplaceTail(rho, nu, t) {
     const [p, q] = [Math.exp(-1 / rho), Math.exp(-1 / nu)];
     const [notP, notQ] = [-Math.expm1(-1 / rho), -Math.expm1(-1 / nu)];

@@ -20,7 +20,7 @@ import sparsegate as sg
 from sparsegate.errors import GateClosed, ParameterError, SparsegateError
 from sparsegate.gates.bounds import Setting, outcome_loss
 from sparsegate.gates.calibration import calibrate
-from sparsegate.gates.gate import Estimator, Gate, moments, resume, threshold_noise
+from sparsegate.gates.gate import Estimator, Gate, resume, threshold_noise
 from sparsegate.gates.sparse_vector import SparseVector
 from sparsegate.gates.variants import VARIANTS, Noise, Scales
 from sparsegate.noise import Seeded
@@ -102,8 +102,8 @@ def test_moments_are_those_of_the_discrete_laws(scale):
     k = np.arange(40 * max(1, math.ceil(scale)))
     mass = -math.expm1(-1 / scale) * np.exp(-k / float(scale))
     mean, variance = mass @ k, mass @ k**2 - (mass @ k) ** 2
-    assert moments(Noise.EXPONENTIAL, scale) == pytest.approx((mean, variance))
-    assert moments(Noise.LAPLACE, scale) == (0, pytest.approx(2 * variance))
+    assert Noise.EXPONENTIAL.law.moments(scale) == pytest.approx((mean, variance))
+    assert Noise.LAPLACE.law.moments(scale) == (0, pytest.approx(2 * variance))
 
 
 def errors(noise: str, kind: str, *, runs: int = 20_000) -> np.ndarray[Any, Any]:
@@ -150,7 +150,7 @@ def test_a_blend_is_better_than_either_of_its_parts(noise):
     gap, blend = (seeded(cutoff=6, budget=budget, noise=noise).ask(FAR).standard_error for budget in BUDGETS.values())
     assert blend is not None
     assert gap is not None
-    fresh = math.sqrt(moments(Noise.LAPLACE, Fraction(6))[1])
+    fresh = math.sqrt(Noise.LAPLACE.law.moments(Fraction(6))[1])
     assert 1 / blend**2 == pytest.approx(1 / gap**2 + 1 / fresh**2)
 
 

@@ -16,9 +16,10 @@ import pytest
 from numpy.typing import NDArray
 
 import sparsegate as sg
+from sparsegate.gates.laws import NoiseLaw
 from sparsegate.gates.variants import Closes, Compared, Noise, Released, Scales, Variant
 from sparsegate.privacy import log_probability, loss, search
-from sparsegate.privacy.model import Comparisons, NoiseLaw, build
+from sparsegate.privacy.model import Comparisons, build
 from sparsegate.privacy.outcome import log_probabilities, possible_outcomes, transcript
 
 B, A = False, True

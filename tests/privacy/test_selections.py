@@ -13,8 +13,8 @@ import pytest
 from tests.support.goodness import FALSE_ALARM, law_p
 from tests.support.selection_laws import peeled as peeled_before
 
+from sparsegate.gates.laws import NoiseLaw
 from sparsegate.noise import Seeded
-from sparsegate.privacy.model import NoiseLaw
 from sparsegate.privacy.selections import (
     Scores,
     Selection,

@@ -23,7 +23,6 @@ from tests.tables.conftest import table
 from sparsegate.budget import Budget
 from sparsegate.errors import BudgetExceeded, GateClosed, ParameterError, SparsegateError, TableError
 from sparsegate.gates.gate import Answer
-from sparsegate.gates.margin import central_shift
 from sparsegate.gates.variants import Scales
 from sparsegate.noise import Seeded
 from sparsegate.privacy import log_probability, loss
@@ -140,7 +139,7 @@ def test_an_error_beyond_what_the_theorem_allows_is_let_through_as_rarely_as_rho
     """nu only raises an error: of the noise nothing but rho can hide it, and that with probability 1/60 at most."""
     budget = Budget(threshold_epsilon=0.05, query_epsilon=1, answer_epsilon=1)
     terms = {"cutoff": 20, "threshold": 500.0, "budget": budget, "noise": "lattice", "granularity": STEP}
-    shift = central_shift(Scales(Fraction(20), Fraction(40), None), lattice=False)
+    shift = ROW.noise.law.shift(Fraction(20), Fraction(40), lattice=False)
 
     def hidden(error: float) -> float:
         return math.exp(log_probability(ROW, [error], [False], estimates=[0.0], **terms))  # type: ignore[arg-type]
@@ -497,7 +496,7 @@ def test_a_step_never_passes_the_truth_and_goes_at_least_as_far_as_proved(
 def test_the_step_of_a_large_tolerance_is_that_of_the_theorem() -> None:
     step = UpdateStep.of(tolerance=2000, cutoff=20, scales=SCALES)
     assert step.proved
-    shift = central_shift(SCALES, lattice=False)
+    shift = ROW.noise.law.shift(*SCALES[:2], lattice=False)
     assert shift > 30 * math.log(2) / 2
     assert step.error == pytest.approx(2000 + shift - 30 * math.log(600_000) - 4 / 1024, rel=1e-12)
     assert step.certain == pytest.approx(10 * math.log(3 * 20 / BETA))

@@ -56,12 +56,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from sparsegate.budget import Allocation, Budget, Number, check_truth, exact_count
 from sparsegate.errors import ParameterError
+from sparsegate.gates.laws import Direction, GateLaw, Loss
 from sparsegate.gates.variants import VARIANTS, Closes, Compared, Noise, Released, Scales, Variant, variant
 
 
@@ -84,11 +85,15 @@ class Setting:
     granularity: Number | None = None
     queries: int | None = None
     scales: Scales | None = None
+    planned: bool = field(init=False)
+    """Whether the scales came beside what pays for them."""
 
     @classmethod
     def of(cls, scope: Mapping[str, Any]) -> Setting:
         """The setting that the parameters of a call, its ``locals()``, describe."""
-        return cls(**{option.name: scope[option.name] for option in fields(cls) if option.name in scope})
+        return cls(
+            **{option.name: scope[option.name] for option in fields(cls) if option.init and option.name in scope}
+        )
 
     def __post_init__(self) -> None:
         row, cutoff = variant(self.row), exact_count(self.cutoff, "cutoff")
@@ -112,6 +117,7 @@ class Setting:
         if self.queries is not None:
             exact_count(self.queries, "queries")
         checked = {"row": row, "cutoff": cutoff, "monotonic": one_way, "budget": budget, "scales": scales}
+        checked["planned"] = self.scales is not None and budget is not None
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
@@ -128,9 +134,6 @@ def check_one_of(epsilon: Number | None, budget: Budget | None) -> None:
         raise ParameterError("epsilon", "or budget must be given, and not both", epsilon, "pass one of the two")
 
 
-Loss = Fraction | float  # a Fraction, or math.inf; a float throughout where the rates are floats
-Direction = Literal["any", "up", "down"]  # how answers move from D to its neighbour: each as it likes, or all one way
-
 MOVES: dict[Direction, tuple[int, int]] = {"any": (1, -1), "up": (1, 0), "down": (0, -1)}
 """The highest and the lowest move of one answer, in units of Delta."""
 
@@ -143,8 +146,8 @@ class Rates(NamedTuple):
     threshold: Loss
     query: Loss
     answer: Loss
+    law: GateLaw
     inside: bool = False
-    one_sided: bool = False
     gap: bool = False
 
     @classmethod
@@ -159,24 +162,22 @@ class Rates(NamedTuple):
 
     def threshold_cost(self, shift: int) -> Loss:
         """What a shift of rho costs."""
-        return _times(abs(shift), math.inf if self.one_sided and shift < 0 else self.threshold)
+        return _times(self.law.threshold_cost(shift), self.threshold)
 
     def below_cost(self, move: int, shift: int) -> Loss:
         """What one BELOW costs whose answer moves by d = ``move``, at t = ``shift``."""
-        if (self.one_sided and move > shift) or (self.inside and shift < 0):
+        if self.inside and shift < 0:
             return math.inf
-        return _times(0 if self.one_sided else max(move - shift, 0), self.query)
+        return _times(self.law.below_cost(move, shift), self.query)
 
     def above_cost(self, move: int, shift: int) -> Loss:
         """What one ABOVE costs, and its gap where the row releases it."""
-        if self.gap and self.one_sided and move > shift:
-            return math.inf
-        return _times(abs(shift - move) if self.gap else max(shift - move, 0), self.query)
+        return _times(self.law.above_cost(move, shift, gap=self.gap), self.query)
 
 
-def traits(row: Variant) -> tuple[bool, bool, bool]:
-    """The traits of a row that decide its ``Rates``: noise inside |e - q + nu|, one-sided noise, a gap."""
-    return row.compared is Compared.ERROR_NOISE_INSIDE, row.noise.one_sided, row.gap
+def traits(row: Variant) -> tuple[GateLaw, bool, bool]:
+    """The traits of a row that decide its ``Rates``: the law of its noise, noise inside |e - q + nu|, a gap."""
+    return row.noise.law, row.compared is Compared.ERROR_NOISE_INSIDE, row.gap
 
 
 class RoundLoss(NamedTuple):
@@ -209,22 +210,13 @@ def round_loss(below: int, above: int, rates: Rates, direction: Direction = "any
 
 
 def _highest_moves(m: int, k: int, rates: Rates, direction: Direction) -> Iterable[int]:
-    """The h among which the largest loss is: the loss is concave in h, so an end or beside the kink."""
+    """The h among which the largest loss is."""
     if not rates.gap and (direction != "up" or not rates.answer):
         return (0,)  # a positive that rises pays nothing
-    if rates.one_sided:
-        return {0, min(1, k), k}
-    ratio = rates.threshold / rates.query
-    kinks: dict[Direction, Loss] = {
-        "any": Fraction(k - m, 2),
-        "up": (k - m + ratio) / (2 if rates.gap else 1),
-        "down": (k - m - ratio) / 2,
-    }
-    kink = kinks[direction]
-    return {0, k, *((math.floor(kink), math.floor(kink) + 1) if 0 < kink < k else ())}
+    return rates.law.rising(m, k, rates.threshold / rates.query, direction, gap=rates.gap)
 
 
-def _times(count: int, cost: Loss) -> Loss:
+def _times(count: Loss, cost: Loss) -> Loss:
     return count * cost if count else Fraction(0)
 
 

@@ -3,48 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsegate.budget import Budget
 from sparsegate.errors import ParameterError
-from sparsegate.gates.bounds import Loss, Setting, tight_loss, transcript_loss
+from sparsegate.gates.bounds import Setting, tight_loss, transcript_loss
 from sparsegate.gates.lattice import Lattice
-from sparsegate.gates.margin import central_shift, steps_to_confidence
-from sparsegate.gates.variants import Closes, Compared, Noise, Scales, Variant
-from sparsegate.noise import (
-    Fill,
-    Secure,
-    Source,
-    discrete_laplace,
-    exact_scale,
-    fill_discrete_laplace,
-    fill_geometric,
-    geometric,
-)
+from sparsegate.gates.laws import Loss
+from sparsegate.gates.margin import steps_to_confidence
+from sparsegate.gates.variants import Closes, Compared, Scales, Variant
+from sparsegate.noise import Secure, Source, exact_scale
 
 if TYPE_CHECKING:
     from sparsegate.gates.per_above import Price
 
 Integers = NDArray[np.int64]
-
-
-class Sampler(NamedTuple):
-    """How a law is drawn: one value or an array of them, and ahead."""
-
-    draw: Callable[..., Any]
-    fill: Fill
-
-
-SAMPLERS = {
-    Noise.LAPLACE: Sampler(discrete_laplace, fill_discrete_laplace),
-    Noise.EXPONENTIAL: Sampler(geometric, fill_geometric),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,11 +40,6 @@ class Calibration:
     shift: int = 0
     price: Price | None = None
     """Of a gate that pays for each ABOVE (``per_above``): then the cutoff is how many of them are expected."""
-
-    @property
-    def sampler(self) -> Sampler:
-        """How rho and nu are drawn."""
-        return SAMPLERS[self.row.noise]
 
     @property
     def _per_unit(self) -> Scales:
@@ -138,7 +112,7 @@ def calibrate(setting: Setting, *, threshold: object, not_private: bool) -> Cali
 
 
 def _shift(row: Variant, scales: Scales) -> int:
-    return round(central_shift(scales)) if row.noise.one_sided else 0
+    return int(row.noise.law.shift(scales.threshold, scales.query))
 
 
 def trusted_source(source: Source | None, not_private: bool) -> Source:

@@ -31,6 +31,7 @@ from sparsegate.errors import GateClosed, ParameterError, SparsegateError
 from sparsegate.gates.accounting import gate_cost
 from sparsegate.gates.calibration import Calibration, aligned, compared_value, trusted_source
 from sparsegate.gates.lattice import LIMIT
+from sparsegate.gates.laws import LAWS
 from sparsegate.gates.variants import Closes, Compared, Noise, Released, Scales, Variant
 from sparsegate.noise import Reservoir, Source
 from sparsegate.noise.own_settings import own_settings
@@ -88,19 +89,6 @@ BELOW = Answer(False)
 """
 
 
-def moments(noise: Noise, scale: Fraction | None) -> tuple[float, float]:
-    """The mean and the variance of discrete Laplace or geometric noise: with q = e**(-1/scale), q/(1-q), q/(1-q)**2.
-
-    >>> [round(moment, 4) for moment in moments(Noise.EXPONENTIAL, Fraction(2))]
-    [1.5415, 3.9177]
-    """
-    if scale is None:
-        return 0.0, 0.0
-    mean = 1 / math.expm1(1 / scale) if scale * 700 > 1 else 0.0
-    variance = mean * (1 + mean)
-    return (mean, variance) if noise.one_sided else (0.0, 2 * variance)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Estimator:
     """How the number of an ABOVE is made, in lattice steps: from its gap, which is free, and a fresh answer, paid for.
@@ -127,10 +115,10 @@ class Estimator:
     @classmethod
     def of(cls, row: Variant, scales: Scales) -> Self | None:
         """The best estimate from what this row releases; None where an ABOVE releases no more than that."""
-        fresh = moments(Noise.LAPLACE, scales.answer)[1]
+        fresh = LAWS["LAPLACE"].moments(scales.answer)[1]
         if not row.gap:
             return cls(centre=0, weight=0.0, standard_error=math.sqrt(fresh)) if scales.answer else None
-        (nu, nu_spread), (rho, rho_spread) = (moments(row.noise, scale) for scale in (scales.query, scales.threshold))
+        (nu, nu_spread), (rho, rho_spread) = map(row.noise.law.moments, (scales.query, scales.threshold))
         spread = nu_spread + rho_spread
         weight = fresh / ((fresh + spread) or 1.0) if scales.answer else 1.0
         return cls(centre=round(nu - rho), weight=weight, standard_error=math.sqrt(weight * spread))
@@ -199,7 +187,7 @@ class Gate(Uncopied):
         self._fast = calibration.lattice.integers and calibration.row.compared is Compared.ANSWER
         # One stream for each kind of noise: how many of one kind are drawn never changes another.
         self._rho_source = source.stream()
-        self._nu = Reservoir(source.stream(), scales.query, calibration.sampler.fill) if scales.query else None
+        self._nu = Reservoir(source.stream(), scales.query, calibration.row.noise.law.fill) if scales.query else None
         self._answer_noise = Reservoir(source.stream(), scales.answer) if scales.answer else None
         self._estimator = Estimator.of(calibration.row, scales)
         self._standard_error = (
@@ -219,7 +207,7 @@ class Gate(Uncopied):
     def _draw_rho(self) -> int:
         """Rho in lattice steps; kappa is in the bar of each question."""
         scale = self._calibration.scales.threshold
-        return int(self._calibration.sampler.draw(self._rho_source, scale)) if scale else 0
+        return int(self._calibration.row.noise.law.draw(self._rho_source, scale)) if scale else 0
 
     def ask(self, answer: Any, *, threshold: Any = None, estimate: Any = None) -> Answer:
         """Is the answer above the threshold? Costs nothing but an ABOVE of the cutoff when it is.
@@ -489,7 +477,6 @@ class Gate(Uncopied):
 G = TypeVar("G", bound=Gate)
 
 _BYTES: Final = 9  # a lattice value has at most 2^62 steps; and one length for all tells nothing
-_MARKS: Final = {Noise.LAPLACE: b"L", Noise.EXPONENTIAL: b"E"}
 
 
 def threshold_noise(gate: Gate) -> bytes:
@@ -501,14 +488,14 @@ def threshold_noise(gate: Gate) -> bytes:
     with gate._lock:
         if gate._drawing:
             gate._refuse()
-        return gate._rho.to_bytes(_BYTES, "big", signed=True) + _MARKS[gate._calibration.row.noise]
+        return gate._rho.to_bytes(_BYTES, "big", signed=True) + gate._calibration.row.noise.law.mark
 
 
 def read_threshold_noise(secret: bytes) -> tuple[int, Noise]:
     """Rho and its law, from what ``threshold_noise`` returned."""
     rho, mark = int.from_bytes(secret[:_BYTES], "big", signed=True), secret[_BYTES:]
-    law = next((noise for noise, its_mark in _MARKS.items() if mark == its_mark), None)
-    if law is None or (law is Noise.EXPONENTIAL and rho < 0):
+    law = next((noise for noise in Noise if mark == noise.law.mark), None)
+    if law is None or (law.one_sided and rho < 0):
         raise SparsegateError("this is no threshold noise of a gate; give what threshold_noise() returned")
     return rho, law
 

@@ -32,7 +32,8 @@ import numpy as np
 
 from sparsegate.budget import Number, allocation_ratio, check_choice, exact_count, exact_epsilon
 from sparsegate.errors import ParameterError
-from sparsegate.gates.bounds import Loss, tight_loss
+from sparsegate.gates.bounds import tight_loss
+from sparsegate.gates.laws import Loss
 from sparsegate.gates.variants import VARIANTS, Noise, Scales, Variant
 
 NoiseName = Literal["auto", "laplace", "exponential"]
@@ -67,8 +68,7 @@ class Plan:
 
 def comparison_variance(scales: Scales, noise: Noise = Noise.LAPLACE) -> float:
     """Var[nu - rho] of continuous noise, in units of the squared sensitivity."""
-    each = 1 if noise.one_sided else 2
-    return float(each * (scales.threshold or 0) ** 2 + each * (scales.query or 0) ** 2)
+    return float(noise.law.variance * ((scales.threshold or 0) ** 2 + (scales.query or 0) ** 2))
 
 
 def plan(

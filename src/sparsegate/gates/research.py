@@ -113,7 +113,7 @@ def _run(
         stop = min(start + at_a_time, runs)
         count = stop - start
         nu = (
-            calibration.sampler.draw(nu_source, scales.query, count * questions).reshape(count, questions)
+            row.noise.law.draw(nu_source, scales.query, count * questions).reshape(count, questions)
             if scales.query
             else np.zeros((count, questions), dtype=np.int64)
         )
@@ -142,7 +142,7 @@ def _run(
 
 def _rho(calibration: Calibration, source: Source, count: int) -> Integers:
     scale = calibration.scales.threshold
-    drawn: Integers = calibration.sampler.draw(source, scale, count) if scale else np.zeros(count, dtype=np.int64)
+    drawn: Integers = calibration.row.noise.law.draw(source, scale, count) if scale else np.zeros(count, dtype=np.int64)
     return drawn
 
 

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from sparsegate.budget import Allocation, Budget
 from sparsegate.errors import ParameterError, unknown_key
+from sparsegate.gates.laws import LAWS, GateLaw
 
 UNKNOWN = "not known"
 
@@ -72,9 +73,16 @@ class Noise(enum.Enum):
     """One-sided: never negative."""
 
     @property
+    def law(self) -> GateLaw:
+        """All that depends on it; one that ``gates.laws`` does not describe is refused by its name."""
+        if self.name not in LAWS:
+            raise ParameterError("noise", "must be a law of sparsegate.gates.laws", self.name, "describe it there")
+        return LAWS[self.name]
+
+    @property
     def one_sided(self) -> bool:
-        """Whether it is never negative. All that depends on the law asks this: a new one is refused until it says."""
-        return {Noise.LAPLACE: False, Noise.EXPONENTIAL: True}[self]
+        """Whether it is never negative."""
+        return self.law.one_sided
 
 
 class Closes(enum.Enum):
@@ -136,7 +144,7 @@ class Variant:
     """One algorithm, published or your own: ``key`` and its noise define it, everything else has a default.
 
     ABOVE iff what is compared >= T + rho + kappa. kappa is public: 0 for Laplace noise, and where noise is one-sided
-    what centres the comparison (``margin.central_shift``). Where ``gap``, an ABOVE also releases by how much.
+    what centres the comparison (``gates.laws``). Where ``gap``, an ABOVE also releases by how much.
 
     ``private`` says whether the claim of epsilon-DP is true; None: nobody knows yet. Nothing is taken on faith: a run
     is called private only where its tight loss, computed for its own cutoff and shares (``tight_epsilon``), is no more

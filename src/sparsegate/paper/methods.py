@@ -34,7 +34,6 @@ from sparsegate.budget import Allocation, Number, check_choice, exact_epsilon
 from sparsegate.errors import ParameterError, unknown_key
 from sparsegate.gates.approximate import approximate_scales, round_epsilon
 from sparsegate.gates.bounds import tight_loss
-from sparsegate.gates.margin import central_shift
 from sparsegate.gates.variants import VARIANTS, Closes, Compared, Noise, Scales, Variant
 from sparsegate.selection.exponential import selection_rate
 from sparsegate.selection.noisy_scores import noisy_scale
@@ -142,11 +141,10 @@ class Method:
 
     def raised(self, threshold: float, noise: NoiseScales) -> float:
         """f T + k sqrt(2) scale(nu); with one-sided noise f T + kappa, which centres the comparison."""
-        threshold = self.threshold_factor * threshold
-        if self.row is not None and self.row.noise.one_sided:
-            scales = Scales(Fraction(noise.threshold), Fraction(noise.query), None)
-            return threshold + central_shift(scales, lattice=False)
-        return threshold + self.raise_by * math.sqrt(2) * noise.query
+        raised = self.threshold_factor * threshold + self.raise_by * math.sqrt(2) * noise.query
+        if self.row is None or not noise.query:
+            return raised
+        return raised + self.row.noise.law.shift(Fraction(noise.threshold), Fraction(noise.query), lattice=False)
 
     def true_epsilon(self, *, count: int, epsilon: Number) -> float:
         """The smallest epsilon, at the method's delta, for which it is private at this c: infinite where there is none.

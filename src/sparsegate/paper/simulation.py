@@ -82,6 +82,7 @@ from numpy.typing import NDArray
 
 from sparsegate.budget import Number, exact_count, exact_epsilon
 from sparsegate.errors import ParameterError
+from sparsegate.gates.variants import Noise
 from sparsegate.noise import Seeded
 from sparsegate.paper.methods import Method, NoiseScales, SuppliedMethod, method
 from sparsegate.paper.ranked import Errors, Floats, Integers, Ladder, Rankable, measure
@@ -567,7 +568,9 @@ def _sets(
         race = RACES[chosen.selection]()
         return lambda runs: rings(race, levels=np.full(runs, threshold), end=math.inf)
     in_passes = partial(rings, end=float(chosen.passes))
-    if chosen.row.noise.one_sided:
+    if chosen.row.noise not in (Noise.LAPLACE, Noise.EXPONENTIAL):
+        raise ParameterError("row", "must have noise of a law that is simulated", chosen.row.key)
+    if chosen.row.noise is Noise.EXPONENTIAL:
         return lambda runs: in_passes(OneSidedPassLaw(), levels=threshold + rng.exponential(noise.threshold, runs))
     law = TraversalLaw() if noise.query else NoiselessPassLaw()
     return lambda runs: in_passes(law, levels=threshold + rng.laplace(0.0, noise.threshold, runs))

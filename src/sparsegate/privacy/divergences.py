@@ -22,12 +22,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparsegate.budget import Allocation, Budget, Number, exact_count, exact_epsilon
+from sparsegate.budget import Allocation, Budget, Number, exact_epsilon
 from sparsegate.errors import ParameterError
 from sparsegate.gates.approximate import row_renyi_bound
+from sparsegate.gates.bounds import Setting
+from sparsegate.gates.laws import Floats
 from sparsegate.gates.variants import Scales, Variant
 from sparsegate.privacy.loss import require_neighbours
-from sparsegate.privacy.model import Floats, Model, Noise, build
+from sparsegate.privacy.model import Model, Noise
 from sparsegate.privacy.outcome import log_probabilities, log_sum
 
 
@@ -70,23 +72,11 @@ def renyi(
         order = Fraction(0)
     if order <= 1:
         raise ParameterError("alpha", "must be larger than 1, and finite", alpha, "pass for instance alpha=2")
-    model = build(
-        row,
-        threshold=threshold,
-        cutoff=cutoff,
-        sensitivity=sensitivity,
-        epsilon=epsilon,
-        budget=budget,
-        scales=scales,
-        allocation=allocation,
-        monotonic=monotonic,
-        granularity=granularity,
-        noise=noise,
-    )
+    model = Model.of(setting := Setting.of(locals()), threshold=threshold, noise=noise)
     if answers is None or neighbour is None:
         if answers is not neighbour:
             raise ParameterError("neighbour", "or answers must not be given alone", next_step="pass both, or none")
-        return _bound(model, order, queries)
+        return _bound(model, order, setting.queries)
     if queries is not None:
         raise ParameterError("queries", "must not be given with answers", queries, "their number is that of answers")
     own, other = _pair(model, answers, neighbour, threshold, estimates)
@@ -121,19 +111,7 @@ def delta(
     [0.01481, 3e-05, 0.0]
     """
     factor = float(exact_epsilon(at, "at", zero=True))
-    model = build(
-        row,
-        threshold=threshold,
-        cutoff=cutoff,
-        sensitivity=sensitivity,
-        epsilon=epsilon,
-        budget=budget,
-        scales=scales,
-        allocation=allocation,
-        monotonic=monotonic,
-        granularity=granularity,
-        noise=noise,
-    )
+    model = Model.of(Setting.of(locals()), threshold=threshold, noise=noise)
     own, other = _pair(model, answers, neighbour, threshold, estimates)
     return max(_beyond(own, other, factor), _beyond(other, own, factor))
 
@@ -173,6 +151,6 @@ def _bound(model: Model, order: Fraction, queries: int | None) -> float:
         sensitivity=step,
         cutoff=model.cutoff,
         monotonic=model.monotonic,
-        queries=None if queries is None else exact_count(queries, "queries"),
+        queries=queries,
         lattice=model.lattice is not None,
     )

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,8 +27,10 @@ from sparsegate.budget import Allocation, Budget, Number, exact_count
 from sparsegate.display.sheet import Sheet
 from sparsegate.display.tabular import Printed
 from sparsegate.errors import ParameterError
+from sparsegate.gates.bounds import Setting
+from sparsegate.gates.laws import Direction, Floats
 from sparsegate.gates.variants import Compared, Released, Scales, Variant
-from sparsegate.privacy.model import Comparisons, Floats, Model, Noise, build
+from sparsegate.privacy.model import Comparisons, Model, Noise, build
 from sparsegate.privacy.outcome import (
     MOST_QUERIES,
     Outcome,
@@ -70,19 +72,7 @@ def loss(
     >>> round(sg.privacy.loss("lyu-2017", [40] * 4 + [0], [41] * 4 + [-1], [False] * 4 + [True], epsilon=1), 4)
     1.0
     """
-    model = build(
-        row,
-        threshold=threshold,
-        cutoff=cutoff,
-        sensitivity=sensitivity,
-        epsilon=epsilon,
-        budget=budget,
-        scales=scales,
-        allocation=allocation,
-        monotonic=monotonic,
-        granularity=granularity,
-        noise=noise,
-    )
+    model = Model.of(Setting.of(locals()), threshold=threshold, noise=noise)
     own, other = (model.compare(values, threshold, estimates) for values in (answers, neighbour))
     require_neighbours(own, other)
     return difference(transcript(own, outcome), transcript(other, outcome))
@@ -125,7 +115,6 @@ def worst_outcome(own: Comparisons, other: Comparisons) -> Worst:
     return Worst(possible_outcomes(own.model, own.answer.size).outcomes[at], float(losses[at]))
 
 
-Direction = Literal["any", "up", "down"]
 Indices = NDArray[np.intp]
 
 _FAR = (8, 30)  # sums of the two noise scales
@@ -220,19 +209,7 @@ def search(
     (0.175, (False, False, True))
     """
     queries = exact_count(queries, "queries", most=MOST_QUERIES)
-    model = build(
-        row,
-        threshold=np.asarray(thresholds),
-        cutoff=cutoff,
-        sensitivity=sensitivity,
-        epsilon=epsilon,
-        budget=budget,
-        scales=scales,
-        allocation=allocation,
-        monotonic=monotonic,
-        granularity=granularity,
-        noise=noise,
-    )
+    model = Model.of(Setting.of(locals()), threshold=np.asarray(thresholds), noise=noise)
     rng = np.random.default_rng(seed)
     best = Found(answers=(), neighbour=(), threshold=(), outcome=(), loss=-math.inf)
     for direction in _directions(model):

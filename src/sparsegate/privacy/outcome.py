@@ -32,18 +32,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparsegate.budget import Allocation, Budget, Number
 from sparsegate.errors import ParameterError
+from sparsegate.gates.bounds import Setting
 from sparsegate.gates.gate import Answer
+from sparsegate.gates.laws import Floats
 from sparsegate.gates.variants import Closes, Compared, Released, Scales, Variant
 from sparsegate.privacy.model import (
     DROP,
     FINE,
     Comparisons,
-    Floats,
     LogIntegrand,
     Model,
     Noise,
     Points,
-    build,
     gauss,
     graded,
     log_integral,
@@ -90,19 +90,7 @@ def log_probability(
     >>> round(sg.privacy.log_probability("lyu-2017", [0], [False], epsilon=1), 6) == round(-math.log(2), 6)
     True
     """
-    model = build(
-        row,
-        threshold=threshold,
-        cutoff=cutoff,
-        sensitivity=sensitivity,
-        epsilon=epsilon,
-        budget=budget,
-        scales=scales,
-        allocation=allocation,
-        monotonic=monotonic,
-        granularity=granularity,
-        noise=noise,
-    )
+    model = Model.of(Setting.of(locals()), threshold=threshold, noise=noise)
     return transcript(model.compare(answers, threshold, estimates), outcome)
 
 

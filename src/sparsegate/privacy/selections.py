@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import Polynomial
 
-from sparsegate.privacy.model import Floats, NoiseLaw
+from sparsegate.gates.laws import Floats, NoiseLaw
 
 Scores = tuple[int, ...]
 Selection = tuple[int, ...] | frozenset[int]

@@ -22,12 +22,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from sparsegate.budget import Allocation, Budget, Number, exact_count
+from sparsegate.budget import Allocation, Budget, Number
 from sparsegate.errors import ParameterError
-from sparsegate.gates.bounds import MOVES, Direction, Rates, round_loss, tight_loss, traits
+from sparsegate.gates.bounds import MOVES, Rates, Setting, round_loss, tight_loss, traits
+from sparsegate.gates.laws import Direction
 from sparsegate.gates.variants import Compared, Released, Scales, Variant
 from sparsegate.privacy.loss import Found, difference
-from sparsegate.privacy.model import Model, Noise, build
+from sparsegate.privacy.model import Model, Noise
 from sparsegate.privacy.outcome import transcript
 
 _MARGIN = 1e-2  # by how much a bound must pass a target that the loss itself is to pass
@@ -84,7 +85,7 @@ def _single(
 ) -> Iterator[Profile]:
     if queries is None and target is None:
         # Half a BELOW beyond m = c + e1/r the limit is approached exponentially fast; one-sided noise needs one BELOW.
-        useful = 1 if rates.one_sided else math.ceil(model.cutoff + rates.threshold / rates.query + 0.5)
+        useful = 1 if rates.law.one_sided else math.ceil(model.cutoff + rates.threshold / rates.query + 0.5)
         pairs = [(useful, model.cutoff)]
     else:
         n = queries or 1
@@ -184,20 +185,10 @@ def worst_case(
     >>> round(witness.loss, 4), witness.tight
     (0.475, 0.475)
     """
-    limit = None if queries is None else exact_count(queries, "queries")
-    model = build(
-        row,
-        cutoff=cutoff,
-        sensitivity=sensitivity,
-        epsilon=epsilon,
-        budget=budget,
-        scales=scales,
-        allocation=allocation,
-        monotonic=monotonic,
-        granularity=granularity,
-        noise=noise,
+    model = Model.of(setting := Setting.of(locals()), noise=noise)
+    tight = float(
+        tight_loss(model.row, model.scales, cutoff=model.cutoff, monotonic=model.monotonic, queries=setting.queries)
     )
-    tight = float(tight_loss(model.row, model.scales, cutoff=model.cutoff, monotonic=model.monotonic, queries=limit))
     if at_least is not None and at_least >= tight:
         raise ParameterError("at_least", f"must be less than the tight loss {tight}", at_least, "leave it out")
     maker = _Maker(model, Fraction(sensitivity), bounded=tight < math.inf)
@@ -206,7 +197,7 @@ def worst_case(
         e1, r = (1 / float(scale) if scale is not None else 0.0 for scale in model.scales[:2])
         target = at_least if at_least is not None else 2 * (e1 + 2 * model.cutoff * r)
     best: tuple[float, list[_Query]] = (-math.inf, [])
-    for made in maker.attempts(limit, target):
+    for made in maker.attempts(setting.queries, target):
         best = max(best, made, key=lambda pair: pair[0])
         if best[0] > target or best[0] == tight:
             break

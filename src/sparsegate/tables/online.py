@@ -78,7 +78,6 @@ from sparsegate.gates.calibration import Calibration, calibrate, trusted_source
 from sparsegate.gates.gate import Gate
 from sparsegate.gates.laplace import error_bar, laplace
 from sparsegate.gates.lattice import exact_number
-from sparsegate.gates.margin import central_shift
 from sparsegate.gates.preview import Preview
 from sparsegate.gates.variants import VARIANTS, Noise, Released, Scales
 from sparsegate.noise import Source
@@ -424,7 +423,7 @@ class UpdateStep:
     def of(cls, *, tolerance: float, cutoff: int, scales: Scales) -> UpdateStep:
         """The step for noise of such scales, in people."""
         _, b2, b3 = (float(scale or 0) for scale in scales)
-        shift = central_shift(scales, lattice=False)
+        shift = ROW.noise.law.shift(*scales[:2], lattice=False)
         error = tolerance + shift - b2 * math.log(3 * PLANNED / BETA) - 4 * float(STEP)
         certain = b3 * math.log(3 * cutoff / BETA)
         if error > certain:
@@ -587,7 +586,7 @@ class OnlineAnswers(Uncopied):
 
     A public histogram p over the cells, made from nothing but earlier releases, gives each query a free estimate e.
     With q the true answer, rho ~ Exp(1/eps1) drawn once, nu ~ Exp(2c/eps2) fresh for every query, both at least 0, and
-    a public kappa that puts the middle of rho - nu at zero (``gates.margin``),
+    a public kappa that puts the middle of rho - nu at zero (``gates.laws``),
 
         |e - q| + nu < T + rho + kappa:   the answer is e, and costs nothing more;
         otherwise:                        the answer is a = q + Lap(c/eps3), and p moves towards a; c times at most.

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from sparsegate.budget import sequential
+from sparsegate.gates.laws import Floats, NoiseLaw
 from sparsegate.gates.planning import comparison_variance, plan
 from sparsegate.gates.variants import Closes, Scale, Variant
 from sparsegate.paper.theorems.claim import (
@@ -45,7 +46,7 @@ from sparsegate.paper.theorems.claim import (
     within,
 )
 from sparsegate.privacy.loss import difference
-from sparsegate.privacy.model import Floats, Model, NoiseLaw, build
+from sparsegate.privacy.model import Model, build
 from sparsegate.privacy.outcome import log_probabilities
 
 DEFINITION = Section("Sec. 2: definition, primitives, composition")

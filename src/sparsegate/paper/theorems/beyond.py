@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from sparsegate.gates.laws import NoiseLaw
 from sparsegate.gates.variants import Noise, Released, Scales, Variant
 from sparsegate.paper.theorems.claim import (
     ABOVE,
@@ -45,7 +46,7 @@ from sparsegate.paper.theorems.claim import (
 )
 from sparsegate.privacy.divergences import renyi
 from sparsegate.privacy.loss import largest_losses
-from sparsegate.privacy.model import NoiseLaw, build, log_integral
+from sparsegate.privacy.model import build, log_integral
 from sparsegate.privacy.outcome import transcript
 from sparsegate.privacy.selections import (
     Scores,

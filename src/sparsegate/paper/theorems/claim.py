@@ -25,10 +25,11 @@ from typing import Any, TypeAlias, TypeVar
 
 from sparsegate.budget import Allocation, Budget, Number, advanced, allocation_ratio, exact_epsilon
 from sparsegate.gates.approximate import renyi_bound, round_epsilon
-from sparsegate.gates.bounds import Loss, outcome_loss
+from sparsegate.gates.bounds import outcome_loss
+from sparsegate.gates.laws import Loss, NoiseLaw
 from sparsegate.gates.variants import VARIANTS, Compared, Variant
 from sparsegate.privacy.loss import loss, search
-from sparsegate.privacy.model import Model, Noise, NoiseLaw, build
+from sparsegate.privacy.model import Model, Noise, build
 from sparsegate.privacy.outcome import log_probability
 from sparsegate.selection.exponential import selection_rate
 from sparsegate.selection.noisy_scores import noisy_scale

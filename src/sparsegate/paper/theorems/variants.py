@@ -29,6 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsegate.budget import Budget
+from sparsegate.gates.laws import Floats, NoiseLaw
 from sparsegate.gates.variants import Released, Scale, Scales, Variant
 from sparsegate.paper.theorems.claim import (
     ABOVE,
@@ -56,7 +57,6 @@ from sparsegate.paper.theorems.claim import (
     within,
 )
 from sparsegate.privacy.loss import loss
-from sparsegate.privacy.model import Floats, NoiseLaw
 from sparsegate.privacy.outcome import log_probability
 
 DIFFERENCES = Section("Sec. 3: the table of differences")

@@ -1,8 +1,10 @@
-"""The noise laws in log space, against mpmath and against sums over the integers."""
+"""The noise laws in log space, against mpmath and sums over the integers; a law that is not described is refused."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Literal
 
 import mpmath
 import numpy as np
@@ -10,7 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparsegate.privacy.model import NoiseLaw
+import sparsegate as sg
+from sparsegate.gates.laws import LAWS, GateLaw, NoiseLaw
+from sparsegate.noise import discrete_laplace, fill_discrete_laplace
 
 SCALES = (0.02, 0.5, 3.0, 1e3, 1e6)
 
@@ -109,3 +113,39 @@ def test_a_scale_far_below_one_step_leaves_no_noise() -> None:
     law = NoiseLaw(scale=2.0**-20, lattice=True)
     assert np.exp(law.log_below(np.array([0.0, 1.0]))).tolist() == [0.0, 1.0]
     assert np.exp(law.log_inside(np.array([1.0, 3.0]), np.array([0.0, 3.0]))).tolist() == [1.0, 0.0]
+
+
+class DrawnAlone(GateLaw):
+    """A third law, two-sided as Laplace noise is, of which nothing is known but how it is drawn."""
+
+    mark, one_sided, variance = b"?", False, 2
+    draw, fill = staticmethod(discrete_laplace), staticmethod(fill_discrete_laplace)
+
+
+NUMBERS: dict[str, Any] = {"cutoff": 1, "epsilon": 1}
+ANALYSES: dict[str, Callable[[sg.variants.Variant], object]] = {
+    "tight_epsilon": lambda row: sg.privacy.tight_epsilon(row, **NUMBERS),
+    "worst_case": lambda row: sg.privacy.worst_case(row, **NUMBERS),
+    "loss": lambda row: sg.privacy.loss(row, [0], [1], [True], **NUMBERS),
+    "search": lambda row: sg.privacy.search(row, queries=1, **NUMBERS),
+    "renyi": lambda row: sg.privacy.renyi(row, 2, **NUMBERS),
+    "gate": lambda row: sg.variants.gate(row, threshold=0, sensitivity=1, **NUMBERS),
+    "run": lambda row: sg.run(row, [0], **NUMBERS),
+}
+
+
+@pytest.mark.parametrize("described", [False, True])
+@pytest.mark.parametrize("analysis", ANALYSES)
+def test_a_third_law_is_refused_by_name_and_never_taken_for_laplace_noise(
+    analysis: str, described: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    third = object.__new__(sg.variants.Noise)
+    third._name_, third._value_ = "THIRD", "a third law"
+    row = replace(sg.VARIANTS["lyu-2017"], noise=third)
+    if described:
+        monkeypatch.setitem(LAWS, "THIRD", DrawnAlone())  # type: ignore[arg-type]
+    with pytest.raises(sg.ParameterError) as refusal:
+        ANALYSES[analysis](row)
+    assert refusal.value.parameter == "noise"
+    assert ("DrawnAlone" if described else "THIRD") in str(refusal.value)
+    ANALYSES[analysis](sg.VARIANTS["lyu-2017"])  # which has Laplace noise, and the same numbers

@@ -1,0 +1,322 @@
+"""The laws of rho and nu: of each its sampler, its moments, the law of rho - nu, what a shift costs, and its density.
+
+Whatever depends on the law of a row's noise asks ``row.noise.law``. A law is a subclass of ``GateLaw`` in ``LAWS``.
+What it does not say is refused by its name, so that none is analysed as if it were another: one that has a sampler
+alone runs with ``not_private=True``, and has no loss.
+
+**The law of rho - nu.** For independent discrete Laplace variables with ratios p != q and k >= 0,
+
+    Pr[rho - nu = k] = (1-p)(1-q)/((1+p)(1+q)) * [ (p**k + q**k) pq/(1-pq) + (p**(k+1) - q**(k+1))/(p-q) ],
+
+with (k+1) p**k for the last term where p = q; rho - nu is symmetric. For geometric ones, and k >= 0,
+
+    Pr[rho - nu >= k] = (1-q)/(1-pq) p**k,        Pr[nu - rho >= k] = (1-p)/(1-pq) q**k.
+
+There the two tails differ, so the comparison is q + nu >= T + rho + kappa with a public kappa that makes the margin of
+both sides the same: if rho - nu lies between -b and a with 90 % probability, 5 % on each side, kappa = (b - a)/2. It
+is a function of the scales alone, and a threshold moved by a public number changes nothing in any proof.
+
+**Densities in log space** (``NoiseLaw``). Both laws have exponential tails, so one description serves both, in the
+continuum and on the lattice. With rate r = 1/scale,
+
+    Pr[X < t]  = beta exp(r t)      for t <= 0,     1 - alpha exp(-r t)   for t > 0
+    Pr[X >= t] = 1 - beta exp(r t)  for t <= 0,     alpha exp(-r t)       for t > 0
+    weight(x)  = peak exp(-r |x|)   inside the support, else 0
+
+    two-sided    continuous:  alpha = beta = 1/2,  peak = r/2                                 (a density)
+                 discrete:    alpha = 1/(1+p),  beta = p/(1+p),  peak = (1-p)/(1+p)           (a mass, at whole t and x)
+    X >= 0 only  alpha = 1,  beta = 0,  peak = r   or  1-p
+    X <= 0 only  alpha = 0,  beta = 1   or  p,     peak = r   or  1-p                         p = exp(-r)
+
+On the lattice the first form of each line is exact up to t = 0 and the second from t = 0 on (from t = 1 on for X <=
+0), so each one is the restriction to the integers of a function that is smooth on its side of the break: quadrature
+over the integers rests on that. No mechanism here has noise X <= 0: the sign is one of the traps that a row can fall
+into, and the analyser must be able to say what it costs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar, Final, Literal, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsegate.errors import ParameterError
+from sparsegate.noise import Fill, discrete_laplace, fill_discrete_laplace, fill_geometric, geometric
+
+Floats = NDArray[np.float64]
+Loss = Fraction | float  # a Fraction, or math.inf; a float throughout where the rates are floats
+Direction = Literal["any", "up", "down"]  # how answers move from D to its neighbour: each as it likes, or all one way
+
+_OUTSIDE: Final = 0.05  # on each side of the middle that kappa centres: that of margin()'s own confidence
+
+
+class GateLaw:
+    """A law of rho and nu, both on the lattice; what a subclass leaves out is not known, and refused.
+
+    The costs are those of ``bounds``, in units of the rate that a shift by Delta has: how many times that rate an
+    alignment costs which moves rho by ``shift`` and an answer by ``move``. They must be convex in (shift, move), and
+    bend at whole shifts alone: then whole moves suffice.
+    """
+
+    mark: ClassVar[bytes]
+    """One byte, kept beside a rho that a gate goes on with."""
+    one_sided: ClassVar[bool]
+    """Whether it is never negative."""
+    variance: ClassVar[int]
+    """Of continuous noise, in squared scales."""
+    draw: Callable[..., Any]
+    """One value, or an array of them, from a source."""
+    fill: Fill
+    """Draws ahead, for a ``Reservoir``."""
+
+    def moments(self, scale: Fraction | None) -> tuple[float, float]:
+        """The mean and the variance on the lattice; 0 without noise."""
+        self._refuse("moments are")
+
+    def shift(self, threshold: Fraction | None, query: Fraction | None, *, lattice: bool = True) -> float:
+        """The kappa of noise with these scales; on the lattice, a whole number of steps."""
+        self._refuse("margin is")
+
+    def tail(self, p: Any, q: Any, t: int) -> Any:
+        """Pr[rho - nu > t] on the lattice, for ratios p and q of rho and nu; a ratio of 0 is no noise."""
+        self._refuse("margin is")
+
+    def threshold_cost(self, shift: int) -> Loss:
+        """What a shift of rho costs."""
+        self._refuse("privacy loss is")
+
+    def below_cost(self, move: int, shift: int) -> Loss:
+        """What a BELOW costs."""
+        self._refuse("privacy loss is")
+
+    def above_cost(self, move: int, shift: int, *, gap: bool) -> Loss:
+        """What an ABOVE costs, and its gap where that is released."""
+        self._refuse("privacy loss is")
+
+    def rising(self, below: int, above: int, ratio: Loss, direction: Direction, *, gap: bool) -> Iterable[int]:
+        """Of how many positives that make the highest move one has the largest loss; ``ratio`` is e1/r."""
+        return range(above + 1)
+
+    def density(self, scale: float, *, lattice: bool) -> NoiseLaw:
+        """The law in log space."""
+        self._refuse("density is")
+
+    def _refuse(self, what: str) -> NoReturn:
+        rule = f"must be a law of noise whose {what} known"
+        raise ParameterError("noise", rule, type(self).__name__, "say it in sparsegate/gates/laws.py")
+
+
+class TwoSidedLaplace(GateLaw):
+    """Discrete Laplace noise: Pr[X = k] is proportional to e**(-abs(k)/scale)."""
+
+    mark, one_sided, variance = b"L", False, 2
+    draw, fill = staticmethod(discrete_laplace), staticmethod(fill_discrete_laplace)
+
+    def moments(self, scale: Fraction | None) -> tuple[float, float]:
+        """0, and 2q/(1-q)**2 with q = e**(-1/scale)."""
+        return 0.0, 2 * OneSidedExponential().moments(scale)[1]
+
+    def shift(self, threshold: Fraction | None, query: Fraction | None, *, lattice: bool = True) -> float:
+        """None is needed: rho - nu is symmetric."""
+        return 0
+
+    def tail(self, p: Any, q: Any, t: int) -> Any:
+        """By the sums over k > t of the law above, for t >= 0."""
+        if not p or not q:
+            ratio = p or q
+            return ratio ** (t + 1) / (1 + ratio)
+        norm = (1 - p) * (1 - q) / ((1 + p) * (1 + q))
+        p_sum, q_sum = p ** (t + 1) / (1 - p), q ** (t + 1) / (1 - q)  # sums of p**k and q**k over k > t
+        equal = (t + 2) * p_sum + p ** (t + 2) / (1 - p) ** 2
+        last = equal if p == q else (p * p_sum - q * q_sum) / (p - q)
+        return norm * ((p_sum + q_sum) * p * q / (1 - p * q) + last)
+
+    def threshold_cost(self, shift: int) -> Loss:
+        """Either way."""
+        return abs(shift)
+
+    def below_cost(self, move: int, shift: int) -> Loss:
+        """Where the answer comes nearer to rho."""
+        return max(move - shift, 0)
+
+    def above_cost(self, move: int, shift: int, *, gap: bool) -> Loss:
+        """Where rho comes nearer to the answer; with its gap, either way."""
+        return abs(shift - move) if gap else max(shift - move, 0)
+
+    def rising(self, below: int, above: int, ratio: Loss, direction: Direction, *, gap: bool) -> Iterable[int]:
+        """The loss is concave in h: an end, or beside the kink."""
+        m, k = below, above
+        kinks: dict[Direction, Loss] = {
+            "any": Fraction(k - m, 2),
+            "up": (k - m + ratio) / (2 if gap else 1),
+            "down": (k - m - ratio) / 2,
+        }
+        kink = kinks[direction]
+        return {0, k, *((math.floor(kink), math.floor(kink) + 1) if 0 < kink < k else ())}
+
+    def density(self, scale: float, *, lattice: bool) -> NoiseLaw:
+        """Two-sided."""
+        return NoiseLaw(scale=scale, lattice=lattice)
+
+
+class OneSidedExponential(GateLaw):
+    """Geometric noise: Pr[X >= k] = e**(-k/scale) for k >= 0."""
+
+    mark, one_sided, variance = b"E", True, 1
+    draw, fill = staticmethod(geometric), staticmethod(fill_geometric)
+
+    def moments(self, scale: Fraction | None) -> tuple[float, float]:
+        """q/(1-q) and q/(1-q)**2 with q = e**(-1/scale).
+
+        >>> [round(moment, 4) for moment in OneSidedExponential().moments(Fraction(2))]
+        [1.5415, 3.9177]
+        """
+        if scale is None:
+            return 0.0, 0.0
+        mean = 1 / math.expm1(1 / scale) if scale * 700 > 1 else 0.0
+        return mean, mean * (1 + mean)
+
+    def shift(self, threshold: Fraction | None, query: Fraction | None, *, lattice: bool = True) -> float:
+        """(b - a)/2, from the two tails.
+
+        >>> round(OneSidedExponential().shift(Fraction(10), Fraction(40), lattice=False), 2)
+        48.52
+        """
+        if threshold is None or query is None:
+            return 0
+        p, q = float(1 / threshold), float(1 / query)
+        # What leaves each side: Pr[rho - nu >= x] = up e**(-px), Pr[nu - rho >= x] = down e**(-qx).
+        of_rho, of_nu, both = (-math.expm1(-rate) for rate in (p, q, p + q)) if lattice else (p, q, p + q)
+        up, down = of_nu / both, of_rho / both
+        above = math.log(up / _OUTSIDE) / p if up >= _OUTSIDE else math.log((1 - _OUTSIDE) / down) / q
+        below = math.log(down / _OUTSIDE) / q if down >= _OUTSIDE else math.log((1 - _OUTSIDE) / up) / p
+        return round((below - above) / 2 + 0.5) if lattice else (below - above) / 2
+
+    def tail(self, p: Any, q: Any, t: int) -> Any:
+        """Of either sign of t."""
+        both = 1 - p * q
+        return (1 - q) * p ** (t + 1) / both if t >= -1 else 1 - (1 - p) * q**-t / both
+
+    def threshold_cost(self, shift: int) -> Loss:
+        """Upward; downward it would leave the support."""
+        return math.inf if shift < 0 else shift
+
+    def below_cost(self, move: int, shift: int) -> Loss:
+        """Nothing, and where the answer comes nearer to rho it may leave the support."""
+        return math.inf if move > shift else 0
+
+    def above_cost(self, move: int, shift: int, *, gap: bool) -> Loss:
+        """Where rho comes nearer to the answer; farther from it, the gap may leave the support."""
+        return math.inf if gap and move > shift else max(shift - move, 0)
+
+    def rising(self, below: int, above: int, ratio: Loss, direction: Direction, *, gap: bool) -> Iterable[int]:
+        """An end of a loss that is linear from h = 1 on."""
+        return {0, min(1, above), above}
+
+    def density(self, scale: float, *, lattice: bool) -> NoiseLaw:
+        """X >= 0 only."""
+        return NoiseLaw(scale=scale, lattice=lattice, side=1)
+
+
+LAWS: Final[Mapping[str, GateLaw]] = {"LAPLACE": TwoSidedLaplace(), "EXPONENTIAL": OneSidedExponential()}
+"""By the name of their member of ``Noise``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoiseLaw:
+    """Noise of a given scale; on the integers where ``lattice``; ``side`` 1: exponential, -1: minus exponential."""
+
+    scale: float
+    lattice: bool = False
+    side: Literal[-1, 0, 1] = 0
+    rate: float = field(init=False)
+    log_alpha: float = field(init=False)
+    log_beta: float = field(init=False)
+    log_peak: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        rate = 1 / self.scale
+        step, one_side = (rate, math.log(-math.expm1(-rate))) if self.lattice else (0.0, math.log(rate))
+        both = -math.log1p(math.exp(-step))  # ln 1/(1+p), or ln 1/2
+        shape = {
+            0: (both, both - step, one_side + both),
+            1: (0.0, -math.inf, one_side),
+            -1: (-math.inf, -step, one_side),
+        }[self.side]
+        for name, value in zip(("rate", "log_alpha", "log_beta", "log_peak"), (rate, *shape), strict=True):
+            object.__setattr__(self, name, value)
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """The least and the largest value."""
+        return (0.0 if self.side > 0 else -math.inf), (0.0 if self.side < 0 else math.inf)
+
+    def log_weight(self, x: Floats) -> Floats:
+        """The log of the density, or of the mass, at x.
+
+        >>> np.exp(NoiseLaw(scale=2.0, side=1).log_weight(np.array([-1.0, 0.0, 1.0]))).round(4).tolist()
+        [0.0, 0.5, 0.3033]
+        """
+        inside = self.log_peak - self.rate * np.abs(x)
+        return inside if self.side == 0 else np.where(self.side * x >= 0, inside, -np.inf)
+
+    def log_below(self, t: Floats) -> Floats:
+        """ln Pr[X < t].
+
+        >>> np.exp(NoiseLaw(scale=1.0).log_below(np.array([-1.0, 0.0, 1.0]))).round(4).tolist()
+        [0.1839, 0.5, 0.8161]
+        """
+        return _two_sided(-self.rate * t, self.log_alpha, self.log_beta, t > 0)
+
+    def log_above(self, t: Floats) -> Floats:
+        """ln Pr[X >= t]."""
+        return _two_sided(self.rate * t, self.log_beta, self.log_alpha, t <= 0)
+
+    def log_inside(self, t: Floats, offset: Floats, beyond: Floats | None = None) -> Floats:
+        """ln Pr[|u + X| < t] for u = |offset|: -inf for t <= 0. ``beyond`` is t - u where that is known better.
+
+        For 0 < t <= u it is beta exp(-r(u-t)) (1 - exp(-r(2t-h))), and for t > u it is 1 - exp(-r(t-u)) pair(u) with
+        pair(u) = 1 + beta (exp(-r(2u-h)) - 1); h is 1 on the lattice and 0 in the continuum.
+        """
+        t, u, beyond = np.broadcast_arrays(t, np.abs(offset), t - np.abs(offset) if beyond is None else beyond)
+        inside = np.full(t.shape, -np.inf)
+        near, far = (t > 0) & (beyond <= 0), (t > 0) & (beyond > 0)
+        step = 1.0 if self.lattice else 0.0
+        inside[near] = self.log_beta + self.rate * beyond[near] + _log1mexp(self.rate * (2 * t[near] - step))
+        inside[far] = _log1mexp(self.rate * beyond[far] - self._log_pair(u[far]))
+        return inside
+
+    def log_outside(self, t: Floats, offset: Floats, beyond: Floats | None = None) -> Floats:
+        """ln Pr[|u + X| >= t] for u = |offset|: 0 for t <= 0."""
+        t, u, beyond = np.broadcast_arrays(t, np.abs(offset), t - np.abs(offset) if beyond is None else beyond)
+        outside = np.zeros(t.shape)
+        near, far = (t > 0) & (beyond <= 0), (t > 0) & (beyond > 0)
+        outside[near] = np.log1p(-np.exp(self.log_inside(t[near], u[near], beyond[near])))
+        outside[far] = self._log_pair(u[far]) - self.rate * beyond[far]
+        return outside
+
+    def _log_pair(self, u: Floats) -> Floats:
+        """ln pair(u): the share of the second tail, accurate also where it is nearly 1."""
+        beta = math.exp(self.log_beta)
+        if not self.lattice:
+            return np.log1p(beta * np.expm1(-2 * self.rate * u))
+        second = beta * np.expm1(-self.rate * np.maximum(2 * u - 1, 0))
+        # At u = 0 the exponent would be positive: beta (1/p - 1) = tanh(r/2).
+        return np.log1p(np.where(u == 0, math.tanh(self.rate / 2), second))
+
+
+def _two_sided(exponent: Floats, log_bulk: float, log_tail: float, bulk: NDArray[np.bool_]) -> Floats:
+    """ln(1 - e^(log_bulk + exponent)) where ``bulk``, else log_tail - exponent: a cdf left and right of its break."""
+    # The clip keeps the unused branch from overflowing; in the bulk the exponent is never positive.
+    return np.where(bulk, _log1mexp(-log_bulk - np.minimum(exponent, 0.0)), log_tail - exponent)
+
+
+def _log1mexp(x: Floats) -> Floats:
+    """ln(1 - e^-x) for x >= 0, accurate at both ends."""
+    with np.errstate(divide="ignore"):
+        return np.where(x < math.log(2), np.log(-np.expm1(-np.minimum(x, 1.0))), np.log1p(-np.exp(-np.maximum(x, 0.5))))
