@@ -158,7 +158,8 @@ class Rates(NamedTuple):
             raise ParameterError("scales", "must have query noise", next_step=hint)
         e1: Loss = 1 / scales.threshold if scales.threshold else math.inf
         a3 = 1 / scales.answer if scales.answer else Fraction(0)
-        return cls(e1, 1 / scales.query, a3, *traits(row))
+        inside = row.compared is Compared.ERROR_NOISE_INSIDE
+        return cls(e1, 1 / scales.query, a3, row.noise.law, inside, row.gap)
 
     def threshold_cost(self, shift: int) -> Loss:
         """What a shift of rho costs."""
@@ -173,11 +174,6 @@ class Rates(NamedTuple):
     def above_cost(self, move: int, shift: int) -> Loss:
         """What one ABOVE costs, and its gap where the row releases it."""
         return _times(self.law.above_cost(move, shift, gap=self.gap), self.query)
-
-
-def traits(row: Variant) -> tuple[GateLaw, bool, bool]:
-    """The traits of a row that decide its ``Rates``: the law of its noise, noise inside |e - q + nu|, a gap."""
-    return row.noise.law, row.compared is Compared.ERROR_NOISE_INSIDE, row.gap
 
 
 class RoundLoss(NamedTuple):
@@ -229,11 +225,11 @@ def outcome_loss(
     Fraction(1, 1)
     """
     rates = Rates.of(scales, row)
-    return max(round_loss(below, above, rates, direction).loss for direction in _directions(row, monotonic))
+    return max(round_loss(below, above, rates, direction).loss for direction in directions(row, monotonic))
 
 
-def _directions(row: Variant, monotonic: bool) -> tuple[Direction, ...]:
-    # |e - q| rises for one query and falls for another when all answers rise: an error is never monotonic.
+def directions(row: Variant, monotonic: bool) -> tuple[Direction, ...]:
+    """How a neighbour may move. An error |e - q| moves either way, whichever way all q move."""
     return ("up", "down") if monotonic and row.compared is Compared.ANSWER else ("any",)
 
 
@@ -244,7 +240,7 @@ def transcript_loss(row: Variant, scales: Scales, rounds: Sequence[tuple[int, in
         return math.inf if asked else Fraction(0)
     if row.released is Released.NOISY_ANSWER:
         return asked / scales.query
-    rates, ways = Rates.of(scales, row), _directions(row, monotonic)
+    rates, ways = Rates.of(scales, row), directions(row, monotonic)
     return max(sum((round_loss(*counts, rates, way).loss for counts in rounds), Fraction(0)) for way in ways)
 
 
@@ -298,7 +294,7 @@ def tight_loss(row: Variant, scales: Scales, *, cutoff: int, monotonic: bool, qu
         # All rounds see the same pair of neighbours: with monotonic queries they all rise or all fall.
         rates = Rates.of(scales, row)
         rounds = cutoff if row.closes is Closes.ABOVE or queries is None else queries
-        return max(_redrawn(rates, way, cutoff=rounds, queries=queries) for way in _directions(row, monotonic))
+        return max(_redrawn(rates, way, cutoff=rounds, queries=queries) for way in directions(row, monotonic))
     if row.stops and scales.threshold is not None and not boundless:
         # Beyond m = k + e1/r another BELOW costs nothing: where n leaves room for these, it is no limit.
         enough = cutoff + math.ceil(scales.query / scales.threshold)

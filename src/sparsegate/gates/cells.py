@@ -45,25 +45,25 @@ from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from sparsegate.budget import Allocation, Charge, Cost, Number, Spender, charge, check_truth, exact_count, exact_epsilon
 from sparsegate.display.plain import amount_text
 from sparsegate.errors import GateClosed, ParameterError
 from sparsegate.gates.calibration import trusted_source
-from sparsegate.gates.gate import Answer, Gate, read_threshold_noise, threshold_noise
+from sparsegate.gates.gate import Answer, Gate, Paid, read_threshold_noise, threshold_noise
 from sparsegate.gates.planning import NoiseName
 from sparsegate.gates.preview import Curve, Preview
-from sparsegate.gates.sparse_vector import SparseVector, gate_calibration
+from sparsegate.gates.sparse_vector import SparseVector, gate_calibration, gate_numbers
 from sparsegate.noise import Source
 from sparsegate.noise.own_settings import own_settings
-from sparsegate.noise.sources import MARK, Uncopied
+from sparsegate.noise.sources import MARK
 
 _MOST_CELLS = 10**7
 _CLOSED = "the gates of all cells were closed together"
 
 
-class Gates(Uncopied):
+class Gates(Paid):
     """A gate for each of many public cells, at one price: epsilon for all, whatever is asked of whichever cell.
 
     **Theorem.** If each person is in at most m cells, gates of epsilon/m side by side are epsilon-DP together, and
@@ -121,22 +121,11 @@ class Gates(Uncopied):
         source: Source | None = None,
         not_private: bool = False,
     ) -> None:
+        of_each = gate_numbers(locals())
         self._cells = public_cells(cells)
         self.epsilon = exact_epsilon(epsilon)
         self.cells_per_user = most_cells(cells_per_user, len(self._cells))
-        calibration = gate_calibration(
-            threshold=threshold,
-            cutoff=cutoff,
-            sensitivity=sensitivity,
-            epsilon=self.epsilon / self.cells_per_user,
-            allocation=allocation,
-            monotonic=monotonic,
-            queries=queries,
-            noise=noise,
-            closes=closes,
-            granularity=granularity,
-            not_private=not_private,
-        )
+        calibration = gate_calibration(**of_each | {"epsilon": self.epsilon / self.cells_per_user})
         calibration.lattice.steps(threshold, "threshold")
         check_truth(refund, "refund")
         source = trusted_source(source, not_private)
@@ -188,28 +177,17 @@ class Gates(Uncopied):
         >>> sg.Gates.preview(cells=10_000, cells_per_user=3, within=30, **asked).epsilon
         Fraction(471, 1000)
         """
+        of_each = gate_numbers(locals())
         number = len(public_cells(cells))
         most = most_cells(cells_per_user, number)
         if epsilon is None and within is None:
             rule = "must be given, or within for the epsilon that is needed"
             raise ParameterError("epsilon", rule, next_step="pass for instance epsilon=0.5")
-        of_each: dict[str, Any] = {
-            "cutoff": cutoff,
-            "sensitivity": sensitivity,
-            "allocation": allocation,
-            "monotonic": monotonic,
-            "queries": queries,
-            "noise": noise,
-            "closes": closes,
-            "granularity": granularity,
-            "not_private": not_private,
-        }
-        share = None if epsilon is None else exact_epsilon(epsilon) / most
-        single = SparseVector.preview(
-            threshold=threshold, epsilon=share, within=within, confidence=confidence, **of_each
-        )
+        of_each["epsilon"] = None if epsilon is None else exact_epsilon(epsilon) / most
+        single = SparseVector.preview(**of_each, confidence=confidence)
         answers = number * (queries or 1)
-        calibration = gate_calibration(threshold=threshold or 0, epsilon=single.epsilon, **of_each)
+        of_each |= {"threshold": threshold or 0, "epsilon": single.epsilon, "within": None}
+        calibration = gate_calibration(**of_each)
         together = calibration.lattice.value(calibration.margin(confidence, answers=answers))
         bar = "" if single.threshold is None else f" {single.threshold:,.15g}"
         total = most * single.epsilon
@@ -315,18 +293,7 @@ class Gates(Uncopied):
             for gate in self._made():
                 gate._closed = gate._closed or _CLOSED
             unused = self.epsilon - self._cost()
-        try:
-            charged = self._charges.pop()  # of two threads one gets it
-        except IndexError:
-            return
-        if not charged.give_back(unused):  # the ledger could not be written: it may be tried again
-            self._charges.append(charged)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
+        self._give_back(unused)
 
     def __repr__(self) -> str:
         counts = f"{len(self._cells):,} cells, {len(self._gates):,} asked, {self.positives:,} positives"

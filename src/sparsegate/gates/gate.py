@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 import threading
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
@@ -135,7 +136,32 @@ _CHUNK = 1 << 16
 _CUT_SHORT = "a question was cut short, and all of its budget counts as spent"
 
 
-class Gate(Uncopied):
+class Paid(Uncopied, ABC):
+    """What was charged for when it was made, and gives back on ``close`` what it did not cost; a context manager."""
+
+    __slots__ = ()
+    _charges: list[Any]
+
+    @abstractmethod
+    def close(self) -> None:
+        """Stop answering, and give back."""
+
+    def _give_back(self, unused: Fraction) -> None:
+        try:
+            charge = self._charges.pop()  # of two threads one gets it
+        except IndexError:
+            return
+        if not charge.give_back(unused):  # the ledger could not be written: it may be tried again
+            self._charges.append(charge)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+class Gate(Paid):
     """A running row. ``SparseVector`` is the one to use on private data; this class runs the flawed rows as well."""
 
     _uncopied = "a gate can be neither copied nor pickled: two copies would answer with the same noise; make a new gate"
@@ -452,18 +478,7 @@ class Gate(Uncopied):
         unused = self._calibration.budget.total - self._cost()
         if self._meter is not None:
             unused = Fraction(not self._drawing)
-        try:
-            charge = self._charges.pop()  # of two threads one gets it
-        except IndexError:
-            return
-        if not charge.give_back(unused):  # the ledger could not be written: it may be tried again
-            self._charges.append(charge)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
+        self._give_back(unused)
 
     def __repr__(self) -> str:
         row, cutoff, delta = self._calibration.row, self._calibration.cutoff, self._calibration.budget.delta

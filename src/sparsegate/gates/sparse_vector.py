@@ -123,7 +123,7 @@ class SparseVector(Gate):
         source: Source | None = None,
         not_private: bool = False,
     ) -> None:
-        calibration = gate_calibration(**_public(locals()))
+        calibration = gate_calibration(**gate_numbers(locals()))
         check_truth(refund, "refund")
         super().__init__(
             calibration, threshold=threshold, source=source, not_private=not_private, ledger=ledger, refund=refund
@@ -167,7 +167,9 @@ class SparseVector(Gate):
         >>> sg.SparseVector.preview(cutoff=25, within=200, sensitivity=1, monotonic=True).epsilon
         Fraction(57, 250)
         """
-        make = partial(gate_calibration, **_public(locals()) | {"threshold": 0 if threshold is None else threshold})
+        make = partial(
+            gate_calibration, **gate_numbers(locals()) | {"threshold": 0 if threshold is None else threshold}
+        )
         if cutoff is None:
             return per_above_preview(make(), threshold=threshold, confidence=confidence, ledger=ledger)
         make = partial(make, within=None)
@@ -308,6 +310,6 @@ _NOT_PRICED: dict[str, tuple[object, ...]] = {
 _PUBLIC = tuple(inspect.signature(gate_calibration).parameters)
 
 
-def _public(scope: dict[str, Any]) -> dict[str, Any]:
-    """Of the parameters of a call those that ``gate_calibration`` takes."""
-    return {name: scope[name] for name in _PUBLIC}
+def gate_numbers(scope: dict[str, Any]) -> dict[str, Any]:
+    """Of the parameters of a call, its ``locals()``, those that ``gate_calibration`` takes."""
+    return {name: scope[name] for name in _PUBLIC if name in scope}

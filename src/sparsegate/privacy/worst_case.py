@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from sparsegate.budget import Allocation, Budget, Number
 from sparsegate.errors import ParameterError
-from sparsegate.gates.bounds import MOVES, Rates, Setting, round_loss, tight_loss, traits
+from sparsegate.gates.bounds import MOVES, Rates, Setting, directions, round_loss, tight_loss
 from sparsegate.gates.laws import Direction
 from sparsegate.gates.variants import Compared, Released, Scales, Variant
 from sparsegate.privacy.loss import Found, difference
@@ -52,23 +52,14 @@ class Profile:
     bound: float
 
 
-def directions(model: Model) -> tuple[Direction, ...]:
-    """How a neighbour may move. An error |e - q| moves either way, whichever way all q move."""
-    return ("up", "down") if model.monotonic and model.row.compared is Compared.ANSWER else ("any",)
-
-
 def profiles(model: Model, queries: int | None, target: float, *, bounded: bool) -> Iterator[Profile]:
     """Promising outcomes of at most ``queries`` queries, or of as many as it takes to pass ``target``.
 
     ``bounded``: whether the loss is, however many queries are asked.
     """
-    rates = Rates(
-        math.inf if model.rho is None else model.sensitivity / model.rho.scale,
-        model.sensitivity / model.nu.scale if model.nu is not None else math.inf,
-        0.0 if model.fresh is None else model.sensitivity / model.fresh.scale,
-        *traits(model.row),
-    )
-    for direction in directions(model):
+    exact = Rates.of(model.scales, model.row)
+    rates = exact._replace(threshold=float(exact.threshold), query=float(exact.query), answer=float(exact.answer))
+    for direction in directions(model.row, model.monotonic):
         if model.row.redraws_threshold and model.rho is not None:
             yield _redrawn(rates, direction, model.cutoff, queries)
         else:
