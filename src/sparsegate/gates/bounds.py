@@ -294,7 +294,8 @@ def tight_loss(row: Variant, scales: Scales, *, cutoff: int, monotonic: bool, qu
         # All rounds see the same pair of neighbours: with monotonic queries they all rise or all fall.
         rates = Rates.of(scales, row)
         rounds = cutoff if row.closes is Closes.ABOVE or queries is None else queries
-        return max(_redrawn(rates, way, cutoff=rounds, queries=queries) for way in directions(row, monotonic))
+        ways = directions(row, monotonic)
+        return max(redrawn_rounds(rates, way, cutoff=rounds, queries=queries).loss for way in ways)
     if row.stops and scales.threshold is not None and not boundless:
         # Beyond m = k + e1/r another BELOW costs nothing: where n leaves room for these, it is no limit.
         enough = cutoff + math.ceil(scales.query / scales.threshold)
@@ -307,23 +308,40 @@ def tight_loss(row: Variant, scales: Scales, *, cutoff: int, monotonic: bool, qu
     return max(outcome_loss(queries - k, k, scales, monotonic=monotonic, row=row) for k in positives)
 
 
-def _redrawn(rates: Rates, direction: Direction, *, cutoff: int, queries: int | None) -> Loss:
-    """Rounds that end in an ABOVE are independent: their losses add, and a dynamic programme shares out n queries."""
+class Rounds(NamedTuple):
+    """A loss, the BELOWs of each round that ends in an ABOVE, and those of one that is left open."""
+
+    loss: Loss
+    closed: tuple[int, ...]
+    opened: int
+
+
+def redrawn_rounds(rates: Rates, direction: Direction, *, cutoff: int, queries: int | None, more: float = 0) -> Rounds:
+    """The dearest transcript of a row that redraws rho; ``more`` BELOWs of each round than change its loss.
+
+    Rounds that end in an ABOVE are independent: their losses add, and a dynamic programme shares out n queries.
+    """
 
     def loss_of(below: int, above: int) -> Loss:
         return round_loss(below, above, rates, direction).loss
 
-    useful = 1 + math.ceil(rates.threshold / rates.query)  # BELOWs beyond this change nothing in a round
+    useful = math.ceil(1 + rates.threshold / rates.query + more)  # BELOWs beyond this change nothing in a round
     if queries is None or queries >= cutoff * (useful + 1):  # room for the dearest round each time
-        return cutoff * loss_of(useful, 1)
-    rounds = [(m + 1, loss_of(m, 1)) for m in range(min(useful, queries - 1) + 1)]
-    best: list[Loss] = [Fraction(0)] * (queries + 1)  # best[n]: n queries used, after this many whole rounds
-    answer: Loss = loss_of(queries, 0)
+        return Rounds(cutoff * loss_of(useful, 1), (useful,) * cutoff, 0)
+    rounds = [(m, loss_of(m, 1)) for m in range(min(useful, queries - 1) + 1)]
+    opened = [loss_of(m, 0) for m in range(queries + 1)]
+    table: dict[int, Rounds] = {0: Rounds(Fraction(0), (), 0)}  # the best whole rounds that use n queries
+    best = Rounds(opened[queries], (), queries)
     for done in range(1, min(cutoff, queries) + 1):
-        best = [
-            max((best[n - used] + loss for used, loss in rounds if used <= n), default=Fraction(0))
-            for n in range(queries + 1)
-        ]
-        open_round = (best[n] + (loss_of(queries - n, 0) if done < cutoff else 0) for n in range(done, queries + 1))
-        answer = max(answer, *open_round)
-    return answer
+        table = {
+            n: max(
+                Rounds(table[n - m - 1].loss + loss, (*table[n - m - 1].closed, m), 0)
+                for m, loss in rounds
+                if n - m - 1 in table
+            )
+            for n in range(done, min(queries, done * len(rounds)) + 1)
+        }
+        for n, (loss, closed, _) in table.items():
+            rest = queries - n if done < cutoff else 0
+            best = max(best, Rounds(loss + opened[rest], closed, rest))
+    return best

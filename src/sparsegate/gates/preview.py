@@ -28,7 +28,7 @@ from sparsegate.gates.accounting import gate_cost
 from sparsegate.gates.calibration import Calibration
 from sparsegate.gates.gate import Estimator
 from sparsegate.gates.lattice import exact_number
-from sparsegate.gates.series import Budget, Series, series_of
+from sparsegate.gates.series import Budget, Series, decimal, first_decimal, series_of
 from sparsegate.gates.variants import Scales
 from sparsegate.noise import exact_scale
 
@@ -359,23 +359,14 @@ def least_epsilon(enough: Callable[[Fraction], bool]) -> Fraction | None:
     Fraction(167, 500)
     """
 
-    def decimal(place: int) -> Fraction:  # ..., 0.998, 0.999, 1, 1.01, ...
-        power, digits = divmod(place, 900)
-        return (100 + digits) * Fraction(10) ** (power - 11)
-
-    def works(place: int) -> bool:
+    def works(epsilon: Fraction) -> bool:
         try:
-            return enough(decimal(place))
+            return enough(epsilon)
         except ParameterError:  # an epsilon that no noise can be made for
             return False
 
-    low, high = -1, 14 * 900 - 1
-    if not works(high):
-        return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if works(middle) else (middle, high)
-    return decimal(high)
+    first = first_decimal(works, -9, 5)
+    return decimal(first) if first < 900 * 5 else None
 
 
 def _scaled(calibration: Calibration, factor: Fraction) -> Calibration:

@@ -172,26 +172,33 @@ def _largest(fits: Callable[[Fraction], bool], near: Fraction) -> Fraction | Non
     """
     power = math.floor(math.log10(near))
 
-    def decimal(place: int) -> Fraction:  # ..., 0.998, 0.999, 1, 1.01, ...
-        tens, digits = divmod(place, 900)
-        return (100 + digits) * Fraction(10) ** (power - _AROUND - 2 + tens)
-
-    def works(place: int) -> bool:
+    def over(epsilon: Fraction) -> bool:
         try:
-            return fits(decimal(place))
+            return not fits(epsilon)
         except ParameterError:
-            return decimal(place) < near
+            return epsilon >= near
 
-    low, high = 0, 900 * 2 * _AROUND
-    if not works(low):
-        return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if works(middle) else (low, middle)
+    passed = first_decimal(over, power - _AROUND, power + _AROUND)
+    largest = decimal(passed - 1)
     try:
-        return decimal(low) if fits(decimal(low)) else None
+        return largest if passed > 900 * (power - _AROUND) and fits(largest) else None
     except ParameterError:
         return None
+
+
+def decimal(place: int) -> Fraction:
+    """The decimals of three digits in their order: ..., 0.998, 0.999, 1, 1.01, ...; place 0 is 1."""
+    power, digits = divmod(place, 900)
+    return (100 + digits) * Fraction(10) ** (power - 2)
+
+
+def first_decimal(true_of: Callable[[Fraction], bool], least: int, most: int) -> int:
+    """The place of the first decimal from 10**least to below 10**most from which on this is true; else 900 most."""
+    low, high = 900 * least - 1, 900 * most
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if true_of(decimal(middle)) else (middle, high)
+    return high
 
 
 def rounded_up(epsilon: float) -> str:

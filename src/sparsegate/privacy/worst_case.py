@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from sparsegate.budget import Allocation, Budget, Number
 from sparsegate.errors import ParameterError
-from sparsegate.gates.bounds import MOVES, Rates, Setting, directions, round_loss, tight_loss
+from sparsegate.gates.bounds import MOVES, Rates, Setting, directions, redrawn_rounds, round_loss, tight_loss
 from sparsegate.gates.laws import Direction
 from sparsegate.gates.variants import Compared, Released, Scales, Variant
 from sparsegate.privacy.loss import Found, difference
@@ -61,7 +61,10 @@ def profiles(model: Model, queries: int | None, target: float, *, bounded: bool)
     rates = exact._replace(threshold=float(exact.threshold), query=float(exact.query), answer=float(exact.answer))
     for direction in directions(model.row, model.monotonic):
         if model.row.redraws_threshold and model.rho is not None:
-            yield _redrawn(rates, direction, model.cutoff, queries)
+            # Half a BELOW beyond 1 + e1/r the limit is approached exponentially fast.
+            best = redrawn_rounds(rates, direction, cutoff=model.cutoff, queries=queries, more=0.5)
+            rounds = [Round(m, 1) for m in best.closed] + ([Round(best.opened, 0)] if best.opened else [])
+            yield Profile(direction=direction, rounds=tuple(rounds), bound=float(best.loss))
         else:
             yield from _single(rates, direction, model, queries, None if bounded else target)
 
@@ -93,33 +96,6 @@ def _most(rates: Rates, direction: Direction, model: Model, n: int) -> float:
     c = min(model.cutoff, n)
     some = {0, 1, c, n // 2, (n + 1) // 2, n - c, n - c + 1, n}
     return max(_bound(rates, direction, n - k, k)[0] for k in some if k <= n and model.reachable(n - k, k))
-
-
-def _redrawn(rates: Rates, direction: Direction, cutoff: int, queries: int | None) -> Profile:
-    """The best split of n queries into at most c closed rounds and one that is left open, by dynamic programming."""
-    useful = math.ceil(1 + rates.threshold / rates.query + 0.5)
-    full = cutoff * (useful + 1)
-    if queries is None or queries >= full:
-        bound = cutoff * _bound(rates, direction, useful, 1)[0]
-        return Profile(direction=direction, rounds=(Round(useful, 1),) * cutoff, bound=bound)
-    closed = [_bound(rates, direction, m, 1)[0] for m in range(useful + 1)]
-    opened = [_bound(rates, direction, m, 0)[0] for m in range(queries + 1)]
-    # table[n]: the best whole rounds that use n queries, as (loss, BELOWs of each round).
-    table: list[tuple[float, tuple[int, ...]]] = [(0.0, ()), *[(-math.inf, ())] * queries]
-    best: tuple[float, tuple[int, ...], int] = (opened[queries], (), queries)
-    for done in range(1, cutoff + 1):
-        table = [
-            max(
-                ((table[n - m - 1][0] + closed[m], (*table[n - m - 1][1], m)) for m in range(min(useful + 1, n))),
-                default=(-math.inf, ()),
-            )
-            for n in range(queries + 1)
-        ]
-        for n, (value, rounds) in enumerate(table):
-            rest = queries - n if done < cutoff else 0
-            best = max(best, (value + opened[rest], rounds, rest))
-    chosen = [Round(m, 1) for m in best[1]] + ([Round(best[2], 0)] if best[2] else [])
-    return Profile(direction=direction, rounds=tuple(chosen), bound=best[0])
 
 
 _NEAR = 5e-4  # relative: well within the promised 0.1 %
