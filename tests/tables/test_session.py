@@ -195,15 +195,10 @@ def test_a_release_is_that_of_the_library_and_has_its_parameters(parquet: Path, 
     }[name]
     known = {"data", "user", "unit", "ledger", "source", "not_private"}
     where = {"where": "country = 'FR'"}
-    with sg.session(parquet, user="visitor", budget=(9, 1e-5) if name != "above" else 9, **seeded()) as s:
+    with sg.session(parquet, user="visitor", budget=(9, 1e-5), delta=1e-6, **seeded()) as s:
         asking = getattr(s, name)
         behind = inspect.signature(function).parameters
         assert {*inspect.signature(asking).parameters} == {*behind} - known - {"granularity"}
-        if name == "above":  # which has a delta of its own: refused here, and nothing is spent
-            with pytest.raises(sg.BudgetExceeded):
-                asking("page", **asked, **where)
-            assert s.remaining.epsilon == 9
-            return
         alone = function(parquet, item="page", user="visitor", **asked, **where, **seeded())
         released = asking("page", **asked, **where)
         assert (released.items, released.estimates) == (alone.items, alone.estimates)
@@ -212,6 +207,36 @@ def test_a_release_is_that_of_the_library_and_has_its_parameters(parquet: Path, 
         look = asking.preview("page", **asked)
         assert (look.epsilon, look.delta) == (released.record.epsilon, released.record.delta)
         assert len(s.statement().entries) == 2
+
+
+@pytest.mark.parametrize("ledger", [None, "visits.ledger"])
+@pytest.mark.parametrize("budget", [9, (9, 1e-5)])
+def test_deltas_of_releases_have_a_budget_beside_that_of_epsilon(
+    parquet: Path, tmp_path: Path, ledger: str | None, budget: Any
+) -> None:
+    """On a zCDP ledger, too: the delta at which its rho becomes an epsilon pays for no release."""
+    place = None if ledger is None else tmp_path / ledger
+    above: dict[str, Any] = {"item": "page", "above": 150, "epsilon": 1, "max_items_per_user": 2}
+    with sg.session(parquet, user="visitor", budget=budget) as s, pytest.raises(sg.BudgetExceeded, match="delta=1e-6"):
+        s.above(**above, delta=1e-6)
+    assert len(s.statement().entries) == 1
+    with sg.session(parquet, user="visitor", budget=budget, delta=3e-6, ledger=place) as s:
+        assert s.statement().budget.delta == Fraction(3, 10**6)
+        assert set(s.above(**above, delta=1e-6).items) == {"/home", "/docs"}
+        s.top("page", count=1, epsilon=1, delta=1e-6, domain="observed", max_items_per_user=2)
+        assert s.remaining.delta == Fraction(1, 10**6)
+        with pytest.raises(sg.BudgetExceeded, match="sparsegate ledger raise"):
+            s.above(**above, delta=2e-6)
+        assert s.remaining.delta == Fraction(1, 10**6)
+    if place is not None:
+        for delta in (0, 3e-6):
+            with sg.session(parquet, user="visitor", budget=budget, delta=delta, ledger=place) as s:
+                assert s.remaining.delta == Fraction(1, 10**6)
+        with sg.Ledger(place) as opened:
+            for held in (place, opened):
+                with pytest.raises(sg.ParameterError) as refused:
+                    sg.session(parquet, user="visitor", delta=1e-6, ledger=held)
+                assert refused.value.parameter == "delta"
 
 
 def test_a_declared_domain_serves_release_and_preview_and_another_takes_its_place(parquet: Path) -> None:
@@ -371,6 +396,8 @@ def test_an_open_ledger_stays_open(parquet: Path, tmp_path: Path) -> None:
         ({"user": "visitor"}, "budget"),
         ({"user": "visitor", "budget": 1, "domains": ["page"]}, "domains"),
         ({"user": "visitor", "budget": float("nan")}, "budget"),
+        ({"user": "visitor", "budget": 1, "delta": 1}, "delta"),
+        ({"user": "visitor", "budget": 1, "delta": -1e-6}, "delta"),
     ],
 )
 def test_what_cannot_be_is_refused_and_makes_no_ledger(

@@ -299,10 +299,16 @@ class Balance:
         if not self.covers(self.budget, self.spent + amount):
             says, left = self.says, self.remaining
             no_delta = ", and no delta" if amount.delta and not left.delta else ""
+            step = "ask for less, or raise the budget on record with `sparsegate ledger raise`"
+            if amount.delta and not self.budget.delta:
+                step = (
+                    "this needs a ledger with a delta: pass budget_delta=1e-6 where it is made (to sg.session, "
+                    "delta=1e-6), or raise it on record with `sparsegate ledger raise --budget-delta`"
+                )
             raise BudgetExceeded(
                 f"{says(amount)} is more than the ledger of {self.dataset!r} has left: of a budget of "
                 f"{says(self.budget)}, {says(self.spent)} is spent and {says(left)}{no_delta} remains; nothing was "
-                "spent; ask for less, or raise the budget on record with `sparsegate ledger raise`"
+                f"spent; {step}"
             )
 
 
