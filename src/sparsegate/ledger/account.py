@@ -353,20 +353,17 @@ class Statement(Printed):
 
     def sheet(self) -> Sheet:
         """A row for each entry; rho is rounded here, and whole in ``to_dict``."""
-        delta = any(entry.amount.delta for entry in self.entries)
         columns: dict[str, list[Any]] = {
             "entry": [entry.number for entry in self.entries],
             "at": [entry.at.isoformat(sep=" ", timespec="seconds") for entry in self.entries],
             "kind": [entry.kind.value for entry in self.entries],
             "epsilon": [exact_text(entry.amount.epsilon) for entry in self.entries],
-            **({"delta": [exact_text(entry.amount.delta) for entry in self.entries]} if delta else {}),
-            **(
-                {}
-                if self.rule == "epsilon"
-                else {"rho": [f"{float(entry.amount.rho or _NONE):.6g}" for entry in self.entries]}
-            ),
-            "what": [entry.what for entry in self.entries],
         }
+        if any(entry.amount.delta for entry in self.entries):
+            columns["delta"] = [exact_text(entry.amount.delta) for entry in self.entries]
+        if self.rule == "zcdp":
+            columns["rho"] = [f"{float(entry.amount.rho or _NONE):.6g}" for entry in self.entries]
+        columns["what"] = [entry.what for entry in self.entries]
         title = f"{self.dataset}: {self.says(self.spent)} spent of {self.says(self.budget)}"
         numbers = frozenset({"entry", "epsilon", "delta", "rho"} & columns.keys())
         return Sheet(title=title, columns=columns, numbers=numbers)

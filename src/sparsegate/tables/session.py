@@ -37,7 +37,7 @@ from sparsegate.gates.laplace import error_bar, laplace
 from sparsegate.gates.preview import Preview
 from sparsegate.gates.sparse_vector import SparseVector
 from sparsegate.ledger.account import Amount, BudgetLike, Statement, exact_text
-from sparsegate.ledger.ledger import Ledger
+from sparsegate.ledger.ledger import Ledger, open_or_create
 from sparsegate.noise import Source
 from sparsegate.noise.own_settings import own_settings
 from sparsegate.noise.sources import Uncopied
@@ -596,7 +596,7 @@ def _ledger(
     if place is None:
         folder = tempfile.TemporaryDirectory(prefix="sparsegate-", ignore_cleanup_errors=True)
         place = Path(closing.enter_context(folder), "session.ledger")
-    return Ledger.create(place, dataset=dataset or named, budget=budget, budget_delta=delta)
+    return open_or_create(place, dataset=dataset or named, budget=budget, budget_delta=delta)
 
 
 def _name(table: Table) -> str:
