@@ -49,15 +49,6 @@ def csv(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_session_that_is_closed_still_says_what_it_spent(csv: Path) -> None:
-    with sg.session(csv, user="visitor", budget=2, domains={"page": PAGES}) as s:
-        s.top("page", count=2, epsilon=1)
-    s.close()
-    assert repr(s) == "<Session: visits.csv: epsilon 1 spent of epsilon 2>"
-    assert s.remaining.epsilon == 1
-    assert s.describe().name == "visits.csv"
-
-
 def test_five_lines_from_a_csv_to_a_top_and_what_it_cost(csv: Path, tmp_path: Path) -> None:
     ledger = tmp_path / "visits.ledger"
     with sg.session(csv, user="visitor", budget=2, ledger=ledger, domains={"page": PAGES}) as s:
@@ -89,7 +80,10 @@ def test_a_session_that_is_closed_releases_nothing(csv: Path, tmp_path: Path, le
     ):
         with pytest.raises(sg.LedgerError, match="session is closed"):
             release()
-    assert s.remaining.epsilon == 1
+    s.close()
+    assert repr(s) == "<Session: visits.csv: epsilon 1 spent of epsilon 2>"
+    assert (s.remaining.epsilon, s.describe().name) == (1, "visits.csv")
+    assert ledger is not None or not Path(s.ledger.database.address).exists()  # it went with its session
 
 
 def test_what_remains_is_exact_and_printed_rounded_down(csv: Path) -> None:
@@ -275,17 +269,13 @@ def test_a_gate_asks_conditions_and_gives_back_what_they_did_not_cost(parquet: P
         assert s.remaining == before
 
 
-def test_a_condition_cannot_leave_its_brackets(parquet: Path) -> None:
-    with sg.session(parquet, user="visitor", budget=2, **seeded()) as s:
+def test_a_condition_cannot_leave_its_brackets_and_may_end_with_a_comment(parquet: Path) -> None:
+    """It is read by itself when a gate is paid for: with a bracket behind it, it must still be one."""
+    with sg.session(parquet, user="visitor", budget=200, **seeded()) as s:
         gate = s.gate(threshold=10, cutoff=2, epsilon=1, where="page = '/nowhere'")
         with pytest.raises(ConditionError):
             gate.ask("country = 'DE') OR (country = 'FR'")
         assert gate.remaining == 2
-
-
-def test_a_condition_may_end_with_a_comment(parquet: Path) -> None:
-    """It is read by itself when a gate is paid for: with a bracket behind it, it must still be one."""
-    with sg.session(parquet, user="visitor", budget=200, **seeded()) as s:
         gate = s.gate(threshold=50, cutoff=2, epsilon=100, where="country = 'DE' -- at home")
         assert gate.ask("page = '/home' -- the first") == sg.ABOVE
         assert s.count("page = '/docs' -- the second", epsilon=50) == 300
@@ -365,14 +355,6 @@ def test_the_columns_of_a_table_of_this_process_are_described(kind: str) -> None
         table = library.table(VISITS) if kind == "pyarrow" else library.DataFrame(VISITS)
     with sg.session(table, user="visitor", budget=1, domains={"page": PAGES}) as s:
         assert {*s.describe().columns} == ({"page", "visitor"} if kind == "records" else {*VISITS})
-
-
-def test_a_budget_without_a_file_ends_with_its_session(parquet: Path) -> None:
-    with sg.session(parquet, user="visitor", budget=1) as s:
-        place = Path(str(s.ledger.database.place)) if hasattr(s.ledger.database, "place") else None
-    assert place is None or not place.exists()
-    with pytest.raises(sg.LedgerError):
-        s.count(epsilon=0.1)
 
 
 def test_an_open_ledger_stays_open(parquet: Path, tmp_path: Path) -> None:
