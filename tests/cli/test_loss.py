@@ -24,19 +24,17 @@ def loss(command):
 
 
 @pytest.mark.parametrize("key", VARIANTS)
-def test_every_row_has_a_tight_epsilon_and_a_witness_for_it(command, loss, key: str) -> None:
-    report = loss(key, "--cutoff", "2", "--epsilon", "0.5")
-    assert len(report["answers"]) == len(report["neighbour"]) == len(report["outcome"])
-    if report["tight_epsilon"] == "inf":
-        assert report["loss"] == "inf" or report["loss"] > 5
-    else:
-        assert report["loss"] == pytest.approx(report["tight_epsilon"], rel=1e-3)
+def test_every_row_fits_the_screen(command, key: str) -> None:
     assert max(len(line) for line in command("loss", key, "--cutoff", "3")[1].splitlines()) <= 80
 
 
-def test_lee_and_clifton_leak_almost_five_times_what_they_claim(command) -> None:
-    text = command("loss", "lee-clifton-2014", "--cutoff", "3", "--epsilon", "0.1")[1]
-    assert "0.475   NOT within the claimed 0.1" in text
+def test_lee_and_clifton_leak_almost_five_times_what_they_claim(command, loss) -> None:
+    asked = ("lee-clifton-2014", "--cutoff", "3", "--epsilon", "0.1")
+    assert "0.475   NOT within the claimed 0.1" in command("loss", *asked)[1]
+    report = loss(*asked)
+    assert len(report["answers"]) == len(report["neighbour"]) == len(report["outcome"])
+    assert report["loss"] == pytest.approx(report["tight_epsilon"], rel=1e-3)
+    assert loss("roth-2011")["tight_epsilon"] == "inf"
 
 
 def test_the_loss_of_a_given_pair_is_computed(command, loss) -> None:
@@ -64,7 +62,6 @@ def test_the_loss_of_a_given_pair_is_computed(command, loss) -> None:
         ("standard --answers 1", "--answers"),
         ("standard --answers 1,x --neighbour 1,1 --outcome A,A", "--answers"),
         ("standard --answers 0 --neighbour nan --outcome A", "--neighbour"),
-        ("standard --answers 0 --neighbour 5 --outcome A", "--neighbour"),
         ("standard --answers 0 --neighbour 1 --outcome maybe", "--outcome"),
         ("standard --epsilon -1", "--epsilon"),
         ("standard --cutoff 0", "--cutoff"),

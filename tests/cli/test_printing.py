@@ -137,15 +137,6 @@ def test_an_item_that_the_terminal_cannot_show_is_printed_all_the_same(folder: P
         assert json.loads(text)["items"] == [{"item": "/é"}] if style == "json" else "/\\xe9" in text
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_a_picture_that_cannot_be_written_is_one_line_after_the_result(command: Command, folder: Path) -> None:
-    pytest.importorskip("matplotlib")
-    Path("full.png").symlink_to("/dev/full")
-    code, out, err = command(*TOP, "--plot", "full.png")
-    assert (code, err.count("\n"), "/home" in out) == (2, 1, True)
-    assert "--plot could not be written (No space left on device), and the result above is complete" in err
-
-
 def test_counts_of_cut_users_say_so_wherever_they_are_shown_and_a_bar_where_it_stands(
     command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -78,55 +78,29 @@ def test_json_and_csv_say_the_same(command: Command) -> None:
     assert all(row["epsilon"] == "330" and row["domain_size"] == "100" for row in rows)
 
 
-def test_every_way_to_give_the_domain(command: Command) -> None:
-    Path("only.txt").write_text("\n".join([*PAGES, *(f"/page/{number}" for number in range(97))]) + "\n")
-    names = "SELECT 'x' AS other, unnest(['/home', '/pay', '/docs', '/jobs']) AS name"
-    duckdb.sql(names).write_parquet("names.parquet")
-    for domain in ("pages.csv:page", "only.txt", "names.parquet:name"):
-        assert set(items(command(*TOP[:-1], domain, "--json")[1])) == PAGES
+def test_every_option_reaches_the_question_and_its_record(command: Command) -> None:
+    """What each of them does is tested in tests/tables."""
+    duckdb.sql("SELECT unnest(['/home', '/pay', '/docs', '/jobs']) AS name").write_parquet("names.parquet")
+    assert set(items(command(*TOP[:-1], "names.parquet:name", "--json")[1])) == PAGES
     numbers = ("--item", "number", "--user", "visitor", "-c", "3", "--epsilon", "60", "--domain")
     assert set(items(command("top", "visits.csv", *numbers, "1_001", "--json")[1])) == {0, 1, 2}
-    assert "4,049,999,999,999,999" in command("top", "visits.csv", *numbers, "4049999999999999")[1]
-    observed = ("top", "visits.csv", *ASK, "--domain", "observed", "--delta", "1e-6", "--json")
-    release = json.loads(command(*observed)[1])
-    assert {entry["item"] for entry in release["items"]} == PAGES
-    assert (release["record"]["delta"], release["record"]["dbar"]) == ("0.000001", 30)
-    assert "domain_size" not in release["record"]
-    assert json.loads(command(*observed, "--dbar", "99")[1])["record"]["dbar"] == 99
-
-
-def test_all_items_above_a_threshold(command: Command) -> None:
-    options = (*TOP, "--method", "sparse-vector", "--json")
-    assert set(items(command(*options, "--threshold", "500")[1])) == PAGES
-    assert items(command(*options, "--threshold", "2000")[1]) == []
-    assert "no item was selected" in command(*options[:-1], "--threshold", "2000")[1]
-
-
-def test_only_rows_that_meet_a_condition_are_counted(command: Command) -> None:
+    observed = ("top", "visits.csv", *ASK, "--domain", "observed", "--delta", "1e-6", "--dbar", "99", "--json")
+    record = json.loads(command(*observed)[1])["record"]
+    assert (record["delta"], record["dbar"], "domain_size" in record) == ("0.000001", 99, False)
+    above = (*TOP, "--method", "sparse-vector", "--threshold")
+    assert set(items(command(*above, "500", "--json")[1])) == PAGES
+    assert "no item was selected" in command(*above, "2000")[1]
     where = ("--where", "page = '/docs' AND CAST(number AS INTEGER) >= 0")
     whole = json.loads(command(*TOP, "--answers-epsilon", "300", "--json", *where)[1])
-    estimates = {entry["item"]: entry["estimate"] for entry in whole["items"]}
-    assert estimates.pop("/docs") == 1000
-    assert set(estimates.values()) == {0}
+    assert {entry["item"] for entry in whole["items"] if entry["estimate"]} == {"/docs"}
     assert whole["record"]["where"].startswith("page = '/docs'")
-    lines = [{"page": page, "visitor": user, "country": "DE"} for page in sorted(PAGES) for user in range(1000)]
-    Path("visits.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    asked = (*ASK, "--domain", "pages.csv", "--json")
-    assert set(items(command("top", "visits.jsonl", *asked, "--where", "country = 'DE'")[1])) == PAGES
-    for text in ("", '{"visitor": 1}\n', '{"visitor": 1, "page": "/home"}\n'):  # whatever keys its records have
-        Path("visits.jsonl").write_text(text)
-        code, out, err = command("top", "visits.jsonl", *asked)
-        assert (code, err, len(items(out))) == (0, "", 3)
+    assert set(items(command(*TOP, "--sql", "FROM data", "--json")[1])) == PAGES
 
 
-def test_databases_by_table_and_by_query(command: Command, refused: Refused, folder: Path) -> None:
-    with duckdb.connect("visits.duckdb") as database:
-        database.execute("CREATE TABLE visits AS FROM read_csv('visits.csv', all_varchar=true)")
+def test_a_database_is_named_by_its_url_which_is_shown_to_nobody(
+    command: Command, refused: Refused, folder: Path
+) -> None:
     options = (*ASK, "--domain", "pages.csv", "--json")
-    assert set(items(command("top", "visits.duckdb", "--table", "visits", *options)[1])) == PAGES
-    query = "SELECT page, visitor FROM visits WHERE page <> '/pay'"
-    assert {"/home", "/docs"} < set(items(command("top", "visits.duckdb", "--sql", query, *options)[1]))
-    assert set(items(command("top", "visits.csv", "--sql", "FROM data", *options)[1])) == PAGES
     with closing(sqlite3.connect("visits.db")) as made, made:
         made.execute("CREATE TABLE visits (page TEXT, visitor INTEGER)")
         made.executemany("INSERT INTO visits VALUES (?, ?)", [(page, who) for page in PAGES for who in range(1000)])
@@ -169,7 +143,7 @@ def test_a_picture_is_drawn_and_refused_before_it_costs(command: Command, refuse
         ({"--domain": "pages.csv:nme"}, "page, title"),
         ({"--domain": "visits.csv:page"}, "--domain "),
         ({"--domain": "observed"}, "--delta "),
-        *(({"--domain": bad}, "no file matches") for bad in ("1__0", "_1", "1_", "١٢")),
+        *(({"--domain": bad}, "no file matches") for bad in ("1__0", "١٢")),
         ({"-c": "101"}, "--count "),
         ({"-c": None}, "--count or --above must be given"),
         ({"--above": "500"}, "--count or --above must be given"),
@@ -183,7 +157,7 @@ def test_a_picture_is_drawn_and_refused_before_it_costs(command: Command, refuse
         ({"--dataset": "sales"}, "belongs to the dataset 'visits'"),
         ({"--budget": "98"}, "sparsegate ledger raise"),
         ({"--value": "number"}, "--clip "),
-        *(({"--value": "number", "--clip": bad}, "--clip ") for bad in ("5", "0,x", "1,2,3", "9,1", "0,inf", "")),
+        *(({"--value": "number", "--clip": bad}, "--clip ") for bad in ("5", "0,x", "9,1")),
         ({"--people": "1", "--epsilon": "0.1"}, "--epsilon "),
         ({"--per": "page"}, "--groups "),
         ({"--per": "page", "--groups": ""}, "--groups "),
@@ -236,19 +210,9 @@ def test_sums_are_printed_in_the_units_of_their_column(command: Command) -> None
     assert lines[1].split()[0] == "/docs"
     assert float(lines[1].split()[1].replace(",", "")) == pytest.approx(1000, abs=2)
     assert "± 0.100 for each sum" in " ".join(out.split())
-    record = {line.split("  ")[0]: line for line in lines}
-    assert record["sensitivity"].split()[-1] == "100"
-
-
-@pytest.mark.usefixtures("orders")
-def test_the_record_has_the_clip_and_a_count_needs_none(command: Command) -> None:
     _, out, _ = command("top", "orders.csv", *SUMS, "--domain", "pages.txt", "--json", "--granularity", "0.01")
-    record = json.loads(out)["record"]
     expected = {"value": "amount", "clip": [0, 100], "granularity": 0.01, "sensitivity": 100}
-    assert {name: record[name] for name in expected} == expected
-    _, out, _ = command("top", "orders.csv", *SUMS[:-4], "--domain", "pages.txt", "--json")
-    assert json.loads(out)["items"][0]["item"] == "/home"
-    assert not expected.keys() & json.loads(out)["record"].keys()
+    assert json.loads(out)["record"].items() >= expected.items()
 
 
 def test_a_clip_and_a_bound_may_be_chosen_and_the_record_says_so(command: Command, refused: Refused) -> None:
@@ -275,6 +239,7 @@ def test_a_zcdp_ledger_is_made_and_charged_in_rho(command: Command, refused: Ref
     assert "needs a ledger" in refused(*TOP, "--conversion-delta", "1e-6")
     assert "--budget too" in refused(*TOP, "--ledger", "z.ledger", "--conversion-delta", "1e-6")
     assert "conversion-delta must lie strictly between 0 and 1" in refused(*TOP, *zcdp[:4], "--conversion-delta", "nan")
+    assert "--conversion-delta needs a budget" in refused(*TOP, "--preview", "--conversion-delta", "1e-6")
     assert command(*TOP, "--method", "gumbel", "--delta", "0.001", *zcdp)[0] == 0
     with Ledger("z.ledger") as ledger:
         entry = ledger.entries()[-1]

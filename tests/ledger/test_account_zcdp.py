@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -16,7 +15,6 @@ from mpmath import mp, mpf
 from tests.support.selection_laws import peeled, subsets
 
 import sparsegate as sg
-from sparsegate.budget import pure_rho
 from sparsegate.gates.approximate import zcdp_epsilon, zcdp_rho
 from sparsegate.ledger.account import Amount, Entry, EntryKind, Statement, exact_amount, exact_budget
 from sparsegate.ledger.backup import back_up, restore
@@ -275,38 +273,10 @@ def test_a_selection_charges_no_less_rho_than_its_law_has(method: str) -> None:
     assert float(request.checked.rho) / 2 < worst <= float(request.checked.rho)
 
 
-def lattice_divergence(scale: float, alpha: float) -> float:
-    """Of discrete Laplace noise, one step away: the closed form of ``gates.approximate``, summed as a second method."""
-    q = math.exp(-1 / scale)
-    law = {k: (1 - q) / (1 + q) * q ** abs(k) for k in range(-400, 401)}
-    summed = math.log(sum(law[k] * (law[k] / law[k - 1]) ** (alpha - 1) for k in range(-399, 401))) / (alpha - 1)
-    closed = math.log((math.exp((alpha - 1) / scale) + math.exp(-alpha / scale)) / (1 + q)) / (alpha - 1)
-    assert summed == pytest.approx(closed, rel=1e-6)
-    return closed
-
-
-def test_noisy_scores_charge_for_each_score_that_a_person_moves() -> None:
-    request = Request(count=5, epsilon=1, sensitivity=1, monotonic=True, max_items_per_user=4, method="noisy-scores")
-    assert request.checked.cost.rho == 4 * pure_rho(Fraction(1, 4)) < Fraction(1, 8)
-    most = max(4 * lattice_divergence(4, alpha) / alpha for alpha in ALPHAS)
-    assert float(request.checked.cost.rho) / 1.01 < most <= float(request.checked.cost.rho)
-    # What holds for continuous noise, 1/b + exp(-1/b) - 1 for each, is too little on the lattice.
-    assert most > 4 * (1 / 4 + math.exp(-1 / 4) - 1)
-    every = Request(count=5, epsilon=1, sensitivity=1, monotonic=True, method="noisy-scores")
-    assert every.checked.rho is None
-
-
 def test_gumbel_charges_its_rounds() -> None:
     request = Request(count=10, epsilon=1, delta=1e-6, sensitivity=1, monotonic=True, method="gumbel")
     assert request.checked.rho is not None
     assert request.checked.rho <= zcdp_rho(epsilon=Fraction(1), delta=MILLIONTH)
-
-
-def test_gaussian_noise_charges_its_rho(tmp_path: Path) -> None:
-    with Ledger.create(tmp_path / "z.ledger", dataset="visits", budget=(1, 1e-6)) as ledger:
-        sg.gaussian(1234, sigma=10, sensitivity=1, delta=1e-6, ledger=ledger)
-        spent = ledger.statement().spent
-    assert (spent.rho, spent.delta) == (Fraction(1, 200), 0)
 
 
 class Older:
@@ -421,15 +391,3 @@ def test_a_restored_ledger_is_told_the_rho_since(tmp_path: Path) -> None:
         pass
     with pytest.raises(sg.ParameterError, match="this ledger adds up epsilon"):
         restore(str(tmp_path / "a.ledger"), backup=None, rho_since=0.1)
-
-
-def test_both_numbers_are_shown(tmp_path: Path) -> None:
-    with Ledger.create(tmp_path / "z.ledger", dataset="visits", budget=(1, 1e-6)) as ledger:
-        ledger.spend(epsilon=0.1, what="a number")
-        statement = ledger.statement()
-    record = json.loads(json.dumps(statement.to_dict()))
-    assert (record["rule"], record["conversion_delta"]) == ("zcdp", "0.000001")
-    assert (record["budget"]["epsilon"], record["spent"]["rho"]) == ("1", "0.004995837495788")
-    assert record["entries"][1]["rho"] == "0.004995837495788"
-    assert "for epsilon 1 at delta 0.000001" in statement.says(statement.budget)
-    assert "rho" in str(statement)

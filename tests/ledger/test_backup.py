@@ -130,6 +130,9 @@ def test_what_was_reserved_before_serves_no_release_after(files: dict[str, str])
             restored.give_back(2, epsilon=0.1)
         with pytest.raises(ParameterError, match="must be that of an entry that spent"):
             restored.give_back(4, epsilon=0.1)
+        restored.spend(epsilon=0.1, what="after")
+        with restored.database.reading() as connection:
+            assert restored._carried(connection) == restored.statement().balance
 
 
 def test_gates_of_before_answer_nothing_and_give_nothing_back(tmp_path: Path) -> None:

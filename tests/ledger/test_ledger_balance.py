@@ -13,7 +13,6 @@ from sqlalchemy import select, text
 import sparsegate as sg
 from sparsegate.errors import BudgetExceeded, LedgerError
 from sparsegate.ledger.account import EntryKind, exact_amount
-from sparsegate.ledger.backup import back_up, restore
 from sparsegate.ledger.ledger import Ledger, append
 from sparsegate.ledger.schema import BALANCE
 
@@ -102,23 +101,14 @@ def test_sums_that_are_too_long_to_be_written_are_added_up_each_time(tmp_path: P
             ledger.spend(epsilon=1, what="all")
 
 
-def test_what_a_restored_backup_had_left_stays_spent(tmp_path: Path) -> None:
-    with Ledger.create(tmp_path / "v.ledger", dataset="visits", budget=1) as ledger:
-        entry = ledger.spend(epsilon=0.5, what="a gate")
-        back_up(ledger.database.address, tmp_path / "v.backup")
-    restore(str(tmp_path / "r.ledger"), backup=tmp_path / "v.backup", spent_since=0.25)
-    with Ledger(tmp_path / "r.ledger") as restored:
-        with pytest.raises(LedgerError, match="was restored from a backup"):
-            restored.give_back(entry, epsilon=0.1)
-        restored.spend(epsilon=0.25, what="the rest")
-        assert carried(restored) == restored.statement().balance
-        with pytest.raises(BudgetExceeded):
-            restored.spend(epsilon=0.01, what="more")
-
-
 def test_the_sums_of_a_zcdp_ledger_read_as_rho(ledger: Ledger) -> None:
     ledger.spend(epsilon=0.1, what="some")
     statement = ledger.statement()
     assert str(statement.spent) == f"rho {float(statement.spent.rho or 0)}"
     assert str(statement.remaining).startswith("rho 0.01936")
-    assert "counts_rho" not in str(statement.to_dict())
+    record = statement.to_dict()
+    assert "counts_rho" not in str(record)
+    assert (record["rule"], record["conversion_delta"], record["budget"]["epsilon"]) == ("zcdp", "0.000001", "1")
+    assert record["spent"]["rho"] == record["entries"][1]["rho"] == "0.004995837495788"
+    assert "for epsilon 1 at delta 0.000001" in statement.says(statement.budget)
+    assert "rho" in str(statement)

@@ -49,15 +49,6 @@ def csv(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_session_that_is_closed_still_says_what_it_spent(csv: Path) -> None:
-    with sg.session(csv, user="visitor", budget=2, domains={"page": PAGES}) as s:
-        s.top("page", count=2, epsilon=1)
-    s.close()
-    assert repr(s) == "<Session: visits.csv: epsilon 1 spent of epsilon 2>"
-    assert s.remaining.epsilon == 1
-    assert s.describe().name == "visits.csv"
-
-
 def test_five_lines_from_a_csv_to_a_top_and_what_it_cost(csv: Path, tmp_path: Path) -> None:
     ledger = tmp_path / "visits.ledger"
     with sg.session(csv, user="visitor", budget=2, ledger=ledger, domains={"page": PAGES}) as s:
@@ -89,7 +80,10 @@ def test_a_session_that_is_closed_releases_nothing(csv: Path, tmp_path: Path, le
     ):
         with pytest.raises(sg.LedgerError, match="session is closed"):
             release()
-    assert s.remaining.epsilon == 1
+    s.close()
+    assert repr(s) == "<Session: visits.csv: epsilon 1 spent of epsilon 2>"
+    assert (s.remaining.epsilon, s.describe().name) == (1, "visits.csv")
+    assert ledger is not None or not Path(s.ledger.database.address).exists()  # it went with its session
 
 
 def test_what_remains_is_exact_and_printed_rounded_down(csv: Path) -> None:
@@ -195,15 +189,10 @@ def test_a_release_is_that_of_the_library_and_has_its_parameters(parquet: Path, 
     }[name]
     known = {"data", "user", "unit", "ledger", "source", "not_private"}
     where = {"where": "country = 'FR'"}
-    with sg.session(parquet, user="visitor", budget=(9, 1e-5) if name != "above" else 9, **seeded()) as s:
+    with sg.session(parquet, user="visitor", budget=(9, 1e-5), delta=1e-6, **seeded()) as s:
         asking = getattr(s, name)
         behind = inspect.signature(function).parameters
         assert {*inspect.signature(asking).parameters} == {*behind} - known - {"granularity"}
-        if name == "above":  # which has a delta of its own: refused here, and nothing is spent
-            with pytest.raises(sg.BudgetExceeded):
-                asking("page", **asked, **where)
-            assert s.remaining.epsilon == 9
-            return
         alone = function(parquet, item="page", user="visitor", **asked, **where, **seeded())
         released = asking("page", **asked, **where)
         assert (released.items, released.estimates) == (alone.items, alone.estimates)
@@ -212,6 +201,36 @@ def test_a_release_is_that_of_the_library_and_has_its_parameters(parquet: Path, 
         look = asking.preview("page", **asked)
         assert (look.epsilon, look.delta) == (released.record.epsilon, released.record.delta)
         assert len(s.statement().entries) == 2
+
+
+@pytest.mark.parametrize("ledger", [None, "visits.ledger"])
+@pytest.mark.parametrize("budget", [9, (9, 1e-5)])
+def test_deltas_of_releases_have_a_budget_beside_that_of_epsilon(
+    parquet: Path, tmp_path: Path, ledger: str | None, budget: Any
+) -> None:
+    """On a zCDP ledger, too: the delta at which its rho becomes an epsilon pays for no release."""
+    place = None if ledger is None else tmp_path / ledger
+    above: dict[str, Any] = {"item": "page", "above": 150, "epsilon": 1, "max_items_per_user": 2}
+    with sg.session(parquet, user="visitor", budget=budget) as s, pytest.raises(sg.BudgetExceeded, match="delta=1e-6"):
+        s.above(**above, delta=1e-6)
+    assert len(s.statement().entries) == 1
+    with sg.session(parquet, user="visitor", budget=budget, delta=3e-6, ledger=place) as s:
+        assert s.statement().budget.delta == Fraction(3, 10**6)
+        assert set(s.above(**above, delta=1e-6).items) == {"/home", "/docs"}
+        s.top("page", count=1, epsilon=1, delta=1e-6, domain="observed", max_items_per_user=2)
+        assert s.remaining.delta == Fraction(1, 10**6)
+        with pytest.raises(sg.BudgetExceeded, match="sparsegate ledger raise"):
+            s.above(**above, delta=2e-6)
+        assert s.remaining.delta == Fraction(1, 10**6)
+    if place is not None:
+        for delta in (0, 3e-6):
+            with sg.session(parquet, user="visitor", budget=budget, delta=delta, ledger=place) as s:
+                assert s.remaining.delta == Fraction(1, 10**6)
+        with sg.Ledger(place) as opened:
+            for held in (place, opened):
+                with pytest.raises(sg.ParameterError) as refused:
+                    sg.session(parquet, user="visitor", delta=1e-6, ledger=held)
+                assert refused.value.parameter == "delta"
 
 
 def test_a_declared_domain_serves_release_and_preview_and_another_takes_its_place(parquet: Path) -> None:
@@ -250,17 +269,13 @@ def test_a_gate_asks_conditions_and_gives_back_what_they_did_not_cost(parquet: P
         assert s.remaining == before
 
 
-def test_a_condition_cannot_leave_its_brackets(parquet: Path) -> None:
-    with sg.session(parquet, user="visitor", budget=2, **seeded()) as s:
+def test_a_condition_cannot_leave_its_brackets_and_may_end_with_a_comment(parquet: Path) -> None:
+    """It is read by itself when a gate is paid for: with a bracket behind it, it must still be one."""
+    with sg.session(parquet, user="visitor", budget=200, **seeded()) as s:
         gate = s.gate(threshold=10, cutoff=2, epsilon=1, where="page = '/nowhere'")
         with pytest.raises(ConditionError):
             gate.ask("country = 'DE') OR (country = 'FR'")
         assert gate.remaining == 2
-
-
-def test_a_condition_may_end_with_a_comment(parquet: Path) -> None:
-    """It is read by itself when a gate is paid for: with a bracket behind it, it must still be one."""
-    with sg.session(parquet, user="visitor", budget=200, **seeded()) as s:
         gate = s.gate(threshold=50, cutoff=2, epsilon=100, where="country = 'DE' -- at home")
         assert gate.ask("page = '/home' -- the first") == sg.ABOVE
         assert s.count("page = '/docs' -- the second", epsilon=50) == 300
@@ -342,14 +357,6 @@ def test_the_columns_of_a_table_of_this_process_are_described(kind: str) -> None
         assert {*s.describe().columns} == ({"page", "visitor"} if kind == "records" else {*VISITS})
 
 
-def test_a_budget_without_a_file_ends_with_its_session(parquet: Path) -> None:
-    with sg.session(parquet, user="visitor", budget=1) as s:
-        place = Path(str(s.ledger.database.place)) if hasattr(s.ledger.database, "place") else None
-    assert place is None or not place.exists()
-    with pytest.raises(sg.LedgerError):
-        s.count(epsilon=0.1)
-
-
 def test_an_open_ledger_stays_open(parquet: Path, tmp_path: Path) -> None:
     with sg.Ledger.create(tmp_path / "a.ledger", dataset="visits", budget=1) as ledger:
         with sg.session(parquet, user="visitor", ledger=ledger) as s:
@@ -371,6 +378,8 @@ def test_an_open_ledger_stays_open(parquet: Path, tmp_path: Path) -> None:
         ({"user": "visitor"}, "budget"),
         ({"user": "visitor", "budget": 1, "domains": ["page"]}, "domains"),
         ({"user": "visitor", "budget": float("nan")}, "budget"),
+        ({"user": "visitor", "budget": 1, "delta": 1}, "delta"),
+        ({"user": "visitor", "budget": 1, "delta": -1e-6}, "delta"),
     ],
 )
 def test_what_cannot_be_is_refused_and_makes_no_ledger(

@@ -37,6 +37,7 @@ def mcp(
     encoding: opt.Encoding = None,
     ledger: opt.LedgerFile = None,
     budget: opt.LedgerBudget = None,
+    budget_delta: opt.LedgerDelta = None,
     conversion_delta: opt.ConversionDelta = None,
     dataset: opt.Dataset = None,
     confirm_above: Annotated[
@@ -76,11 +77,13 @@ def mcp(
                 domains=_domains(domain or []),
                 ledger=ledger,
                 budget=opt.budget_like(budget, conversion_delta),
+                delta=budget_delta or 0,
                 dataset=dataset,
             )
             asked: agents.AskedTable = agents.SessionTable(stack.enter_context(session), delay=delay)
         else:
             others = {"ledger": ledger, "user": user, "unit": unit, "domain": domain, "budget": budget}
+            others["budget_delta"] = budget_delta
             for name in (name for name, value in others.items() if value):
                 raise ParameterError(name, "is for files: a service has its own", next_step="leave it out")
             asked = agents.ServiceTable(stack.enter_context(sg.connect(service, _token(service_token))))

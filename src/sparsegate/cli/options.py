@@ -16,7 +16,7 @@ import typer
 
 import sparsegate as sg
 from sparsegate.budget import Cost, Number, exact_delta, exact_epsilon
-from sparsegate.errors import LedgerError, ParameterError
+from sparsegate.errors import ParameterError
 from sparsegate.ledger.account import Amount, BudgetLike, Entry, exact_amount, exact_budget
 
 
@@ -142,19 +142,14 @@ class Spending:
 
     def opened(self) -> sg.Ledger | None:
         """The ledger itself; made where there is none."""
-        if self.ledger is None or self._opened is not None:
-            return self._opened
-        terms: dict[str, Any] = {"dataset": self.dataset, "budget": budget_like(self.budget, self.at_delta)}
-        terms["budget_delta"] = self.budget_delta
-        if self._is_new():
-            try:
-                self._opened = sg.Ledger.create(self.ledger, **{**terms, "budget_delta": self.budget_delta or 0})
-                return self._opened
-            except LedgerError:
-                # Another process may have made it a moment ago; then it is opened, and checked, like any other.
-                if not sg.Ledger.exists(self.ledger):
-                    raise
-        self._opened = sg.Ledger(self.ledger, **terms)
+        if self.ledger is not None and self._opened is None:
+            self._is_new()  # which needs the name of a dataset
+            from sparsegate.ledger.ledger import open_or_create
+
+            budget = budget_like(self.budget, self.at_delta)
+            self._opened = open_or_create(
+                self.ledger, dataset=self.dataset, budget=budget, budget_delta=self.budget_delta
+            )
         return self._opened
 
     def _is_new(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -95,6 +96,7 @@ def top(
 
     Counts, and their error bars, are of at most --max-items-per-user items of each user, where that is given.
     """
+    options = locals()  # most are called as what they ask for
     from sparsegate.tables.opening import Table
     from sparsegate.tables.top import names_of, release
 
@@ -104,30 +106,19 @@ def top(
     check_preview(files, epsilon, preview=preview, within=within, like=like, times=times)
     data = Table(files or "-", table=table, sql=sql, format=input_format, separator=separator, encoding=encoding)
     column, person = names_of(item, user, unit)
+    read = {
+        "item": column,
+        "user": person,
+        "domain": opt.read_domain(domain),
+        "epsilon": 1 if epsilon is None else epsilon,
+        "threshold": None if threshold is None else opt.read_number(threshold, "threshold"),
+        "max_items_per_user": None if max_items_per_user is None else _bound(max_items_per_user),
+        "clip": clip if clip in (None, AUTO) else _clip(clip),
+        "granularity": None if granularity is None else opt.read_number(granularity, "granularity"),
+        "groups": None if groups is None else read_groups(groups),
+    }
     question = Question.asked(
-        item=column,
-        user=person,
-        unit=unit,
-        domain=opt.read_domain(domain),
-        count=count,
-        above=above,
-        epsilon=1 if epsilon is None else epsilon,
-        delta=delta,
-        method=method,
-        ordered=ordered,
-        threshold=None if threshold is None else opt.read_number(threshold, "threshold"),
-        answers_epsilon=answers_epsilon,
-        max_items_per_user=None if max_items_per_user is None else _bound(max_items_per_user),
-        choice_epsilon=choice_epsilon,
-        dbar=dbar,
-        where=where,
-        people=people,
-        value=value,
-        clip=clip if clip in (None, AUTO) else _clip(clip),
-        granularity=None if granularity is None else opt.read_number(granularity, "granularity"),
-        per=per,
-        groups=None if groups is None else read_groups(groups),
-        groups_per_user=groups_per_user,
+        **{each.name: options[each.name] for each in fields(Question) if each.name in options} | read
     )
     if preview:
         check_candidates(question.domain, files)

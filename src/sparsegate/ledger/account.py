@@ -299,10 +299,16 @@ class Balance:
         if not self.covers(self.budget, self.spent + amount):
             says, left = self.says, self.remaining
             no_delta = ", and no delta" if amount.delta and not left.delta else ""
+            step = "ask for less, or raise the budget on record with `sparsegate ledger raise`"
+            if amount.delta and not self.budget.delta:
+                step = (
+                    "this needs a ledger with a delta: pass budget_delta=1e-6 where it is made (to sg.session, "
+                    "delta=1e-6), or raise it on record with `sparsegate ledger raise --budget-delta`"
+                )
             raise BudgetExceeded(
                 f"{says(amount)} is more than the ledger of {self.dataset!r} has left: of a budget of "
                 f"{says(self.budget)}, {says(self.spent)} is spent and {says(left)}{no_delta} remains; nothing was "
-                "spent; ask for less, or raise the budget on record with `sparsegate ledger raise`"
+                f"spent; {step}"
             )
 
 
@@ -347,20 +353,17 @@ class Statement(Printed):
 
     def sheet(self) -> Sheet:
         """A row for each entry; rho is rounded here, and whole in ``to_dict``."""
-        delta = any(entry.amount.delta for entry in self.entries)
         columns: dict[str, list[Any]] = {
             "entry": [entry.number for entry in self.entries],
             "at": [entry.at.isoformat(sep=" ", timespec="seconds") for entry in self.entries],
             "kind": [entry.kind.value for entry in self.entries],
             "epsilon": [exact_text(entry.amount.epsilon) for entry in self.entries],
-            **({"delta": [exact_text(entry.amount.delta) for entry in self.entries]} if delta else {}),
-            **(
-                {}
-                if self.rule == "epsilon"
-                else {"rho": [f"{float(entry.amount.rho or _NONE):.6g}" for entry in self.entries]}
-            ),
-            "what": [entry.what for entry in self.entries],
         }
+        if any(entry.amount.delta for entry in self.entries):
+            columns["delta"] = [exact_text(entry.amount.delta) for entry in self.entries]
+        if self.rule == "zcdp":
+            columns["rho"] = [f"{float(entry.amount.rho or _NONE):.6g}" for entry in self.entries]
+        columns["what"] = [entry.what for entry in self.entries]
         title = f"{self.dataset}: {self.says(self.spent)} spent of {self.says(self.budget)}"
         numbers = frozenset({"entry", "epsilon", "delta", "rho"} & columns.keys())
         return Sheet(title=title, columns=columns, numbers=numbers)

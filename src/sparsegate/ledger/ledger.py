@@ -215,18 +215,16 @@ def append(
 def read_parts(database: Database, connection: Connection, entry: int) -> dict[int, dict[str, Any]]:
     """The parts of what an entry gave, by their numbers, in their order."""
     rows = select(RELEASES.c.part, RELEASES.c.gave).where(RELEASES.c.entry == entry).order_by(RELEASES.c.part)
-    try:
-        return {part: dict(json.loads(gave)) for part, gave in connection.execute(rows)}
-    except (TypeError, ValueError):
-        raise damaged(database, f"what entry {entry} gave does not read") from None
+    broken = f"what entry {entry} gave does not read"
+    return {part: _stored(database, gave, broken) for part, gave in connection.execute(rows)}
 
 
-def _terms(database: Database, entry: int, text: str) -> dict[str, Any]:
-    """The terms of a gate, as they were stored."""
+def _stored(database: Database, text: str, broken: str) -> dict[str, Any]:
+    """A record, as it was stored."""
     try:
         return dict(json.loads(text))
     except (TypeError, ValueError, RecursionError):
-        raise damaged(database, f"the terms of the gate of entry {entry} do not read") from None
+        raise damaged(database, broken) from None
 
 
 def add_part(connection: Connection, entry: int, gave: Mapping[str, Any], *, part: int | None = None) -> None:
@@ -256,6 +254,20 @@ USED: Final = 0
 
 
 _ELSEWHERE: Final = "this was closed, or goes on in another process, which has its budget now; go on there"
+
+
+def open_or_create(
+    place: str | Path, *, dataset: str | None, budget: BudgetLike | None, budget_delta: Number | None = None
+) -> Ledger:
+    """The ledger that is there; or, with a budget, a new one where there is none."""
+    if budget is not None and dataset is not None and not Ledger.exists(place):
+        try:
+            return Ledger.create(place, dataset=dataset, budget=budget, budget_delta=budget_delta or 0)
+        except LedgerError:
+            # Another process may have made it a moment ago; then it is opened, and checked, like any other.
+            if not Ledger.exists(place):
+                raise
+    return Ledger(place, dataset=dataset, budget=budget, budget_delta=budget_delta)
 
 
 class Ledger:
@@ -307,11 +319,8 @@ class Ledger:
         try:
             statement = self._opened()
             statement.check_budget(budget, budget_delta)
-            self._dataset, self.rule, self.conversion_delta = (
-                statement.dataset,
-                statement.rule,
-                statement.conversion_delta,
-            )
+            self._dataset = statement.dataset
+            self.rule, self.conversion_delta = statement.rule, statement.conversion_delta
         except BaseException:  # a pool would keep its connections
             self.database.close()
             raise
@@ -475,13 +484,13 @@ class Ledger:
         """
         exact = exact_epsilon(epsilon)
         with self.database.writing() as connection:
-            return self.refund(connection, self._spent(connection, entry).number, exact)
+            return self.refund(connection, self.spending(connection, entry).number, exact)
 
     def refund(self, connection: Connection, number: int, epsilon: Fraction) -> Entry | None:
         """Add a refund of an entry to a transaction that writes more than that."""
         amount = Amount(epsilon=rounded_down(epsilon), rho=Fraction(0))
         balance = self._read(connection).balance
-        paid = self._spent(connection, number)
+        paid = self.spending(connection, number)
         if balance.conversion_delta is not None:
             return None
         if (before := connection.execute(_READ.where(REFUNDS.c.of == number)).one_or_none()) is not None:
@@ -509,7 +518,7 @@ class Ledger:
         back: of two processes that go on with one release, the store refuses the one that does not know all of it.
         """
         with self.database.writing() as connection:
-            number = self._spent(connection, entry).number
+            number = self.spending(connection, entry).number
             if after is not None and (last_part(connection, number) != after or self._gave_back(connection, number)):
                 raise self.database.trouble(f"has more of entry {number} than this process knows; start it again")
             add_part(connection, number, gave)
@@ -517,7 +526,7 @@ class Ledger:
     def release(self, number: int) -> Release:
         """What the entry of that number gave, again, and at no cost."""
         with self.database.reading() as connection:
-            entry = self._spent(connection, number)
+            entry = self.spending(connection, number)
             parts = read_parts(self.database, connection, number)
         return Release(entry=entry, gave=tuple(gave for part, gave in parts.items() if part != USED))
 
@@ -635,7 +644,7 @@ class Ledger:
 
     def _need_held(self, connection: Connection, balance: Balance, held: Entry) -> None:
         """Refuse what paid for an ABOVE, went back, or is of before the ledger was restored."""
-        number = self._spent(connection, held).number
+        number = self.spending(connection, held).number
         over = number < balance.restored or self._gave_back(connection, number)
         if over or last_part(connection, number) != USED:
             raise self.database.trouble(f"has entry {number} no more, which was reserved for the next ABOVE")
@@ -669,7 +678,7 @@ class Ledger:
             DurableGate(
                 self,
                 statement.entries[row.entry - 1],
-                terms=_terms(self.database, row.entry, row.terms),
+                terms=_stored(self.database, row.terms, f"the terms of the gate of entry {row.entry} do not read"),
                 counts=AnswerCounts(asked=row.asked, above=row.above, below=row.below),
                 refund=bool(row.refund),
                 closed=row.closed_because or "",
@@ -699,7 +708,7 @@ class Ledger:
         same = (GATES.c[name] == getattr(gate.counts, name) for name in ("asked", "above", "below"))
         this = update(GATES).where(GATES.c.entry == gate.entry.number, GATES.c.closed_because.is_(None), *same)
         if (
-            self._spent(connection, gate.entry.number) != gate.entry
+            self.spending(connection, gate.entry.number) != gate.entry
             or not connection.execute(this.values(values)).rowcount
         ):
             raise GateClosed(_ELSEWHERE)
@@ -762,7 +771,7 @@ class Ledger:
     def _read(self, connection: Connection) -> Statement:
         return read_statement(self.database, connection, self._dataset)
 
-    def _spent(self, connection: Connection, entry: object) -> Entry:
+    def spending(self, connection: Connection, entry: object) -> Entry:
         """The entry of that number, or this entry, which must be one of this ledger that spent."""
         read_dataset(self.database, connection, self._dataset)
         number, row = entry.number if isinstance(entry, Entry) else entry, None
@@ -777,15 +786,11 @@ class Ledger:
             raise ParameterError("entry", rule, number, "go to the ledger that paid for the release")
         return spent
 
-    def spending(self, connection: Connection, number: int) -> Entry:
-        """The entry of that number, which must have spent, in a transaction that may write more."""
-        return self._spent(connection, number)
-
     def _gave_back(self, connection: Connection, entry: int) -> bool:
         return connection.execute(select(REFUNDS.c.entry).where(REFUNDS.c.of == entry)).first() is not None
 
     def _reserved(self, connection: Connection, number: object) -> Entry:
-        entry = self._spent(connection, number)
+        entry = self.spending(connection, number)
         if entry.kind is not EntryKind.RESERVE:
             raise ParameterError("number", "must be that of a reserved entry", number, "see `sparsegate ledger show`")
         return entry

@@ -27,7 +27,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final, Generic, Self, TypeVar
 
-from sparsegate.budget import Number, exact_epsilon
+from sparsegate.budget import Number, exact_delta, exact_epsilon
 from sparsegate.conditions import names_in
 from sparsegate.display.sheet import Sheet
 from sparsegate.display.tabular import Printed
@@ -36,8 +36,8 @@ from sparsegate.gates.gate import Answer
 from sparsegate.gates.laplace import error_bar, laplace
 from sparsegate.gates.preview import Preview
 from sparsegate.gates.sparse_vector import SparseVector
-from sparsegate.ledger.account import Amount, BudgetLike, Statement
-from sparsegate.ledger.ledger import Ledger
+from sparsegate.ledger.account import Amount, BudgetLike, Statement, exact_text
+from sparsegate.ledger.ledger import Ledger, open_or_create
 from sparsegate.noise import Source
 from sparsegate.noise.own_settings import own_settings
 from sparsegate.noise.sources import Uncopied
@@ -506,6 +506,7 @@ def session(
     user: str | None = None,
     unit: str | None = None,
     budget: BudgetLike | None = None,
+    delta: Number = 0,
     ledger: Ledger | str | Path | None = None,
     dataset: str | None = None,
     domains: Mapping[str, Any] | None = None,
@@ -521,6 +522,9 @@ def session(
         by user="user", and their items are called "item".)
     budget: how much may be spent in all: an epsilon, or (epsilon, delta) for a ledger that lasts longer over many
         releases (zCDP). Needed for a new ledger; where the ledger is there it must be what the ledger holds.
+    delta: how much the deltas of releases may add up to, beside the budget: ``above`` and ``domain="observed"`` need
+        one. All together is (epsilon, delta)-DP; with a budget of (epsilon, d), (epsilon, d + delta)-DP. Of a ledger
+        that is there it must be what the ledger holds, or be left out.
     ledger: the path or URL of the ledger, made if it is not there; or an open ``Ledger``. Without one the budget is
         kept for this session alone, and forgotten with it: whoever opens another spends it again.
     dataset: the name of the ledger's dataset: of a new one the names of the files unless given; of one that is there
@@ -543,7 +547,7 @@ def session(
     """
     check_unit(user, unit)
     table = data if isinstance(data, Table) else Table(data)
-    named = _checked_domains(domains)
+    named, spare = _checked_domains(domains), exact_delta(delta, zero=True)
     if "-" in (table.paths or ()) or type(table.data).__name__ == "RecordBatchReader":
         rule = "must be a table that can be read again, because a session reads it for each question"
         raise ParameterError(
@@ -560,7 +564,10 @@ def session(
                 rule = f"must be that of the ledger, {ledger.dataset!r}, or be left out"
                 raise ParameterError("dataset", rule, dataset, "other people's data needs a ledger of its own")
         else:
-            opened_ledger = closing.enter_context(_ledger(ledger, budget, dataset, _name(table), closing))
+            opened_ledger = closing.enter_context(_ledger(ledger, budget, spare, dataset, _name(table), closing))
+        if spare and spare != (held := opened_ledger.statement().budget.delta):
+            rule, step = f"must be that of the ledger, {exact_text(held)}, or be left out", "sparsegate ledger raise"
+            raise ParameterError("delta", rule, delta, f"change it on record with `{step} --budget-delta`")
         return Session(
             table,
             user=user,
@@ -574,7 +581,12 @@ def session(
 
 
 def _ledger(
-    place: str | Path | None, budget: BudgetLike | None, dataset: str | None, named: str, closing: ExitStack
+    place: str | Path | None,
+    budget: BudgetLike | None,
+    delta: Fraction,
+    dataset: str | None,
+    named: str,
+    closing: ExitStack,
 ) -> Ledger:
     """Open the ledger, or make it; a new one is ``named`` so where nobody says how."""
     if place is not None and Ledger.exists(place):
@@ -584,7 +596,7 @@ def _ledger(
     if place is None:
         folder = tempfile.TemporaryDirectory(prefix="sparsegate-", ignore_cleanup_errors=True)
         place = Path(closing.enter_context(folder), "session.ledger")
-    return Ledger.create(place, dataset=dataset or named, budget=budget)
+    return open_or_create(place, dataset=dataset or named, budget=budget, budget_delta=delta)
 
 
 def _name(table: Table) -> str:

@@ -262,12 +262,16 @@ class DatabaseCounts(CountsInPlace):
         """The (score, item, number) at these places, rising, of all in order of score and label."""
         score, item = self._scored.c.score, self._scored.c.item
         place = (func.row_number().over(order_by=(score, item)) - 1).label("place")
-        numbered = select(place, score, item, self._number.label("number")).subquery("numbered")
-        rows: list[tuple[int, Any, int]] = []
+        at = self._at(select(place, score, item, self._number.label("number")), places)
+        return [(int(score), item, int(number)) for _, (score, item, number) in sorted(at.items())]
+
+    def _at(self, query: Select[Any], places: Sequence[int]) -> dict[int, Sequence[Any]]:
+        """The rows of a query whose first column is one of the places, by that."""
+        numbered = query.subquery("numbered")
+        rows: dict[int, Sequence[Any]] = {}
         for start in range(0, len(places), MOST_PLACES):
-            chosen = select(numbered).where(numbered.c.place.in_(places[start : start + MOST_PLACES]))
-            at = sorted(self._connection.execute(chosen).all(), key=lambda row: int(row[0]))
-            rows += [(int(score), item, int(number)) for _, score, item, number in at]
+            chosen = select(numbered).where(numbered.c[0].in_(places[start : start + MOST_PLACES]))
+            rows |= {int(place): row for place, *row in self._connection.execute(chosen)}
         return rows
 
     @quiet_database(UNREAD)
@@ -280,14 +284,10 @@ class DatabaseCounts(CountsInPlace):
         taken = select(self._scored.c.item).where(self._in_group(place))
         free = select(listed.c.item).where(listed.c.item.not_in(taken)).subquery("free")
         rank = (func.row_number().over(order_by=free.c.item) - 1).label("rank")
-        numbered = select(rank, free.c.item).subquery("numbered")
-        names: dict[int, Any] = {}
-        for start in range(0, len(ranks), MOST_PLACES):
-            chosen = select(numbered).where(numbered.c.rank.in_(ranks[start : start + MOST_PLACES]))
-            names |= {int(rank): item for rank, item in self._connection.execute(chosen)}
+        names = self._at(select(rank, free.c.item), ranks)
         if len(names) != len(set(ranks)):
             raise TableError(CHANGED)
-        return [names[rank] for rank in ranks]
+        return [names[rank][0] for rank in ranks]
 
     def _in_group(self, place: int) -> ColumnElement[bool]:
         return self._scored.c.score.between(place * STRIDE + 1, (place + 1) * STRIDE - 1)
@@ -391,20 +391,22 @@ class TableInDatabase(TableInPlace):
             self.elsewhere = "pass the path of the file instead of its URL"
 
     def counts(self, question: Question, domain: Any) -> tuple[Sized | None, DatabaseCounts]:
-        postgres, weighted = self._dialect == "postgresql", isinstance(question.bar, WeightBar)
-        if not postgres:
-            self._refuse(value=question.value)
+        if self._dialect != "postgresql":
+            self._refuse_sums(question)
         with quiet_database(UNREAD):
             connection, table, public = self._read(question, domain)
-            kind = HeldCounts if postgres else DatabaseCounts
+            weighted = isinstance(question.bar, WeightBar)
             counted = scored(table, public, question.cut, question.sums, weighted=weighted)
-            counts = kind(connection, table, public, counted)
+            return _sized(public), self._counts(connection, table, public, counted)
+
+    def _counts(self, *counted: Any) -> DatabaseCounts:
+        counts = (HeldCounts if self._dialect == "postgresql" else DatabaseCounts)(*counted)
         self._opened.callback(counts.close)
-        return _sized(public), counts
+        return counts
 
     def groups(self, question: Question, domain: Any, groups: Any) -> GroupsInPlace:
         per = question.per or ""
-        self._refuse(value=question.value)
+        self._refuse_sums(question)
         if "(" in per:
             rule = "must be the name of a column for a table that stays in its database"
             raise ParameterError("per", rule, per, f"make a view that has it as a column, or {self.elsewhere}")
@@ -414,9 +416,7 @@ class TableInDatabase(TableInPlace):
             if isinstance(next(iter(listed)), str):
                 _check_labels(list(listed), "groups")
             check_groups(question, len(listed))
-            kind = HeldCounts if self._dialect == "postgresql" else DatabaseCounts
-            counts = kind(connection, table, None, scored_groups(table, public, question, listed))
-        self._opened.callback(counts.close)
+            counts = self._counts(connection, table, None, scored_groups(table, public, question, listed))
         histograms: list[dict[int, int]] = [{} for _ in listed]
         for composed, items in counts.histogram.items():
             place, score = divmod(composed, STRIDE)
@@ -425,11 +425,10 @@ class TableInDatabase(TableInPlace):
         labels = dict(zip(listed.values(), parts, strict=True))
         return GroupsInPlace(size=_sized(public), groups=labels, name=counts.named)
 
-    def _refuse(self, **options: Any) -> None:
-        for parameter, option in options.items():
-            if option is not None:
-                rule = "must not be given for a table that stays in its database"
-                raise ParameterError(parameter, rule, option, self.elsewhere)
+    def _refuse_sums(self, question: Question) -> None:
+        if question.value is not None:
+            rule = "must not be given for a table that stays in its database"
+            raise ParameterError("value", rule, question.value, self.elsewhere)
 
     def _read(self, question: Question, domain: Any) -> tuple[Connection, DialectRows, Candidates]:
         """The rows of the table at one moment, and the public domain."""
