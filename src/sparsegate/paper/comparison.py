@@ -493,8 +493,8 @@ def compare(
     >>> found.winners[0].standing.winners, found.winners[0].standing.behind
     (('em',), ('svt-dpbook',))
     """
+    from sparsegate.paper import uses as measured
     from sparsegate.paper.comparison_page import write_page
-    from sparsegate.paper.uses import measured
 
     chosen = chosen_datasets(datasets, data or {}, records or {}, scale_to_records)
     check_choice(by, "by", MEASURES)
