@@ -447,11 +447,7 @@ def use_tasks(*, epsilons: Iterable[Number] = EPSILONS, runs: int = RUNS, seed: 
 
 
 def measure_use(task: UseTask) -> UseRow:
-    """Run one mechanism of one use, many times.
-
-    >>> measure_use(UseTask("feature selection (SCM14)", OURS, Fraction(1), 20, 0)).mean < 0.1
-    True
-    """
+    """Run one mechanism of one use, many times."""
     use = USES[task.use]
     way = dict(zip(MECHANISMS, use.ways, strict=True))[task.mechanism]
     missed, claimed, true = use.measure(way, task.epsilon, task.runs, task.seed + 1)
