@@ -8,7 +8,7 @@ python examples/private_features.py
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +19,10 @@ from numpy.typing import NDArray
 from sklearn.feature_selection import SelectKBest, mutual_info_classif
 
 import sparsegate as sg
-from sparsegate.paper.uses.features import WAYS, choose_many, compare_choices
+from sparsegate.paper.uses import FEATURE_WAYS, Chosen, FeatureTask, one_pass
+from sparsegate.selection.exponential import selection_rate
+from sparsegate.selection.scores import Scores
+from sparsegate.selection.subset import Subsets
 from sparsegate.uses.features import SCORES
 from sparsegate.uses.records import contingency
 
@@ -115,19 +118,50 @@ class NaiveBayes:
         return float((said == self._classes).mean())
 
 
+def _best(task: FeatureTask) -> Chosen:
+    """SelectKBest, not private: the k highest; ties at random."""
+    return task.marked(lambda: np.lexsort((task.rng.random(task.scores.size), -task.scores))[: task.k])
+
+
+def _subset(task: FeatureTask) -> Chosen:
+    """As the method "subset" does, with its tiles laid once for all runs."""
+    rate = selection_rate(epsilon=task.epsilon, count=2, **task.promise)
+    sets = Subsets(Scores.each(task.scores), rate, task.k)
+    return task.marked(lambda: sets.draw(task.source))
+
+
+def _chance(task: FeatureTask) -> Chosen:
+    """k at random."""
+    return task.marked(lambda: task.rng.permutation(task.scores.size)[: task.k])
+
+
+WAYS: Mapping[str, Callable[[FeatureTask], Chosen]] = {
+    "best": _best,
+    **{way: FEATURE_WAYS[way] for way in ("stoddard-2014", "stoddard-2014-each", "standard")},
+    "liu-2024": partial(one_pass, "liu-2024"),  # the gate of this library
+    "one-shot": FEATURE_WAYS["one-shot"],
+    "subset": _subset,
+    "chance": _chance,
+}
+
+
+def task_of(rows: Rows, score: str, *, k: int, epsilon: float, runs: int) -> FeatureTask:
+    """The columns of a table, scored: the same noise each time."""
+    row = SCORES[score]
+    promise: Any = {"sensitivity": row.sensitivity, "monotonic": row.monotonic}
+    return FeatureTask(scores=rows.scores(score), k=k, epsilon=epsilon, runs=runs, seed=1, **promise)
+
+
 @cache  # the picture and the tables show the same numbers
 def measured_recall(runs: int = RUNS) -> dict[str, list[float]]:
     """The share of the ten telling columns that each way finds, by epsilon."""
-    row = SCORES["agreement"]
-    rows = compare_choices(
-        made_to_measure(np.random.default_rng(18)).scores("agreement"),
-        k=10,
-        epsilons=MEASURED_EPSILONS,
-        sensitivity=row.sensitivity,
-        monotonic=row.monotonic,
-        runs=runs,
-    )
-    return {way: [each.recall for each in rows if each.way == way] for way in WAYS}
+    rows = made_to_measure(np.random.default_rng(18))
+
+    def recall(way: str, epsilon: float) -> float:
+        task = task_of(rows, "agreement", k=10, epsilon=epsilon, runs=runs)
+        return float(task.recall(WAYS[way](task)).mean())
+
+    return {way: [recall(way, epsilon) for epsilon in MEASURED_EPSILONS] for way in WAYS}
 
 
 def parted(rng: np.random.Generator, poisonous: float = 0.482) -> tuple[Rows, NaiveBayes]:
@@ -142,9 +176,7 @@ def chosen_accuracy(
     way: str, score: str, train: Rows, judge: NaiveBayes, epsilons: Sequence[float], runs: int
 ) -> list[float]:
     """Mean held-out accuracy with the five columns that a way chooses by a score."""
-    row, scores = SCORES[score], train.scores(score)
-    promise: Any = {"sensitivity": row.sensitivity, "monotonic": row.monotonic}
-    chosen = (choose_many(way, scores, k=5, epsilon=epsilon, runs=runs, **promise) for epsilon in epsilons)
+    chosen = (WAYS[way](task_of(train, score, k=5, epsilon=epsilon, runs=runs)) for epsilon in epsilons)
     return [float(np.mean([judge.accuracy(each) for each in of_runs])) for of_runs in chosen]
 
 

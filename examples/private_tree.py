@@ -10,19 +10,47 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import sparsegate as sg
-from sparsegate.paper.uses.trees import EXACT, compare_trees
-from sparsegate.uses.tree_model import draw_on
+from sparsegate.paper.uses import EDGE_WAYS, EdgeTask
+from sparsegate.uses.structure import (
+    EDGES_SHARE,
+    ChosenEdges,
+    Joined,
+    exact_shares,
+    gate_forest,
+    largest_forest,
+    public_thresholds,
+)
+from sparsegate.uses.tree_model import (
+    SENSITIVITY,
+    Attributes,
+    Codes,
+    Counts,
+    NoisyTables,
+    Pair,
+    dependences,
+    draw_on,
+    exact_tables,
+    fitted,
+    joint_counts,
+    noisy_tables,
+    pairs_of,
+)
 
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "structure.png"
 ATTRIBUTES, PEOPLE, RUNS = 14, 20_000, 12
 EPSILONS = (0.03, 0.1, 0.3, 1, 3, 10)
 THRESHOLDS = tuple(round(250 * 1.25**step) for step in range(13))  # up to 3,638 of 20,000 rows
+EXACT = "no noise"
 SHOWN = {
     "one noise": ("#0072B2", "-", "o", "one noise for each pair (dependency_tree)"),
     "gate": ("#009E73", "-", "s", "gate, many thresholds (dependency_tree)"),
@@ -47,6 +75,112 @@ def people() -> tuple[dict[str, list[int]], np.ndarray, np.ndarray, list[tuple[i
         rows[:, child] = (generator.random(2 * PEOPLE)[:, None] >= upto[rows[:, parents[child]]]).sum(axis=1)
     columns = {f"q{place}": list(range(int(size))) for place, size in enumerate(sizes)}
     return columns, rows[:PEOPLE], rows[PEOPLE:], [(parents[child], child) for child in range(1, ATTRIBUTES)]
+
+
+def select(task: EdgeTask, pairs: Sequence[Pair], count: int, epsilon: Fraction, method: str) -> list[Pair]:
+    """The best pairs, by a method of ``select_top``."""
+    picked = sg.select_top(
+        np.array([task.scores[pair] for pair in pairs], dtype=np.int64),
+        count=count,
+        epsilon=epsilon,
+        sensitivity=SENSITIVITY,
+        method=method,
+        source=task.source,
+        not_private=True,
+    )
+    assert picked.indices is not None
+    return [pairs[place] for place in picked.indices]
+
+
+def _one_by_one(task: EdgeTask) -> ChosenEdges:
+    """The exponential mechanism for each edge, at epsilon/(d - 1), among those that close no cycle (PrivBayes)."""
+    joined, edges = Joined(task.count), []
+    for _ in range(task.count - 1):
+        open_pairs = [pair for pair in sorted(task.scores) if joined.apart(pair)]
+        edges += select(task, open_pairs, 1, task.epsilon / (task.count - 1), "exponential")
+        joined.join(edges[-1])
+    return ChosenEdges(tuple(sorted(edges)), task.epsilon)
+
+
+def _top_pairs(task: EdgeTask, *, method: str) -> ChosenEdges:
+    """The d - 1 best pairs of all, less those that close a cycle."""
+    pairs = select(task, sorted(task.scores), task.count - 1, task.epsilon, method)
+    return ChosenEdges(largest_forest(pairs, task.count), task.epsilon)
+
+
+def _gate(task: EdgeTask, *, thresholds: Callable[[EdgeTask], tuple[int, ...]]) -> ChosenEdges:
+    public: dict[str, Any] = {"thresholds": thresholds(task), "epsilon": task.epsilon}
+    return gate_forest(task.scores, task.count, **public, source=task.source, not_private=True)
+
+
+CHOICES: Mapping[str, Callable[[EdgeTask], ChosenEdges]] = {
+    "one noise": EDGE_WAYS["one noise"],
+    "edge by edge": _one_by_one,
+    "top pairs": partial(_top_pairs, method="one-shot"),
+    "subset of pairs": partial(_top_pairs, method="subset"),
+    "gate": partial(_gate, thresholds=lambda task: task.thresholds),
+    "gate, one threshold": partial(_gate, thresholds=lambda task: (task.middle,)),
+    **{way: EDGE_WAYS[way] for way in ("corrected gate (Alg. 7)", "chen-2015 as claimed", "chen-2015 at its loss")},
+    "independent": lambda task: ChosenEdges((), Fraction(0)),  # no edges, at no cost
+}
+"""How edges are chosen; ``dependency_tree`` has the first, and the gate."""
+
+
+def compare_trees(
+    train: Any,
+    held_out: Any,
+    columns: Any,
+    *,
+    epsilons: Iterable[float],
+    thresholds: Any,
+    runs: int = 1,
+    seed: int = 1,
+) -> list[dict[str, Any]]:
+    """A row for each method, epsilon and run: the mean log-likelihood of the held-out rows under the tree it learned.
+
+    All share one score, one split of epsilon and one way to count tables: only the choice of edges differs. A row has
+    ``method``, ``epsilon``, ``true_epsilon`` (more than was said for the flawed gate at its claim), ``run``,
+    ``log_likelihood`` in nats a row, ``edges``, and ``shared``: how many edges it has in common with the tree of
+    largest mutual information, which has no noise. That tree is the first row; its epsilon is None.
+    """
+    attributes, bars = Attributes.of(columns), public_thresholds(thresholds)
+    count = len(attributes.names)
+    codes, sizes = attributes.codes(train, unit="row"), attributes.sizes
+    scores = dependences(codes, sizes)
+    best = best_tree(codes, sizes)
+    counts = exact_tables(codes, sizes, best)
+    exact = sg.uses.DependencyTree.of(attributes, fitted(NoisyTables(counts, dict.fromkeys(counts, 0.0)), sizes))
+    rows = [_row(EXACT, exact, held_out, epsilon=None, true_epsilon=None, run=0, edges=best, best=best)]
+    source = sg.Seeded(seed)
+    for epsilon, method, number in product(epsilons, CHOICES, range(runs)):
+        total, first = exact_shares(epsilon, EDGES_SHARE)
+        chosen = CHOICES[method](EdgeTask(scores, count, first, source.stream(), bars))
+        rest = total - min(chosen.spent, first)
+        noisy = noisy_tables(codes, sizes, chosen.edges, epsilon=rest, source=source.stream(), not_private=True)
+        tree = sg.uses.DependencyTree.of(attributes, fitted(noisy, sizes))
+        paid = {"epsilon": float(total), "true_epsilon": float(chosen.spent + rest), "run": number}
+        rows.append(_row(method, tree, held_out, edges=chosen.edges, best=best, **paid))
+    return rows
+
+
+def best_tree(codes: Codes, sizes: Sequence[int]) -> tuple[Pair, ...]:
+    """The tree of Chow and Liu (1968): of the largest mutual information, without noise; private."""
+    worth = {pair: mutual_information(joint_counts(codes, sizes, *pair)) for pair in pairs_of(len(sizes))}
+    return largest_forest(sorted(worth, key=lambda pair: -worth[pair]), len(sizes))
+
+
+def mutual_information(counts: Counts) -> float:
+    """In nats, of the shares of a table; 0 for an empty one."""
+    shares = counts / max(1, counts.sum())
+    product = np.multiply.outer(shares.sum(axis=1), shares.sum(axis=0))
+    held = shares > 0
+    return float((shares[held] * np.log(shares[held] / product[held])).sum())
+
+
+def _row(method: str, tree: sg.uses.DependencyTree, held_out: Any, **paid: Any) -> dict[str, Any]:
+    edges, best = set(paid.pop("edges")), set(paid.pop("best"))
+    quality = {"log_likelihood": tree.log_likelihood(held_out), "edges": len(edges), "shared": len(edges & best)}
+    return {"method": method, **paid, **quality}
 
 
 def means(found: list[dict[str, Any]], what: str) -> dict[str, dict[float, float]]:

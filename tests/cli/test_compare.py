@@ -9,7 +9,7 @@ import pytest
 from tests.support.display import valid
 
 from sparsegate.paper import comparison as module
-from sparsegate.paper.uses import measured as measured_uses
+from sparsegate.paper import uses as measured_uses
 
 SMALL = ("--datasets", "zipf", "--counts", "100", "--epsilon", "0.1", "--no-peers", "--jobs", "1", "--runs", "200")
 

@@ -15,10 +15,10 @@ from tests.support.display import valid
 from sparsegate.cli import evaluation_options
 from sparsegate.cli.reproduce import reading_lines, verdict_lines
 from sparsegate.paper import Progress, read, report
+from sparsegate.paper import uses as measured_uses
 from sparsegate.paper.decisions import Judgement, Support
 from sparsegate.paper.results import ResultFolder
 from sparsegate.paper.statements import Checked, PaperStatement, ReadingVerdicts
-from sparsegate.paper.uses import measured as measured_uses
 
 RUNS = ("--runs", "3", "--most-runs", "3", "--jobs", "1")
 FEW = ("--datasets", "zipf", "--counts", "25", "--methods", "em,svt-dpbook", *RUNS)

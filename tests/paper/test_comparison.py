@@ -25,7 +25,6 @@ from sparsegate.paper.comparison import (
     CellPlaces,
     ComparisonResults,
     MeanError,
-    TimedRelease,
     contestants,
     headlines,
     is_peer,
@@ -292,8 +291,7 @@ def test_what_can_be_released_is_timed() -> None:
     assert told["gumbel"] == {"method": "gumbel", "delta": 1e-6}
     assert told["alg-4"] is told["svt-delta"] is told["svt-retr-1d"] is None
     for key in ("noisy-scores-10", "svt-s-1:1", "svt-retr-3d"):
-        release = TimedRelease("visits", key, tuple(told[key].items()), 5, Fraction(1))
-        assert 0 < time_release((release, LADDER)) < 30
+        assert 0 < time_release((("visits", key, 5), LADDER, told[key], Fraction(1))) < 30
 
 
 @pytest.mark.parametrize(

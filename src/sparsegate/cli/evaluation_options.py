@@ -23,11 +23,7 @@ _T = TypeVar("_T")
 
 
 def joined(values: Iterable[object]) -> str:
-    """Values with commas between: what ``listed`` reads.
-
-    >>> joined((25, 50))
-    '25, 50'
-    """
+    """Values with commas between: what ``listed`` reads."""
     return ", ".join(map(str, values))
 
 
@@ -135,51 +131,27 @@ def shown_progress() -> Iterator[Callable[[Progress], None]]:
     from rich.progress import Progress as Bar
 
     share, written = 0.0, monotonic()
-
-    def told(progress: Progress) -> tuple[str, str]:
-        nonlocal share
-        share = max(share, min(progress.share, 0.99))
-        return stage_of(progress), left_of(progress, share)
-
-    def write(progress: Progress) -> None:
-        nonlocal written
-        stage, left = told(progress)
-        if monotonic() - written >= LINE_SECONDS:
-            written = monotonic()
-            sys.stderr.write(f"{stage}: {left}\n")
-            sys.stderr.flush()
-
     console = Console(stderr=True)
-    if not console.is_terminal:
-        yield write
-        return
     columns = (TextColumn("{task.description}"), BarColumn(24), TextColumn("{task.fields[left]}"), TimeElapsedColumn())
-    with Bar(*columns, console=console, transient=True) as bar:
+    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=1.0, left="")
 
         def show(progress: Progress) -> None:
-            stage, left = told(progress)
+            nonlocal share, written
+            share = max(share, min(progress.share, 0.99))
+            stage, left = texts(progress, share)
             bar.update(task, description=stage, completed=share, left=left)
+            if not console.is_terminal and monotonic() - written >= LINE_SECONDS:
+                written = monotonic()
+                sys.stderr.write(f"{stage}: {left}\n")
+                sys.stderr.flush()
 
         yield show
 
 
-def stage_of(progress: Progress) -> str:
-    """The stage, and how many of its cases are done.
-
-    >>> stage_of(Progress(what="ablation", done=3, total=192, resumed=0, elapsed=9.0, seconds_left=41.2))
-    'ablation 3/192'
-    """
-    return f"{progress.what} {progress.done}/{progress.total}" if progress.total else progress.what
-
-
-def left_of(progress: Progress, share: float) -> str:
-    """How much has passed, and what is left.
-
-    >>> progress = Progress(what="main", done=3, total=9, resumed=0, elapsed=9.0, seconds_left=75.2)
-    >>> left_of(progress, progress.share)
-    '10 %, 1:16 left'
-    """
+def texts(progress: Progress, share: float) -> tuple[str, str]:
+    """The stage with how many of its cases are done; how much has passed, and what is left."""
     minutes, seconds = divmod(max(1, math.ceil(progress.seconds_left)), 60)
     left = f"{minutes}:{seconds:02}" if minutes else f"{seconds} s"
-    return f"{int(100 * share)} %, {left} left"
+    cases = f" {progress.done}/{progress.total}" if progress.total else ""
+    return f"{progress.what}{cases}", f"{int(100 * share)} %, {left} left"

@@ -112,13 +112,7 @@ DATASET_STYLES = tuple(LINE_STYLES[key] for key in ("svt-s-1:1", "svt-s-1:3", "s
 
 
 def styles(keys: Iterable[str]) -> dict[str, LineStyle]:
-    """A style for each method of a figure, in drawing order; a method that is not known takes the next free one.
-
-    >>> list(styles(["em", "mine", "svt-dpbook"]))
-    ['svt-dpbook', 'mine', 'em']
-    >>> styles(["mine"])["mine"].label
-    'mine'
-    """
+    """A style for each method of a figure, in drawing order; a method that is not known takes the next free one."""
     wanted = dict.fromkeys(keys)
     shown = {key: style for key, style in LINE_STYLES.items() if key in wanted}
     strongest = {key: shown.pop(key) for key in ("em",) if key in shown}
@@ -173,11 +167,7 @@ class Axis:
 
 
 def round_ticks(low: float, high: float, most: int = 6) -> tuple[float, ...]:
-    """At most this many round numbers from ``low`` on; the last is the first one that is not below ``high``.
-
-    >>> round_ticks(-0.003, 0.83)
-    (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-    """
+    """At most this many round numbers from ``low`` on; the last is the first one that is not below ``high``."""
     size = 10.0 ** math.floor(math.log10(((high - low) or 1.0) / most))
     for step in (size * factor for factor in (1, 2, 5, 10, 20, 50)):
         first, last = math.ceil(low / step - 1e-9), math.ceil(high / step - 1e-9)
@@ -199,9 +189,6 @@ def spread(wanted: Sequence[float], *, gap: float, low: float, high: float) -> l
 
     Where there is no room for that gap, the gap is as large as there is room for. Each place is the mean of the two
     that are found from above and from below, both of which keep the gap.
-
-    >>> spread([50, 51, 10], gap=10, low=0, high=60)
-    [45.5, 55.5, 10.0]
     """
     order = np.argsort(wanted, kind="stable")
     steps = min(gap, (high - low) / max(len(wanted) - 1, 1)) * np.arange(len(wanted))

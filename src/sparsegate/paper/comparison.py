@@ -35,10 +35,11 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from importlib.metadata import version
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from statistics import NormalDist
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,13 +100,13 @@ class League:
 
     def admits(self, method: AnyMethod, *, count: int, epsilon: float) -> bool:
         """Whether the method can win in this league. Peers cannot: two runs decide nothing."""
-        touched = method.max_items_per_user if isinstance(method, Method) else None
+        touched = method.max_items_per_user
         return (
             not is_peer(method)
             and method.delta <= self.delta
             and (touched is None or (self.touched is not None and touched >= self.touched))
             and (method.interactive or not self.interactive)
-            and true_epsilon(method, count, epsilon) <= epsilon * _TRUE
+            and method.true_epsilon(count=count, epsilon=epsilon) <= epsilon * _TRUE
         )
 
 
@@ -115,11 +116,6 @@ LEAGUES = (
     League(key="touched", title=f"ε, at most {TOUCHED} scores a person", touched=TOUCHED),
     League(key="gate", title="ε, one item after the other", interactive=True),
 )
-
-
-def true_epsilon(method: AnyMethod, count: int, epsilon: float) -> float:
-    """What the method costs where it is asked for epsilon; a method that is not ours is taken at its word."""
-    return method.true_epsilon(count=count, epsilon=epsilon) if isinstance(method, Method) else epsilon
 
 
 class OpenDPTopK:
@@ -194,17 +190,6 @@ def run_limit(method: AnyMethod, *, total: int, count: int, most: int) -> int:
     return most
 
 
-@dataclass(frozen=True)
-class TimedRelease:
-    """One selection to be timed."""
-
-    dataset: str
-    key: str
-    options: tuple[tuple[str, Any], ...]
-    count: int
-    epsilon: Fraction
-
-
 def release_options(method: AnyMethod) -> dict[str, Any] | None:
     """What ``select_top`` is told to select as the method does, but for a threshold; None where it cannot."""
     if not isinstance(method, Method):
@@ -219,16 +204,20 @@ def release_options(method: AnyMethod) -> dict[str, Any] | None:
     return None
 
 
-def time_release(work: tuple[TimedRelease, Ladder]) -> float:
+Release: TypeAlias = tuple[str, str, int]
+"""One selection to be timed: its dataset, method and c."""
+
+
+def time_release(work: tuple[Release, Ladder, Mapping[str, Any], Fraction]) -> float:
     """The seconds of one release. Seeded, so not private: nothing is handed out."""
-    release, ladder = work
+    (_, _, count), ladder, told, epsilon = work
     scores = np.repeat(ladder.values, ladder.sizes)
-    np.random.default_rng(release.count).shuffle(scores)
-    options = {"sensitivity": 1.0, "monotonic": True, "source": Seeded(1), "not_private": True, **dict(release.options)}
+    np.random.default_rng(count).shuffle(scores)
+    options = {"sensitivity": 1.0, "monotonic": True, "source": Seeded(1), "not_private": True, **told}
     if options["method"] in ("sparse-vector", "retraversal"):
-        options["threshold"] = ladder.oracle_threshold(release.count)
+        options["threshold"] = ladder.oracle_threshold(count)
     start = time.perf_counter()
-    select_top(scores, count=release.count, epsilon=release.epsilon, **options)
+    select_top(scores, count=count, epsilon=epsilon, **options)
     took = time.perf_counter() - start
     del scores
     give_back_memory()
@@ -272,23 +261,13 @@ class CellPlaces:
 
 
 def sigmas(*, cells: int, contestants: int, looks: int) -> float:
-    """Half the length of an interval, in standard errors: FALSE_MAP is shared by all ordered pairs and all looks.
-
-    >>> round(sigmas(cells=120, contestants=27, looks=8), 2)
-    6.05
-    """
+    """Half the length of an interval, in standard errors: FALSE_MAP is shared by all ordered pairs and all looks."""
     comparisons = max(1, cells * contestants * (contestants - 1) * looks * CHOSEN)
     return -NormalDist().inv_cdf(FALSE_MAP / comparisons)
 
 
 def standing(measured: Mapping[str, MeanError], *, sigmas: float) -> CellPlaces:
-    """The places of all that take part.
-
-    >>> best, close, far = (MeanError(mean=mean, std=0.05, runs=3200) for mean in (0.10, 0.105, 0.2))
-    >>> found = standing({"far": far, "best": best, "close": close}, sigmas=6)
-    >>> found.winners, found.behind
-    (('best', 'close'), ('far',))
-    """
+    """The places of all that take part."""
     order = sorted(measured, key=lambda key: (measured[key].mean, key))
     terms = {key: measured[key].term(sigmas) for key in order}
     places: dict[str, list[str]] = {"winners": [], "behind": [], "undecided": []}
@@ -493,8 +472,8 @@ def compare(
     >>> found.winners[0].standing.winners, found.winners[0].standing.behind
     (('em',), ('svt-dpbook',))
     """
+    from sparsegate.paper import uses as measured
     from sparsegate.paper.comparison_page import write_page
-    from sparsegate.paper.uses import measured
 
     chosen = chosen_datasets(datasets, data or {}, records or {}, scale_to_records)
     check_choice(by, "by", MEASURES)
@@ -547,7 +526,7 @@ def _row(gathered: Gathered, datasets: Mapping[str, Dataset], release: float | N
     row, case, method = gathered.row(datasets), gathered.case, gathered.case.method
     supplied = isinstance(method, SuppliedMethod)
     row |= {
-        "true_epsilon": None if supplied else true_epsilon(method, case.count, float(case.epsilon)),
+        "true_epsilon": None if supplied else method.true_epsilon(count=case.count, epsilon=float(case.epsilon)),
         "delta": float(method.delta),
         "precision_mean": 1 - row["fpr_mean"],
         "precision_std": row["fpr_std"],
@@ -611,28 +590,27 @@ class _Race:
                         wanted[cell] = max(times, wanted.get(cell, 0.0))
         return wanted
 
-    def release_seconds(self) -> dict[tuple[str, str, int], float]:
+    def release_seconds(self) -> dict[Release, float]:
         """The seconds of one release, by dataset, method and c, at the middle epsilon."""
-        datasets = self._grid.datasets
         middle = sorted(self._grid.epsilons)[len(self._grid.epsilons) // 2]
-        keys = {
-            release: stable_hash("release", datasets[name].fingerprint, release)
-            for name in datasets
-            for method in self._grid.methods
-            if (options := release_options(method)) is not None
-            for count in self._grid.counts
-            for release in [TimedRelease(name, method.key, tuple(options.items()), count, middle)]
-        }
-        kept = {release: self._folder.load(key) if self._folder else None for release, key in keys.items()}
-        seconds = {release: record["seconds"] for release, record in kept.items() if record}
-        missing = [(release, datasets[release.dataset].ladder) for release in keys if release not in seconds]
-        for (release, _), took in self._pool.each(
+        keys, missing, seconds = {}, [], {}
+        told = {method.key: release_options(method) for method in self._grid.methods}
+        for release in product(self._grid.datasets, told, self._grid.counts):
+            dataset, options = self._grid.datasets[release[0]], told[release[1]]
+            if options is None:
+                continue
+            keys[release] = stable_hash("release", dataset.fingerprint, release, options, middle)
+            if record := self._folder and self._folder.load(keys[release]):
+                seconds[release] = record["seconds"]
+            else:
+                missing.append((release, dataset.ladder, options, middle))
+        for (release, *_), took in self._pool.each(
             "releases", time_release, missing, expected=lambda _: _RELEASE_SECONDS, resumed=len(seconds)
         ):
             seconds[release] = took
             if self._folder:
                 self._folder.save(keys[release], {"seconds": took})
-        return {(release.dataset, release.key, release.count): took for release, took in seconds.items()}
+        return seconds
 
 
 MOST_NAMED = 3

@@ -98,11 +98,7 @@ def method_styles(keys: Iterable[str]) -> dict[str, LineStyle]:
 
 
 def letters(keys: Iterable[str]) -> dict[str, str]:
-    """The letters of each method.
-
-    >>> letters(["em", "mine", "mine-2"])
-    {'em': 'E', 'mine': 'M', 'mine-2': 'M2'}
-    """
+    """The letters of each method."""
     named: dict[str, str] = {}
     for key in keys:
         letter, turn = LETTERS.get(key) or key[0].upper(), 2
@@ -113,13 +109,7 @@ def letters(keys: Iterable[str]) -> dict[str, str]:
 
 
 def cell_text(places: CellPlaces, named: Mapping[str, str]) -> str:
-    """The winners' letters; more than a few are "n tie"; a ? is for those who may belong there.
-
-    >>> cell_text(CellPlaces(winners=("em",), undecided=("subset",)), {"em": "E", "subset": "S"})
-    'E S?'
-    >>> cell_text(CellPlaces(winners=("em", "subset"), undecided=("a", "b")), {"em": "E", "subset": "S"})
-    'E=S 2?'
-    """
+    """The winners' letters; more than a few are "n tie"; a ? is for those who may belong there."""
     sure, unsure = places.winners, places.undecided
     if len(sure) > MOST_LETTERS:
         return f"{len(sure)} tie" + ("?" if unsure else "")

@@ -33,22 +33,14 @@ _SPECIAL = {
 
 
 def escaped(text: str) -> str:
-    """A text as LaTeX sets it.
-
-    >>> escaped("1:c^(2/3) & ε_1")
-    '1:$c^{2/3}$ \\\\& $\\\\varepsilon$\\\\_1'
-    """
+    """A text as LaTeX sets it."""
     parts = re.split(r"(c\^\(2/3\))", text)
     plain = ("".join(_SPECIAL.get(sign, sign) for sign in part) for part in parts[::2])
     return "$c^{2/3}$".join(plain)
 
 
 def latex_table(heads: Sequence[str], rows: Iterable[Sequence[object]], *, caption: str, label: str) -> str:
-    """A table; a heading with a format, "SER|.3f", is that of numbers, as of ``page.table``; "|p" is one of long text.
-
-    >>> print(latex_table(["Method", "c|d"], [("em", 25)], caption="What", label="tab:x").splitlines()[6])
-    em & 25 \\\\
-    """
+    """A table; a heading with a format, "SER|.3f", is one of numbers, as of ``page.table``; "|p" one of long text."""
     split = [head.partition("|") for head in heads]
     wide = sum(form == "p" for _, _, form in split)
     share = (0.64 - 0.08 * (len(heads) - wide)) / max(wide, 1)  # of the line, what the other columns leave

@@ -275,6 +275,8 @@ class SuppliedMethod:
     """The delta that it is private with."""
     source: object = field(repr=False)
 
+    max_items_per_user: ClassVar[None] = None
+
     def __post_init__(self) -> None:
         if not isinstance(self.key, str) or not _KEY.fullmatch(self.key):
             rule = "must have a key of letters, digits and any of _ . : + -"
@@ -303,6 +305,10 @@ class SuppliedMethod:
         if "version" in known:
             known["version"] = str(known["version"])
         return cls(source=source, **known)
+
+    def true_epsilon(self, *, count: int, epsilon: Number) -> float:
+        """The epsilon asked for: a method that is not ours is taken at its word."""
+        return float(epsilon)
 
     @property
     def grouped(self) -> bool:
@@ -450,16 +456,13 @@ def _version(package: Distribution | None) -> str | None:
     None for one whose files may change while it stays installed: see PEP 610.
     """
     listed = None if package is None else package.read_text("RECORD")
-    if package is None or not listed or _editable(package.read_text("direct_url.json") or "{}"):
+    if package is None or not listed:
         return None
-    return f"{package.name} {package.version} {hashlib.sha256(listed.encode()).hexdigest()[:16]}"
-
-
-def _editable(origin: str) -> bool:
     try:
-        return bool(json.loads(origin).get("dir_info", {}).get("editable"))
+        editable = json.loads(package.read_text("direct_url.json") or "{}").get("dir_info", {}).get("editable")
     except (ValueError, AttributeError):  # not what the standard says, so nothing is known
-        return True
+        return None
+    return None if editable else f"{package.name} {package.version} {hashlib.sha256(listed.encode()).hexdigest()[:16]}"
 
 
 AnyMethod: TypeAlias = Method | SuppliedMethod

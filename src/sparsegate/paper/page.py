@@ -86,11 +86,7 @@ class TableCell:
 
 
 def table_cell(value: object, form: str = "") -> TableCell:
-    """A cell of a value: with a format, a number, "-" where there is none. What rounds to zero has no sign.
-
-    >>> [table_cell(value, ".3f").text for value in (-0.0001, None, float("inf"))], table_cell("em").text
-    (['0.000', '-', '∞'], 'em')
-    """
+    """A cell of a value: with a format, a number, "-" where there is none. What rounds to zero has no sign."""
     if isinstance(value, TableCell):
         return value
     if not form:

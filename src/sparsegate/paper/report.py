@@ -582,7 +582,7 @@ def reproduce(
     ('report.html', True)
     >>> folder.cleanup()
     """
-    from sparsegate.paper.uses import measured
+    from sparsegate.paper import uses as measured
 
     load_extra("matplotlib.figure", extra="plots")  # the report comes last: what it needs is asked for before the work
     with shared_pool(pool, jobs, progress) as workers:

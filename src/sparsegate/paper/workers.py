@@ -73,14 +73,6 @@ class WorkPlan:
 
     With l expected seconds left, d done and t passed, l (t + 1 s) / (d + 1 s) seconds should be left: the constant
     keeps the first few numbers from jumping.
-
-    >>> seen = []
-    >>> plan = WorkPlan(seen.append)
-    >>> plan.expect("main", 6.0)
-    >>> with plan.stage("main", total=3):
-    ...     plan.advance(2.0)
-    >>> seen[-1].what, seen[-1].done, seen[-1].total
-    ('main', 1, 3)
     """
 
     def __init__(

@@ -23,7 +23,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any, TypeAlias, TypeVar
 
-from sparsegate.budget import Allocation, Budget, Number, advanced, allocation_ratio, exact_epsilon
+from sparsegate.budget import Budget, Number, advanced, allocation_ratio, exact_epsilon
 from sparsegate.gates.approximate import renyi_bound, round_epsilon
 from sparsegate.gates.bounds import outcome_loss
 from sparsegate.gates.laws import Loss, NoiseLaw
@@ -68,11 +68,7 @@ class ClaimPart:
 
 
 def at_most(what: str, measured: float, bound: float) -> ClaimPart:
-    """An upper bound: it fails where the measurement exceeds it, and is tight where the measurement reaches it.
-
-    >>> at_most("loss", 0.9999, 1.0).tight, at_most("loss", 1.01, 1.0).holds
-    (True, False)
-    """
+    """An upper bound: it fails where the measurement exceeds it, and is tight where the measurement reaches it."""
     return ClaimPart(what, measured, "<=", bound, measured <= bound + _slack(bound), measured >= bound * (1 - NEAR))
 
 
@@ -102,11 +98,7 @@ def _slack(bound: float) -> float:
 
 
 def verdict(parts: Sequence[ClaimPart]) -> ClaimVerdict:
-    """The verdict that follows from the parts, and from nothing else.
-
-    >>> verdict([at_most("loss", 1.0, 1.0)]), verdict([at_most("loss", 0.7, 1.0)]), verdict([at_most("loss", 2.0, 1.0)])
-    (<ClaimVerdict.TIGHT: 'holds and is tight'>, <ClaimVerdict.HOLDS: 'holds'>, <ClaimVerdict.WRONG: 'wrong'>)
-    """
+    """The verdict that follows from the parts, and from nothing else."""
     if not all(part.holds for part in parts):
         return OVER_CLAIMS if any(part.holds for part in parts) else WRONG
     bounds = [part.tight for part in parts if part.tight is not None]
@@ -114,11 +106,7 @@ def verdict(parts: Sequence[ClaimPart]) -> ClaimVerdict:
 
 
 def listed(values: Iterable[float | ClaimPart], digits: int = 4) -> str:
-    """Numbers, or what parts measured, for a line of evidence.
-
-    >>> listed([1, at_most("loss", 0.25, 1), math.inf])
-    '1.0000, 0.2500, inf'
-    """
+    """Numbers, or what parts measured, for a line of evidence."""
     numbers = (value.measured if isinstance(value, ClaimPart) else value for value in values)
     return ", ".join(f"{number:.{digits}f}" for number in numbers)
 
@@ -140,9 +128,9 @@ class Subject:
     round_epsilon: Callable[..., Fraction] = round_epsilon
     renyi_bound: Callable[..., float] = renyi_bound
 
-    def allocation(self, cutoff: int, *, monotonic: bool, rule: Allocation = "optimal") -> Fraction:
-        """The number r of the split eps1 : eps2 = 1 : r."""
-        return self.ratio(rule, cutoff=cutoff, monotonic=monotonic)
+    def allocation(self, cutoff: int, *, monotonic: bool) -> Fraction:
+        """The number r of the best split eps1 : eps2 = 1 : r."""
+        return self.ratio("optimal", cutoff=cutoff, monotonic=monotonic)
 
     def rate(self, *, epsilon: Number = 1, count: int = 1, monotonic: bool = False) -> float:
         """The factor of a score in the log-weight of a selection, at Delta = 1."""
@@ -210,11 +198,7 @@ class AnswerPair:
 
 
 def repeated(*blocks: tuple[float, float, Any, int]) -> AnswerPair:
-    """A pair from (answer on D, answer on D', outcome, how often) blocks.
-
-    >>> repeated((0, 1, BELOW, 2), (0, -1, ABOVE, 1)).neighbour
-    [1, 1, -1]
-    """
+    """A pair from (answer on D, answer on D', outcome, how often) blocks."""
     rows = [block[:3] for block in blocks for _ in range(block[3])]
     answers, neighbour, outcome = ([row[i] for row in rows] for i in range(3))
     return AnswerPair(answers=answers, neighbour=neighbour, outcome=outcome)

@@ -1,1 +1,0 @@
-"""What the paper's authors name as uses of the technique, measured against the published methods."""

@@ -1,0 +1,192 @@
+"""The uses of the Introduction: what each mechanism costs, that the originals are what the paper says, and the file."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import runpy
+from collections import Counter
+from collections.abc import Hashable
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.support.goodness import FALSE_ALARM, Law, law_p
+from tests.support.made_findings import made_findings, verdict_on
+from tests.support.selection_laws import laplace_tail
+
+import sparsegate as sg
+from sparsegate.errors import ParameterError
+from sparsegate.paper.decisions import Support
+from sparsegate.paper.results import CLAIMED, CORRECTED, MECHANISMS, OURS, TRUE, UseRow, read_uses
+from sparsegate.paper.uses import (
+    ATTRIBUTES,
+    EDGE_WAYS,
+    FEATURE_WAYS,
+    SETS,
+    USES,
+    Chosen,
+    EdgeTask,
+    FeatureTask,
+    PublicBaskets,
+    best_found,
+    measure_use,
+    measure_uses,
+    use_tasks,
+)
+from sparsegate.paper.workers import Progress, WorkerPool
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture(scope="module")
+def rows() -> dict[tuple[str, str], UseRow]:
+    """Everything at epsilon 0.3, a few runs each."""
+    measured = [measure_use(task) for task in use_tasks(epsilons=[Fraction(3, 10)], runs=40, seed=7)]
+    return {(row.use, row.mechanism): row for row in measured}
+
+
+def test_the_originals_cost_more_than_they_claim_and_the_others_what_they_are_given(
+    rows: dict[tuple[str, str], UseRow],
+) -> None:
+    assert list(rows) == list(itertools.product(USES, MECHANISMS))
+    lee, chen = (1 + 3 * SETS) / 4, sg.privacy.tight_epsilon("chen-2015", epsilon=1, queries=math.comb(ATTRIBUTES, 2))
+    costs = [rows[use, CLAIMED].true_epsilon for use in USES]
+    assert costs == pytest.approx([0.3 * lee, math.inf, 0.3 * chen])
+    assert [rows[use, TRUE].claimed_epsilon for use in USES] == pytest.approx([0.3 / lee, 0.3, 0.3 / chen])
+    for use in USES:
+        assert rows[use, CLAIMED].claimed_epsilon == 0.3
+        assert [rows[use, mechanism].true_epsilon for mechanism in MECHANISMS[1:]] == [0.3] * 3
+    assert sg.privacy.tight_epsilon("lee-clifton-2014", cutoff=SETS, epsilon=0.3 / lee, monotonic=True) == (
+        pytest.approx(0.3)
+    )
+
+
+@pytest.mark.parametrize("use", USES)
+def test_paid_in_full_an_original_is_worse_than_the_correct_gate_and_ours_is_the_best(
+    rows: dict[tuple[str, str], UseRow], use: str
+) -> None:
+    missed = {mechanism: rows[use, mechanism].mean for mechanism in MECHANISMS}
+    assert 0 <= missed[OURS] < missed[CORRECTED] < missed[TRUE] <= 1
+    assert missed[CLAIMED] < missed[CORRECTED]
+
+
+def test_costly_ones_run_a_quarter_as_often_and_too_few_runs_are_refused() -> None:
+    assert {task.runs for task in use_tasks(runs=40)} == {40, 10}
+    with pytest.raises(ParameterError) as refused:
+        use_tasks(runs=7)
+    assert refused.value.parameter == "runs"
+
+
+def test_rows_are_written_with_their_seed_and_read_back(tmp_path: Path) -> None:
+    seen: list[Progress] = []
+    tasks = [task for task in use_tasks(epsilons=[1], runs=8, seed=3) if "SCM14" in task.use]
+    measured = measure_uses(tmp_path, WorkerPool(1, seen.append), tasks)
+    assert (tmp_path / "uses.csv").is_file()
+    assert read_uses(tmp_path, seed=3) == measured
+    assert read_uses(tmp_path, seed=4) == read_uses(tmp_path / "nothing", seed=3) == ()
+    assert (seen[-1].what, seen[-1].done, seen[-1].total) == ("uses", 4, 4)
+
+
+def test_the_same_seed_gives_the_same_row_and_another_seed_another() -> None:
+    first, again = (measure_use(task) for task in [use_tasks(runs=40, seed=1)[2]] * 2)
+    assert first == again
+    assert measure_use(use_tasks(runs=40, seed=2)[2]).mean != first.mean
+
+
+FEATURES = [30, 24, 22, 20, 4]
+
+
+def passed(way: str, runs: int) -> Chosen:
+    scores = np.array(FEATURES)
+    task = FeatureTask(scores=scores, k=4, epsilon=0.5, sensitivity=1, monotonic=True, runs=runs, seed=1)
+    return FEATURE_WAYS[way](task)
+
+
+def each_law(share: float, k: int) -> Law:
+    """What passes d gates whose threshold noise has scale 1/share, given that fewer than k pass."""
+    bar = (FEATURES[k - 1] + FEATURES[k] + 1) // 2
+    tails = [laplace_tail(bar - score, 1 / share) for score in FEATURES]  # Pr[score >= bar + rho]
+    law: dict[Hashable, float] = {}
+    for above in itertools.product((False, True), repeat=len(FEATURES)):
+        if sum(above) < k:
+            law[above] = math.prod(tail if said else 1 - tail for tail, said in zip(tails, above, strict=True))
+    whole = math.fsum(law.values())
+    return {above: mass / whole for above, mass in law.items()}
+
+
+def test_a_gate_of_its_own_for_each_feature_adds_up_to_epsilon() -> None:
+    """One question costs what its threshold noise hides, so each of d gates has epsilon/d."""
+    rows = passed("stoddard-2014-each", 40_000).tolist()
+    observed = Counter(tuple(row) for row in rows if sum(row) < 4)  # there nothing is left out by lot
+    assert law_p(observed, each_law(0.5 / 5, 4)) > FALSE_ALARM
+    assert law_p(observed, each_law(0.5 / 5 * 1.2, 4)) < FALSE_ALARM
+
+
+def test_the_flawed_gate_says_what_its_threshold_noise_alone_decides() -> None:
+    """Without noise on the scores whatever passes is a head of the ranking: impossible outcomes are what leaks."""
+    tops = {tuple(row) for row in passed("stoddard-2014", 1200).tolist() if sum(row) < 4}
+    assert tops <= {(False,) * 5, *((tuple(place <= last for place in range(5))) for last in range(3))}
+    assert len(tops) > 2
+
+
+def test_the_flawed_gate_for_pairs_costs_half_its_claim_for_each_of_them() -> None:
+    scores = dict.fromkeys([(0, 1), (0, 2), (1, 2)], 1000)
+    ways = ("chen-2015 as claimed", "chen-2015 at its loss")
+    spent = [EDGE_WAYS[way](EdgeTask(scores, 3, Fraction(1), sg.Seeded(1), (500,))).spent for way in ways]
+    assert spent == [Fraction(3, 2), 1]
+    assert sg.privacy.tight_epsilon("chen-2015", epsilon=2 / 3, queries=3) == pytest.approx(1)
+
+
+def test_the_short_list_holds_the_best_sets() -> None:
+    rng = np.random.default_rng(7)
+    chances = 1.2 / np.arange(2, 62)
+    everybody = [set(np.flatnonzero(rng.random(60) < chances).tolist()) for _ in range(400)]
+    exact = Counter(
+        members for who in everybody for size in (1, 2, 3) for members in itertools.combinations(sorted(who), size)
+    )
+    for smallest in (1, 2):
+        best = sorted((n for members, n in exact.items() if len(members) >= smallest), reverse=True)[:25]
+        supports = PublicBaskets(everybody).short_list(count=25, smallest=smallest, size=3)
+        assert supports[:25].tolist() == best
+
+
+def test_sets_of_equal_support_are_as_right_as_each_other() -> None:
+    best = np.array([9, 7, 5, 5])
+    assert [best_found(np.array(selected), best) for selected in ([9, 5, 5, 5], [9, 7], [])] == [3, 2, 0]
+
+
+def test_the_example_of_itemsets_draws_its_picture(tmp_path: Path) -> None:
+    example = runpy.run_path(str(EXAMPLES / "frequent_itemsets.py"))
+    example["draw"](tmp_path / "sets.png", example["made_baskets"](people=1500), runs=1)
+    assert (tmp_path / "sets.png").stat().st_size > 10_000
+
+
+def test_the_example_of_trees_says_what_each_way_costs_and_the_best_is_near_the_tree_without_noise() -> None:
+    example = runpy.run_path(str(EXAMPLES / "private_tree.py"))
+    columns, train, held_out, _ = example["people"]()
+    exact, *found = example["compare_trees"](train, held_out, columns, epsilons=[10], thresholds=[1000, 500])
+    assert (exact["edges"], exact["shared"]) == (13, 13)
+    costs = {row["method"]: row["true_epsilon"] for row in found}
+    assert costs.pop("chen-2015 as claimed") > 100
+    assert set(costs.values()) == {10.0}
+    likelihoods = {row["method"]: row["log_likelihood"] for row in found}
+    assert likelihoods["one noise"] > exact["log_likelihood"] - 0.02
+    assert likelihoods["independent"] < exact["log_likelihood"] - 0.3
+
+
+@pytest.mark.soak
+def test_the_example_of_trees_draws_its_picture(tmp_path: Path) -> None:
+    example = runpy.run_path(str(EXAMPLES / "private_tree.py"))
+    example["main"]([str(tmp_path / "structure.png")])
+    assert (tmp_path / "structure.png").stat().st_size > 10_000
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(10))
+def test_the_statement_on_the_uses_has_one_verdict_whatever_the_seed(seed: int) -> None:
+    tasks = use_tasks(epsilons=[Fraction(1, 10)], seed=seed)
+    measured = tuple(measure_use(task) for task in tasks if task.mechanism in (CLAIMED, CORRECTED))
+    assert verdict_on(replace(made_findings(), uses=measured), "uses-less-accurate") is Support.SUPPORTED
