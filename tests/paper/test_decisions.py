@@ -16,6 +16,7 @@ from sparsegate.paper.decisions import (
     CHOSEN,
     COMPARISONS,
     FALSE_VERDICT,
+    FAR,
     LOOKS,
     SIGMAS,
     Decision,
@@ -213,5 +214,6 @@ def test_runs_go_where_the_vote_is_settled_soonest() -> None:
     against = [member(OPEN, A, 2.0, leans=False), member(OPEN, B, 9.0, leans=False)]
     assert any_of(against).wanting == {A: 2.0, B: 9.0}
     assert all_of([*against, member(OPEN, A, 1.0)]).wanting == {A: 2.0}
+    assert all_of([cheap, member(OPEN, B, FAR + 1, leans=False)]).wanting == {A: 2.0, B: FAR + 1}, "chance may have it"
     assert not all_of(against).leans
     assert opposite(all_of(against)).leans

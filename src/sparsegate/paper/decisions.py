@@ -61,6 +61,13 @@ They are means over 100 runs; where runs deviate by 0.1, such a mean has a stand
 0.02 is the least that stands out.
 """
 
+FAR = 16.0
+"""A vote that wants more than so many times the runs leans nowhere yet, and asks for all that is open.
+
+Otherwise one of many members that is above its margin by chance, after a hundred runs, has all rounds to itself, and
+when it turns, none are left for the others: so it was with seed 9.
+"""
+
 Source = tuple[CellKey, str]
 
 
@@ -318,7 +325,7 @@ def _voted(decisions: Iterable[Decision], *, enough: Callable[[int], int]) -> De
     """Supported with ``enough`` members that are, not supported where even the undecided would not make it enough.
 
     Undecided, it wants what would settle it the way it leans: of the members that lean so as many as are lacking, those
-    first that want the fewest runs.
+    first that want the fewest runs; and all that are open, where even these are ``FAR`` from it.
     """
     members = list(decisions)
     needed = enough(len(members))
@@ -334,6 +341,8 @@ def _voted(decisions: Iterable[Decision], *, enough: Callable[[int], int]) -> De
     inclined = [member for member in open_still if member.leans is leans]
     inclined.sort(key=lambda member: max(member.wanting.values()))
     wanting = most_wanting(member.wanting for member in inclined[:lacking])
+    if max(wanting.values()) > FAR:
+        wanting = most_wanting(member.wanting for member in open_still)
     return Decision(support=Support.UNDECIDED, sources=sources, leans=leans, wanting=wanting)
 
 
