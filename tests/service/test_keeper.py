@@ -16,7 +16,7 @@ import pytest
 from sqlalchemy import select
 from tests.support.pretend_service import HIGH, LOW, Pretend, Shop, broken, swallow, until
 
-from sparsegate.conditions import Column, Kind, Schema
+from sparsegate.conditions import Column, Condition, ConditionError, Kind, Schema, read_condition
 from sparsegate.errors import (
     BudgetExceeded,
     GateClosed,
@@ -35,7 +35,7 @@ from sparsegate.service import gate_store
 from sparsegate.service import schema as service_schema
 from sparsegate.service.deadline import Asking
 from sparsegate.service.gate_store import GateStore
-from sparsegate.service.keeper import CHANGED, ELSEWHERE, FAILED, Keeper, Places
+from sparsegate.service.keeper import CHANGED, ELSEWHERE, FAILED, AskedConditions, Keeper, Places
 from sparsegate.service.keys import SealingKey
 
 
@@ -496,3 +496,48 @@ def test_a_place_goes_to_whoever_waits_longest_and_to_no_newcomer() -> None:
     for waiter in waiters:
         waiter.join()
     assert (order, places.waiting) == (["first", "second", "newcomer"], 0)
+
+
+def test_a_condition_is_kept_once_its_answer_has_left_and_not_before(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was only read, or refused, is read again: a stopwatch tells nothing that the list of answers does not."""
+    reads: list[str] = []
+
+    def counted(text: str, schema: Schema) -> Condition:
+        reads.append(text)
+        return read_condition(text, schema)
+
+    monkeypatch.setattr("sparsegate.service.keeper.read_condition", counted)
+    first, second = shop.keeper(), shop.keeper()
+    gate = shop.open(first)
+    known = [first.read(LOW), first.read(LOW)]
+    assert reads == [LOW, LOW]
+    first.ask(shop.caller(), gate, LOW)
+    first.ask(shop.caller(), gate, LOW)
+    assert first.read(LOW) == known[0]
+    assert reads == [LOW] * 3
+    second.read(LOW)  # another keeper may have other columns and limits
+    for _ in range(2):
+        with pytest.raises(ConditionError):
+            first.read("nothing = 1")
+    first.close_gate(gate)
+    with pytest.raises(GateClosed):
+        first.ask(shop.caller(), gate, HIGH)
+    first.read(HIGH)
+    assert reads == [LOW] * 4 + ["nothing = 1"] * 2 + [HIGH]
+
+
+def test_kept_conditions_are_bounded_in_number_and_in_characters() -> None:
+    schema = Schema((Column("age", Kind.INTEGER),))
+    texts = [f"age > {number}" for number in range(100, 200)]
+    kept = AskedConditions(most=10)
+    for text in [*texts, texts[-5]]:
+        kept.put(read_condition(text, schema))
+    assert [text for text in texts if kept.get(text)] == texts[-10:]
+    small = AskedConditions(characters=100)  # of which each takes 9 and 13
+    for text in texts:
+        small.put(read_condition(text, schema))
+    assert [text for text in texts if small.get(text)] == texts[-4:]
+    small.put(read_condition(texts[0] + " OR age > 1" * 9, schema))  # more than there is room for
+    assert [text for text in texts if small.get(text)] == []

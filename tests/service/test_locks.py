@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -77,3 +79,18 @@ def test_a_database_that_is_gone_is_an_error_in_our_words(tmp_path: Path) -> Non
     with pytest.raises(LedgerError, match="cannot be reached") as refused, turns_of(database, patience=1).at(1):
         pass
     assert refused.value.__context__ is None
+
+
+def test_whoever_gave_a_turn_back_goes_behind_whoever_waits_for_it(place: str) -> None:
+    """Lines of two workers, each of which comes again at once: they alternate, but for their first and last turns."""
+    order: list[str] = []
+
+    def work(name: str) -> None:
+        with closing(turns_of(open_database(place), patience=60)) as turns:
+            for _ in range(8):
+                with turns.at(1):
+                    order.append(name)
+                    time.sleep(0.03)
+
+    at_once(work, ["a", "b"])
+    assert sum(one == other for one, other in pairwise(order)) <= 4

@@ -105,3 +105,17 @@ def test_sizes_that_the_budget_does_not_pay_for_leave_the_old_copy(tmp_path: Pat
         with pytest.raises(BudgetExceeded):
             replace(terms, sizes=FillTerms(epsilon=Fraction(2))).refreshed(keeper, close_gates=True)
         assert ask(keeper.dataset, "TRUE") == 300
+
+
+@pytest.mark.parametrize(("workers", "places"), [(1, 4), (2, 2), (3, 1), (8, 1)])
+def test_workers_share_the_places_that_the_delay_is_measured_for(
+    workers: int, places: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """D is measured with as many counts at once as all workers together make."""
+    measured: list[int] = []
+    monkeypatch.setattr("sparsegate.service.opening.slowdown", lambda work, at_once: measured.append(at_once) or 1.0)
+    with opened(tmp_path, TableSource(files=[written(tmp_path / "visits.csv", 300)], user="visitor")) as (terms, _):
+        measured.clear()
+        source = TableSource(files=[str(tmp_path / "visits.csv")], user="visitor")
+        with ServedTable.read(source) as data, closing(replace(terms, workers=workers).keeper(data)) as keeper:
+            assert (keeper.pace.places, measured) == (places, [places * workers])

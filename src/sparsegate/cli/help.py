@@ -57,7 +57,8 @@ PANELS: Final = {
     "Ledger": "ledger new_ledger budget budget_delta conversion_delta dataset key new_key close_gates no_refund state",
     "Sizes": "size_epsilon size_delta person_rows capacity",
     "Network": (
-        "http host port allowed_host trusted_proxy tls_cert tls_key max_connections max_connections_of_one metrics_port"
+        "http host port allowed_host trusted_proxy tls_cert tls_key max_connections max_connections_of_one "
+        "metrics_port workers"
     ),
     "Effort": "runs most_runs jobs seed seconds samples confidence whole_budget",
     "Input": "table sql input_format separator encoding datasets data records scale_to_records",

@@ -27,6 +27,8 @@ from sparsegate.errors import ParameterError
 
 if TYPE_CHECKING:
     from sparsegate.service.deadline import DelayPlan
+    from sparsegate.service.web.admission import Refresh
+    from sparsegate.service.web.connections import GuardedServer
 
 
 PREFIX: Final = "SPARSEGATE_SERVE"
@@ -175,6 +177,7 @@ def serve(
     metrics_port: Annotated[
         int | None, option("PORT", "/metrics without a token there, for this machine alone.")
     ] = None,
+    workers: Annotated[int, option("N", "Processes that answer, each with a copy of the data.", min=1, max=64)] = 1,
     table: opt.Table = None,
     sql: opt.Sql = None,
     input_format: opt.InputFormat = None,
@@ -200,16 +203,19 @@ def serve(
     from sparsegate.service.opening import KeeperTerms
     from sparsegate.service.tokens import Role, Tokens
     from sparsegate.service.web import server
-    from sparsegate.service.web.admission import LOOPBACK
+    from sparsegate.service.web.admission import LOOPBACK, Limits
     from sparsegate.service.web.connections import ConnectionLimits
-    from sparsegate.service.web.http import create_app
     from sparsegate.service.web.middleware import logging_of
     from sparsegate.service.web.trusted_proxies import TrustedProxies
+    from sparsegate.service.web.workers import Crew, Orders
     from sparsegate.tables.files import TextForm
 
     wanted_delay = _delay(delay)
     if refresh is not None and not 0 < refresh <= 10_000:
         raise ParameterError("refresh", "must be a number of hours above 0", refresh, "for instance 24")
+    if refresh is not None and workers > 1:
+        rule = "is for a service of one worker: each has a copy of its own"
+        raise ParameterError("refresh", rule, refresh, "restart the service instead, or leave out --workers")
     if ledger is None and "://" in files[0]:
         raise ParameterError("ledger", "must be given for a table in a database", next_step="give --ledger FILE")
     place = f"{files[0]}.ledger" if ledger is None else ledger
@@ -242,7 +248,9 @@ def serve(
     logging_of(log_format)
     if (tls_cert is None) != (tls_key is None):
         raise ParameterError("tls_cert", "and --tls-key must be given together", next_step="give both, or neither")
-    tls = None if tls_cert is None or tls_key is None else server.tls_context(tls_cert, tls_key)
+    tls = None if tls_cert is None or tls_key is None else (tls_cert, tls_key)
+    if tls is not None:
+        server.tls_context(*tls)  # whatever is wrong with them is said before anything is read
     proxies = TrustedProxies(trusted_proxy or ())
     limits = ConnectionLimits(most=max_connections, most_of_one=max_connections_of_one, proxies=proxies)
     with ExitStack() as stack:
@@ -271,6 +279,7 @@ def serve(
             headroom=headroom,
             refund=not no_refund,
             most_asks=most_asks,
+            workers=workers,
         )
         keeper = stack.enter_context(closing(keeping.keeper(data, close_gates=agreed)))
         tokens = stack.enter_context(closing(Tokens(account)))
@@ -295,27 +304,37 @@ def serve(
             )
         if inside is not None:
             typer.echo(f"metrics {server.address(inside)}/metrics, on this machine")
-        app = create_app(
+        orders = Orders(
+            ledger=place,
+            dataset=name,
+            key=sealing,
+            keeping={"pace": keeper.pace, "refund": not no_refund, "most_asks": most_asks},
+            limits=Limits().of_each(workers),
+            connections=limits.of_each(workers),
+            hosts=[host, *(allowed_host or [])],
+            metrics_port=None if inside is None else inside.getsockname()[1],
+            tls=tls,
+            log_format=log_format,
+        )
+        crew = stack.enter_context(Crew(orders))
+        crew.start(data, (listening, inside))
+
+        def started(serving: GuardedServer) -> None:
+            crew.watch(serving)
+            typer.echo(f"serving {server.address(listening, tls=tls_cert is not None)}")
+
+        def repeat(reading: Refresh) -> None:
+            if refresh is not None:
+                reading.every(3600 * refresh, close_gates=close_gates)
+
+        orders.serve(
             keeper,
             tokens,
-            hosts=[host, *(allowed_host or [])],
-            proxies=proxies,
-            metrics_port=None if inside is None else inside.getsockname()[1],
+            (listening, inside),
+            folder=crew.folder,
             terms=keeping,
-        )
-        stack.callback(app.state.practice.close)
-        stack.callback(app.state.refresh.close)
-        if refresh is not None:
-            app.state.refresh.every(3600 * refresh, close_gates=close_gates)
-        server.run(
-            app,
-            listening,
-            tls=tls,
-            inside=inside,
-            limits=limits,
-            delay=keeper.pace.delay,
-            log_format=log_format,
-            started=lambda: typer.echo(f"serving {server.address(listening, tls=tls is not None)}"),
+            refresh=repeat,
+            started=started,
         )
 
 

@@ -210,6 +210,10 @@ class Leaf:
 
     def truth(self) -> str:
         """The test as a truth value for a row, null where it is unknown."""
+        return self._written
+
+    @cached_property
+    def _written(self) -> str:
         return Writer().write(self.node)
 
 

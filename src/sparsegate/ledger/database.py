@@ -19,7 +19,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections import namedtuple
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -296,6 +296,8 @@ class Database(ABC):
     shown: str
     address: str
     """By which another process opens it: without a password, which no pickle shall hold."""
+    line: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Where processes that write wait for one another, before the lock that decides. A service has one."""
     _begins = ""
     """What begins a transaction that writes; an empty text: the driver does. One that reads needs nothing."""
 
@@ -342,7 +344,7 @@ class Database(ABC):
         unknown = False
         try:
             self._check()
-            with begun(writes) as (connection, commit):
+            with self.line() if writes else nullcontext(), begun(writes) as (connection, commit):
                 yield connection
                 unknown = writes
                 commit()

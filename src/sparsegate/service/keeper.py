@@ -169,6 +169,39 @@ class Places:
                     self._free += 1
 
 
+class AskedConditions:
+    """Conditions that were asked, as they were read: by their text, the last ones, and no more than a few megabytes.
+
+    **What a hit tells.** That somebody asked this text, to whoever has a stopwatch: it is read before the arrival, and
+    so outside D, and it takes less of the sender's share. What is kept is therefore what everybody has seen: a text is
+    put in when its answer has left, and from that moment every token finds it in ``GET /v1/gates/{id}/answers``. What
+    was refused is not kept, and is read again each time, at the cost of its sender, so no error and no time of a
+    refusal tells of another sender. What comes out is what would be read: it follows from the text, from the names and
+    kinds of the columns, and from the public limits of one keeper, and never from the data.
+    """
+
+    def __init__(self, most: int = 4096, characters: int = 2**21) -> None:
+        self._most, self._room = most, characters
+        self._kept: dict[str, tuple[int, Condition]] = {}
+        self._guard = threading.Lock()
+
+    def get(self, text: str) -> Condition | None:
+        return self._kept.get(text, (0, None))[1]
+
+    def put(self, condition: Condition) -> None:
+        """The newest is the last to go; a condition counts with its text and with all that is written of it as SQL."""
+        size = len(condition.text) + sum(len(leaf.truth()) for leaf in condition.leaves)
+        with self._guard:
+            self._forget(condition.text)
+            self._room -= size
+            self._kept[condition.text] = (size, condition)
+            while len(self._kept) > self._most or self._room < 0:
+                self._forget(next(iter(self._kept)))
+
+    def _forget(self, text: str) -> None:
+        self._room += self._kept.pop(text, (0, None))[0]
+
+
 class Keeper:
     """Gates over one dataset, charged to one ledger. Thread-safe; several keepers may share a ledger.
 
@@ -195,7 +228,8 @@ class Keeper:
         # The budget belongs to the people and goes on. First of all: a start that is refused leaves no trace.
         self._store.close_open_gates(CHANGED, agreed=close_gates, unlike=dataset.fingerprint)
         self._turns = turns_of(ledger.database, patience=self.pace.patience)
-        self._places = Places(self.pace.places)
+        ledger.database.line = self._turns.writing
+        self._places, self._asked = Places(self.pace.places), AskedConditions()
         self.pressure = Pressure(self.pace.delay)
         self._live: dict[str, SparseVector] = {}
         self._cells: dict[str, bytes | None] = {}
@@ -311,16 +345,19 @@ class Keeper:
         if (known := self._store.same_ask(found, request)) is not None:
             return self._again(found, request, known)
         found.tally.require_open()
-        condition = self._in_cell(found, (read or self.read)(where), cell)
+        whole = (read or self.read)(where)
+        condition = self._in_cell(found, whole, cell)
         self._check_data()
         if found.fingerprint != self.dataset.fingerprint:
             raise GateClosed(f"{ELSEWHERE}; ask the server that holds it, or open another, which spends a new budget")
         asking: Asking[Answered] = Asking(self.pace.delay)
-        return asking.run(lambda: self._take_turn(asking, found, request, condition))
+        answer = asking.run(lambda: self._take_turn(asking, found, request, condition))
+        self._asked.put(whole)
+        return answer
 
     def read(self, where: str) -> Condition:
         """Refuse what D was not measured for: from public numbers, and before anything is spent."""
-        return self._checked(read_condition(where, self.dataset.schema))
+        return self._asked.get(where) or self._checked(read_condition(where, self.dataset.schema))
 
     def _in_cell(self, gate: GateRow, condition: Condition, cell: str | int | None) -> Condition:
         """The condition, and that the row is in the cell: put together as trees, so no text gets out of its cell."""

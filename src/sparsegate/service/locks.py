@@ -4,6 +4,9 @@ A turn is held from before the intent until the answer leaves. So how long an as
 left, which is public, and not how long that one took to compute. A process that dies gives its turns back at once:
 the operating system, or PostgreSQL, takes the lock away. Nothing that is counted or charged rests on a turn: were one
 ever held twice, the store would still admit one ask for each key and no more than c positives (``gate_store``).
+
+Whoever waits for a turn holds the place next to it, which is a lock too. So a process that gave its turn back does not
+have it again before another that waits: lines of several workers take turns, whoever asks how often.
 """
 
 from __future__ import annotations
@@ -12,7 +15,8 @@ import fcntl
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -24,7 +28,10 @@ from sparsegate.errors import GateBusy, LedgerError
 from sparsegate.ledger.database import Database, PostgresDatabase, SqliteFile
 
 _POLL: Final = 0.005
+_MOMENT, _LONG = 0.0003, 1.0
 _CLASS: Final = 0x7367  # our own corner of PostgreSQL's advisory locks
+_NEXT: Final = 0x7368
+_UNLOCK: Final = text("SELECT pg_advisory_unlock(:class, :gate)")
 
 
 class FileTurns:
@@ -49,10 +56,28 @@ class FileTurns:
         """Wait for the gate's turn, and hold it."""
         turn = self._opened(str(gate))
         try:
-            _wait(lambda: _locked(turn, fcntl.LOCK_EX), self._patience)
+            following = self._opened(f"{gate}.next")
+            try:
+                _wait(self._patience, *(partial(_locked, each, fcntl.LOCK_EX) for each in (following, turn)))
+            finally:
+                os.close(following)
             yield
         finally:
             os.close(turn)  # which gives the lock back
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Write, after other processes of the ledger: SQLite's own waiting is a poll that grows, to tenths of a second.
+
+        Whoever waits long goes on without: what decides is the lock of SQLite.
+        """
+        line, until = self._opened("writing"), time.monotonic() + _LONG
+        try:
+            while not _locked(line, fcntl.LOCK_EX) and time.monotonic() < until:
+                time.sleep(_MOMENT)
+            yield
+        finally:
+            os.close(line)
 
     def held(self, gates: Iterable[int]) -> set[int]:
         """Those of the gates at which somebody holds the turn, here or elsewhere."""
@@ -104,7 +129,7 @@ class PostgresTurns:
         finally:
             # A connection that is lost has given the lock back already.
             with suppress(SQLAlchemyError):
-                connection.execute(text("SELECT pg_advisory_unlock(:class, :gate)"), place)
+                connection.execute(_UNLOCK, place)
             with suppress(SQLAlchemyError):
                 connection.close()
 
@@ -112,7 +137,9 @@ class PostgresTurns:
         lock = text("SELECT pg_try_advisory_lock(:class, :gate)")
         with suppress(SQLAlchemyError), ExitStack() as stack:
             connection = stack.enter_context(closing(self._engine.connect()))
-            _wait(lambda: bool(connection.execute(lock, place).scalar()), self._patience)
+            following = place | {"class": _NEXT}
+            _wait(self._patience, *(partial(connection.scalar, lock, each) for each in (following, place)))
+            connection.execute(_UNLOCK, following)
             stack.pop_all()
             return connection
         raise self._database.trouble("cannot be reached; check the address, and that the server runs and admits you")
@@ -123,6 +150,10 @@ class PostgresTurns:
         query = f"SELECT objid FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = {_CLASS} AND {here}"
         with self._database.reading() as connection:
             return {int(gate) for gate in connection.execute(text(query)).scalars()} & set(gates)
+
+    def writing(self) -> AbstractContextManager[None]:
+        """The server has a line of its own."""
+        return nullcontext()
 
     def close(self) -> None:
         """Let go of what turns need."""
@@ -140,9 +171,10 @@ def turns_of(database: Database, *, patience: float) -> Turns:
     return FileTurns(database.path, patience=patience)
 
 
-def _wait(locked: Callable[[], bool], patience: float) -> None:
+def _wait(patience: float, *locks: Callable[[], object]) -> None:
     deadline = time.monotonic() + patience
-    while not locked():
-        if time.monotonic() >= deadline:
-            raise GateBusy
-        time.sleep(_POLL)
+    for locked in locks:
+        while not locked():
+            if time.monotonic() >= deadline:
+                raise GateBusy
+            time.sleep(_POLL)

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from sparsegate.conditions import read_condition
@@ -44,6 +44,8 @@ class KeeperTerms:
     headroom: float = 3.0
     refund: bool = True
     most_asks: int = MOST_ASKS
+    workers: int = 1
+    """Processes that answer, with this one: they share the places to be counted at, of which each has at least one."""
 
     def keeper(self, data: ServedTable, *, close_gates: bool = False) -> Keeper:
         """The keeper of data that is not filled up yet."""
@@ -78,14 +80,16 @@ class KeeperTerms:
 
     def _pace(self, data: ServedTable) -> DelayPlan:
         probe = read_condition(f"{identifier(data.schema.columns[0].name)} IS NULL", data.schema)
-        slower = slowdown(lambda: data.count(probe), at_once=DelayPlan.places)
-        return DelayPlan.measured(
+        places = max(1, DelayPlan.places // self.workers)
+        slower = slowdown(lambda: data.count(probe), at_once=places * self.workers)
+        plan = DelayPlan.measured(
             look=data.look_seconds(),
             commits=2 * self.ledger.commit_seconds(),
             delay=self.delay,
             headroom=self.headroom,
             slowdown=slower,
         )
+        return replace(plan, places=places)
 
 
 CORES: Final = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -3,14 +3,18 @@
 The rows are a function of the names and kinds of the declared columns, which are public, and of the number of a row: no
 cell of the served table is in them. So nothing here is private, and practice costs nothing; its ledger, its key and its
 engine are its own, in a temporary folder. When much was asked it starts anew, and its old gates are unknown then.
+
+Workers of one service share the folder, which has a folder in it for each time that practice was started: whoever finds
+the newest full makes the next one, and the others follow.
 """
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import threading
 from collections.abc import Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -59,8 +63,12 @@ def practice_condition(column: Column) -> str:
 class Practice:
     """Gates over made-up rows with the columns of a schema. Thread-safe; made when it is first wanted."""
 
-    def __init__(self, schema: Schema, unit: str, cells: Mapping[str, int] | None = None) -> None:
+    def __init__(
+        self, schema: Schema, unit: str, cells: Mapping[str, int] | None = None, *, folder: Path | None = None
+    ) -> None:
         self._schema, self._unit, self._cells = schema, unit, cells
+        self._whole = ExitStack()
+        self._folder, self._number = folder, 0
         self._guard = threading.Lock()
         self._keeper: Keeper | None = None
         self._requests = 0
@@ -70,12 +78,22 @@ class Practice:
         """The keeper of the gates; a new one where there was none, or where much was asked or opened."""
         with self._guard:
             self._requests += 1
-            if self._keeper is None or self._requests > MOST_REQUESTS or (opens and self._full(self._keeper)):
+            behind = self._keeper is not None and self._place(self._number + 1).exists()
+            full = self._requests > MOST_REQUESTS or (opens and self._keeper is not None and self._full(self._keeper))
+            if self._keeper is None or behind or full:
                 # Whoever is asking the one before may finish; the one before that goes.
                 self._before.close()
                 self._before, self._now, self._requests = self._now, ExitStack(), 0
-                self._keeper = self._made()
+                self._number += 1
+                shutil.rmtree(self._place(self._number - 2), ignore_errors=True)
+                self._keeper = self._made(self._place(self._number))
             return self._keeper
+
+    def _place(self, number: int) -> Path:
+        if self._folder is None:
+            made = tempfile.TemporaryDirectory(prefix="sparsegate-practice-", ignore_cleanup_errors=True)
+            self._folder = Path(self._whole.enter_context(made))
+        return self._folder / str(number)
 
     def follow(self, schema: Schema) -> None:
         """Start anew on these columns, where they are others."""
@@ -87,23 +105,28 @@ class Practice:
         statement = keeper.budget()
         return len(statement.entries) > MOST_GATES or 2 * statement.remaining.epsilon < BUDGET
 
-    def _made(self) -> Keeper:
+    def _made(self, place: Path) -> Keeper:
         enter = self._now.enter_context
-        folder = Path(enter(tempfile.TemporaryDirectory(prefix="sparsegate-practice-", ignore_cleanup_errors=True)))
+        if not place.exists():
+            draft = Path(tempfile.mkdtemp(dir=place.parent))
+            _write(self._schema, draft / "practice.parquet")
+            Ledger.create(draft / "practice.ledger", dataset="practice", budget=BUDGET).close()
+            SealingKey.create(draft / "practice.key")
+            with suppress(OSError):  # another worker was first
+                draft.rename(place)
         columns = [column.name for column in self._schema.columns]
         unit: dict[str, Any] = {"unit": "row"} if self._unit == "row" else {"user": unlike("person", columns)}
-        _write(self._schema, folder / "practice.parquet")
-        data = enter(ServedTable.open([str(folder / "practice.parquet")], columns=columns, cells=self._cells, **unit))
-        ledger = enter(closing(Ledger.create(folder / "practice.ledger", dataset="practice", budget=BUDGET)))
-        key = SealingKey.create(folder / "practice.key")
+        data = enter(ServedTable.open([str(place / "practice.parquet")], columns=columns, cells=self._cells, **unit))
+        ledger = enter(closing(Ledger(place / "practice.ledger")))
+        key = SealingKey.load(place / "practice.key")
         return enter(closing(Keeper(ledger, data, key, pace=DelayPlan(places=1))))
 
     def close(self) -> None:
         """Throw everything away."""
         with self._guard:
             self._keeper = None
-            self._now.close()
-            self._before.close()
+            for stack in (self._now, self._before, self._whole):
+                stack.close()
 
 
 def _write(schema: Schema, file: Path) -> None:

@@ -431,3 +431,21 @@ def test_a_refused_dataset_leaves_no_folder_behind(
     with ServedTable.open([visits], user="visitor"):
         assert len(list(tmp_path.iterdir())) == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_copy_that_is_handed_over_counts_the_same_row_by_row(visits: str) -> None:
+    """Also what compares two columns, which is worked out by rows; and one that lost its order is refused."""
+    with ServedTable.open([visits], user="visitor", cells={"page": 1}) as table:
+        handed = table.hand_over()
+        with ServedTable.take_over(handed) as other:
+            assert (other.schema, other.unit, other.fingerprint) == (table.schema, table.unit, table.fingerprint)
+            for where in ("page = '/pay'", "seconds < score", "page LIKE '%a%' OR seconds IS NULL", "TRUE"):
+                condition = read_condition(where, table.schema)
+                for per in (None, "page"):
+                    assert other.count(condition, per=per) == table.count(condition, per=per)
+                assert other.seconds(condition) == table.seconds(condition)
+            assert not other.changed()
+        with pytest.raises(TableError, match="in order"):
+            ServedTable.take_over(handed._replace(digest="another"))
+        handed.remove()
+        assert not handed.file.parent.exists()

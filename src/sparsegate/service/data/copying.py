@@ -36,10 +36,12 @@ those that they have most rows in, of equally many the smaller values; null is n
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from sparsegate.conditions import Column, Kind, Schema
@@ -380,6 +382,35 @@ class CopyEngine(Workspace):
         nulls = rows - len(owners) - sum(len(each.row_cells) for each in columns)
         self._connection.execute(f"INSERT INTO {SERVED} ({place}) SELECT NULL FROM range({nulls})")
         return copied
+
+    def hand_over(self) -> tuple[Path, str]:
+        """Write the filled tables to a file in the private folder; its path, and a digest of all their rows."""
+        file = self.inbox.beside("copy.duckdb")
+        for sql in (f"ATTACH '{file}' AS handed", "COPY FROM DATABASE memory TO handed", "DETACH handed"):
+            self._connection.execute(sql)
+        return file, self._digest()
+
+    def take_over(self, file: Path, digest: str) -> None:
+        """Have the tables of another engine, in memory, each row in its place; then no file can be read here."""
+        for sql in (
+            "SET preserve_insertion_order = true",
+            f"ATTACH '{file}' AS handed (READ_ONLY)",
+            "COPY FROM DATABASE handed TO memory",
+            "DETACH handed",
+            "SET enable_external_access = false",
+        ):
+            self._connection.execute(sql)
+        if self._digest() != digest:
+            raise TableError("the engine did not keep the rows of the copy in order; this is a fault, please report it")
+
+    def _digest(self) -> str:
+        """Of every row of every table, in the order in which the engine gives them: codes are places."""
+        digest = hashlib.blake2b(digest_size=32)
+        listed = "SELECT table_name FROM duckdb_tables() WHERE database_name = 'memory' ORDER BY table_name"
+        for (name,) in self._connection.execute(listed).fetchall():
+            rows = self._arrays(f"SELECT hash(each) AS row FROM memory.main.{identifier(name)} AS each")["row"]
+            digest.update(rows.tobytes())
+        return digest.hexdigest()
 
     def close_settings(self, connections: int) -> list[DuckDBPyConnection]:
         """Connections that work out all that they are asked, and no way to make another of them or to change one."""

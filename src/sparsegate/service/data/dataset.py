@@ -19,13 +19,15 @@ written to, replaced or removed, the dataset has changed for good.
 from __future__ import annotations
 
 import hashlib
+import pickle
 import queue
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from sparsegate.conditions import MAX_CELL, Condition
 from sparsegate.conditions.tree import check_max_cell
@@ -173,6 +175,23 @@ class TableSource:
         return (self.table, self.sql, self.user, self.unit, str(self.max_cell), *form, *read)
 
 
+class HandedOver(NamedTuple):
+    """A filled copy in the private folder of its process: the file of its tables, with the rest beside it."""
+
+    file: Path
+    digest: str
+
+    def remove(self) -> None:
+        """When everybody has taken it over."""
+        shutil.rmtree(self.file.parent)
+
+
+_HANDED: Final = (
+    *("source", "name", "fingerprint", "schema", "sizes", "unit", "cells"),
+    *("_files", "_altered", "_filled", "_speed"),
+)
+
+
 class ServedTable:
     """One table whose people, or rows, are counted; may be used from many threads at once. A context manager.
 
@@ -201,7 +220,6 @@ class ServedTable:
         self._read: Unfilled | None = read
         self._filled: Copy | None = None
         self._engine = engine
-        self._idle: queue.LifoQueue[DuckDBPyConnection] = queue.LifoQueue()
         self._closed = False
 
     @classmethod
@@ -265,9 +283,35 @@ class ServedTable:
         drawn = partial(drawn_characters, max_cell=self.schema.max_cell, source=Secure())
         with quiet("the copy cannot be filled up"):
             copy = self._engine.run(lambda: self._engine.fill(read, shown, characters or drawn))
-            for connection in self._engine.close_settings(CONNECTIONS):
-                self._idle.put(connection)
+            self._connect()
         self._filled = copy
+
+    def hand_over(self) -> HandedOver:
+        """What another process serves the same copy from: filled up by one draw, and as fast as was measured here."""
+        with quiet("the copy cannot be handed over"):
+            file, digest = self._engine.run(self._engine.hand_over)
+        handed = {name: getattr(self, name) for name in _HANDED}
+        file.with_name("rest").write_bytes(pickle.dumps(handed))
+        return HandedOver(file, digest)
+
+    @classmethod
+    def take_over(cls, handed: HandedOver) -> ServedTable:
+        """The table that a process of this service handed over."""
+        with ExitStack() as stack, quiet("the copy cannot be taken over"):
+            engine = stack.enter_context(CopyEngine())
+            table = cls.__new__(cls)
+            # Written by the process that started this one, into a folder that is closed to others.
+            vars(table).update(pickle.loads(handed.file.with_name("rest").read_bytes()))  # noqa: S301
+            table._engine, table._read, table._closed = engine, None, False
+            engine.run(lambda: engine.take_over(handed.file, handed.digest))
+            table._connect()
+            stack.pop_all()
+        return table
+
+    def _connect(self) -> None:
+        self._idle: queue.LifoQueue[DuckDBPyConnection] = queue.LifoQueue()
+        for connection in self._engine.close_settings(CONNECTIONS):
+            self._idle.put(connection)
 
     def __enter__(self) -> Self:
         return self

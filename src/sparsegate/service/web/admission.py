@@ -23,7 +23,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Hashable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Annotated, Any, Final, TypeVar
 
@@ -85,6 +85,22 @@ class Limits:
     """Questions under way at once, from their turn until they have left: each has a thread."""
     waiting: int = 32
     """Questions that wait at one gate."""
+    workers: int = 1
+    """Processes that admit requests; each has a part of every limit, so that all together admit no more than one."""
+
+    def of_each(self, workers: int) -> Limits:
+        """The limits of each of so many workers.
+
+        >>> Limits().of_each(3).burst, Limits(rate=60).of_each(3).rate
+        (33, 20.0)
+        """
+        whole = {each.name: getattr(self, each.name) for each in fields(self)}
+        shared = {name: whole[name] for name in whole.keys() - {"body_seconds", "workers"}}
+        parts = {
+            name: max(1, value // workers) if isinstance(value, int) else value / workers
+            for name, value in shared.items()
+        }
+        return replace(self, **parts, workers=workers)
 
 
 class RateLimiter:
@@ -444,7 +460,8 @@ class ThreadedKeeper:
     ) -> None:
         self.keeper, self.practice = keeper, practice
         self._leases, self._changed = 0, threading.Condition()
-        self.queues = GateQueues(waiting=limits.waiting, patience=keeper.pace.patience, delay=keeper.pace.delay)
+        patience = keeper.pace.patience / limits.workers
+        self.queues = GateQueues(waiting=limits.waiting, patience=patience, delay=keeper.pace.delay)
         # A preview takes tens of milliseconds, a planned one hundreds; a page of a thousand gates a tenth of a second,
         # and seconds where each has a noise of its own: each has a share of its own.
         listing = replace(limits, share=limits.listing_share, share_burst=limits.listing_burst)

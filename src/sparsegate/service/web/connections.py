@@ -27,7 +27,7 @@ import ssl
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
@@ -46,6 +46,8 @@ MOST_PIECES: Final = 500
 LEAVE_SECONDS: Final = 1.0
 MOST_LEAVING: Final = 64
 _MOST_UNREAD: Final = 2**17
+BACKLOG: Final = 256
+"""Connections that wait to be taken."""
 _UNREADABLE: Final = "this is no request of HTTP/1.1, or it gives its length twice; send it again on a new connection"
 
 
@@ -61,6 +63,10 @@ class ConnectionLimits:
     header_seconds: float = 10.0
     idle_seconds: float = 15.0
     write_seconds: float = 30.0
+
+    def of_each(self, workers: int) -> ConnectionLimits:
+        """The limits of each of so many processes that share a socket."""
+        return replace(self, most=max(1, self.most // workers), most_of_one=max(1, self.most_of_one // workers))
 
     def room(self) -> int:
         """As many connections as there are file descriptors for; the limit on them is raised where that is allowed."""
@@ -304,4 +310,6 @@ class GuardedServer(uvicorn.Server):
         guard, loop = Guard(self._limits), asyncio.get_running_loop()
         for place, tls in self._places:
             make = partial(GuardedProtocol, guard, tls, self.config, self.server_state, self.lifespan.state)
-            self.servers.append(await loop.create_server(make, sock=place))
+            # One connection at a time: a process that is at work leaves the others to those that share the socket.
+            self.servers.append(await loop.create_server(make, sock=place, backlog=1))
+            place.listen(BACKLOG)

@@ -36,7 +36,7 @@ from sparsegate.service.web.admission import (
 )
 from sparsegate.service.web.middleware import BodyLimit, ErrorBoundary, HostCheck, RequestCounts, RequestLog
 from sparsegate.service.web.openapi import describe, methods_at
-from sparsegate.service.web.readiness import Readiness
+from sparsegate.service.web.readiness import Readiness, SharedFigures
 from sparsegate.service.web.trusted_proxies import ForwardedAddress, TrustedProxies
 from sparsegate.tables.release import installed_version
 
@@ -86,20 +86,22 @@ def create_app(
     metrics_port: int | None = None,
     proxies: TrustedProxies | None = None,
     terms: KeeperTerms | None = None,
+    shared: SharedFigures | None = None,
 ) -> FastAPI:
     """The service as an ASGI application. Whoever made the keeper closes it, and ``state.practice``.
 
     ``hosts`` are the names it is reached by (None: any); what comes to ``metrics_port`` gets the metrics alone. What
     comes through ``proxies`` is their clients'. With the ``terms`` that the keeper was made from the data can be read
-    anew: then ``state.refresh`` is closed too.
+    anew: then ``state.refresh`` is closed too. What is ``shared`` are the figures of several workers, and their folder.
     """
     limits = Limits() if limits is None else limits
     app = routed_app()
     app.state.service, app.state.tokens = ThreadedKeeper(keeper, limits), tokens
     app.state.readiness = Readiness(lambda: app.state.service)
-    app.state.counts = RequestCounts()
+    app.state.counts, app.state.shared = RequestCounts(), shared
     app.state.refresh = None if terms is None else Refresh(app.state, terms, limits)
-    practice = Practice(keeper.dataset.schema, keeper.dataset.unit, keeper.dataset.cells)
+    served = keeper.dataset
+    practice = Practice(served.schema, served.unit, served.cells, folder=None if shared is None else shared.folder)
     app.state.practice = ThreadedPractice(practice, limits, app.state.service)
     # The last one added is the outermost.
     app.add_middleware(BodyLimit, seconds=limits.body_seconds)

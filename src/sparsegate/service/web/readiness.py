@@ -18,20 +18,27 @@ of what the service tells an owner elsewhere:
   last whole minute, in quarters of D (``deadline.Pressure`` says why that is the same whatever the data).
 
 There is no duration of any ask, and no number for a gate, a token or a condition.
+
+Of several workers each writes its own numbers to a file once a second, and whoever is asked adds them up with its own:
+those of the others are up to a second old.
 """
 
 from __future__ import annotations
 
+import json
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Final
+from pathlib import Path
+from typing import Any, Final, Self
 
 import anyio
 
 from sparsegate.errors import LedgerError, SparsegateError
 from sparsegate.service.keeper import Keeper
 from sparsegate.service.web.admission import ThreadedKeeper
-from sparsegate.service.web.middleware import LOG, RequestCounts
+from sparsegate.service.web.middleware import LOG
 from sparsegate.tables.release import installed_version
 
 KEPT_SECONDS: Final = 1.0
@@ -79,18 +86,65 @@ METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 ALLOWED: Final = "allowed"
 
 
-def metrics_text(service: ThreadedKeeper, counts: RequestCounts) -> str:
-    """All numbers. Reads the ledger."""
-    keeper = service.keeper
+def own_figures(state: Any) -> dict[str, Any]:
+    """The numbers of this process, from the state of its application."""
+    service: ThreadedKeeper = state.service
+    keeper, counts = service.keeper, state.counts
     waiting = {"gates": service.queues.waiting, "places": keeper.waiting, "reading": len(service.reading.turn.waiting)}
+    return {
+        "requests": dict(counts.requests),
+        "asks": dict(counts.asks),
+        "waiting": waiting,
+        "overruns": {"": keeper.pressure.overruns},
+        "headroom": keeper.pressure.headroom(),
+    }
+
+
+class SharedFigures:
+    """The numbers of all workers, each in a file of their folder."""
+
+    def __init__(self, folder: Path, number: int) -> None:
+        self.folder, self._own, self._stopped = folder, folder / f"{number}.figures", threading.Event()
+
+    def written(self, state: Any) -> Self:
+        """Write those of an application, in a thread, until it is closed."""
+
+        def repeat() -> None:
+            while True:
+                draft = self._own.with_suffix(".draft")
+                draft.write_text(json.dumps(own_figures(state)))
+                draft.replace(self._own)
+                if self._stopped.wait(1):
+                    return
+
+        threading.Thread(target=repeat, daemon=True).start()
+        return self
+
+    def others(self) -> list[dict[str, Any]]:
+        """Those that the other workers wrote last."""
+        return [json.loads(file.read_text()) for file in self.folder.glob("*.figures") if file != self._own]
+
+    def close(self) -> None:
+        """Write no more."""
+        self._stopped.set()
+
+
+def metrics_text(state: Any) -> str:
+    """All numbers. Reads the ledger."""
+    keeper: Keeper = state.service.keeper
+    everybody = [own_figures(state), *(state.shared.others() if state.shared is not None else [])]
+    asked, asks, waiting, overruns = totals = [Counter[str]() for _ in range(4)]
+    for each in everybody:
+        for total, name in zip(totals, ("requests", "asks", "waiting", "overruns"), strict=True):
+            total.update(each[name])
     statement = keeper.ledger.statement()
     adds = statement.rule == "epsilon"
     parts = {ALLOWED: statement.budget, "spent": statement.spent, "remaining": statement.remaining}
-    left = keeper.pressure.headroom()
+    left = min((each["headroom"] for each in everybody if each["headroom"] is not None), default=None)
     families: list[tuple[str, str, str, Mapping[str, float]]] = [
         ("info", "gauge", "The version that runs.", {f'version="{installed_version()}"': 1}),
-        ("requests_total", "counter", "Requests, by status.", counts.requests),
-        ("asks_total", "counter", "Questions, by what the client was told.", _labelled("outcome", counts.asks)),
+        ("requests_total", "counter", "Requests, by status.", asked),
+        ("asks_total", "counter", "Questions, by what the client was told.", _labelled("outcome", asks)),
         ("waiting", "gauge", "Questions that wait: at a gate, to be counted, to be read.", _labelled("at", waiting)),
         (
             "delay_seconds",
@@ -98,7 +152,7 @@ def metrics_text(service: ThreadedKeeper, counts: RequestCounts) -> str:
             "D: an answer leaves this long after its turn came; 0 is off.",
             {"": keeper.pace.delay},
         ),
-        ("overruns_total", "counter", "Questions that took longer than D.", {"": keeper.pressure.overruns}),
+        ("overruns_total", "counter", "Questions that took longer than D.", overruns),
         (
             "delay_headroom_ratio",
             "gauge",

@@ -226,6 +226,9 @@ async def ready(request: Request) -> Body:
 async def refresh(body: models.AskRefresh, request: Request, _: Owner) -> Body:
     """Read the data anew. Where it has changed, gates that are open on the old copy close for good. For owners."""
     refresh: Refresh | None = request.app.state.refresh
+    if request.app.state.shared is not None:
+        rule = "must be 1 where the data is read anew: each worker has a copy of its own"
+        raise ParameterError("workers", rule, next_step="restart the service, or run it with --workers 1")
     if refresh is None:
         raise problems.Refused(problems.NOT_FOUND)
     changed = await anyio.to_thread.run_sync(partial(refresh.now, close_gates=body.close_gates))
@@ -239,9 +242,8 @@ async def metrics(request: Request) -> Response:
     if token is not None and token.role is not Role.OWNER:
         raise problems.Refused(problems.FORBIDDEN)
     app = request.app.state
-    return Response(
-        await app.service.run(metrics_text, app.service, app.counts), headers={"Content-Type": METRICS_TYPE}
-    )
+    text = await app.service.run(metrics_text, app)
+    return Response(text, headers={"Content-Type": METRICS_TYPE})
 
 
 token_router = APIRouter()

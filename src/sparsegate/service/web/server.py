@@ -69,7 +69,7 @@ def listen(host: str, port: int) -> socket.socket:
         raise ParameterError("port", "must be from 0 to 65535", port, "0 takes any that is free")
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listening = socket.create_server((host, port), family=family, backlog=256)
+        listening = socket.create_server((host, port), family=family)
     except OSError as error:
         # Python adds the address, in brackets, which the message has already.
         reason = (error.strerror or "the address is not known").partition(" (")[0].lower()
@@ -119,7 +119,7 @@ def run(
     limits: ConnectionLimits | None = None,
     delay: float = 0.0,
     log_format: str = "text",
-    started: Callable[[], None] = lambda: None,
+    started: Callable[[GuardedServer], None] = lambda server: None,
 ) -> None:
     """Serve until a signal comes; questions under way are answered first. Ctrl-C then is a KeyboardInterrupt.
 
@@ -131,7 +131,7 @@ def run(
         for place, _ in places:
             stack.enter_context(closing(place))
         server = guarded_server(app, places, limits, delay=delay, log_config=logging_of(log_format))
-        started()
+        started(server)
         try:
             server.run()
         except KeyboardInterrupt:

@@ -1,0 +1,220 @@
+"""More than one process for one service: they share its sockets, its ledger and its key, and each counts on its own.
+
+The first process starts as a service of one does: it reads the data, pays for the sizes and draws them, fills the copy
+up and measures D. Then it hands the filled copy over (``ServedTable.hand_over``) and starts the others, which take it
+over: nothing is drawn, measured or charged twice. Between them holds what holds between two servers on one ledger:
+turns at a gate (``locks``), what has left (``departures``), charges, keys, quotas and tokens are the ledger's. Of what
+a process counts by itself each has a part: rates, lines and connections (``Limits.of_each``), and the places to be
+counted at, for which D is measured (``opening``).
+
+**A worker that ends** ends the service, as a crash ends a service of one: what was under way there is lost and counts,
+and whoever watches the service starts it again. It is not replaced: what made it fail may be a cell, and would be asked
+of the next one. Where the first process ends, in whatever way, the others hear the end of their line, answer what is
+under way, and end too. Signals are for the first: in the others they are blocked.
+
+uvicorn has a supervisor of its own. It does not fit: a signal has it start one worker more than the limits are divided
+by, it kills one that is too busy to say so, and it replaces those that end without an end.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Collection
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any, Final, Self
+
+from sparsegate.errors import SparsegateError
+from sparsegate.service.data.dataset import HandedOver, ServedTable
+from sparsegate.service.keeper import Keeper
+from sparsegate.service.keys import key_of
+from sparsegate.service.opening import KeeperTerms
+from sparsegate.service.tokens import Tokens
+from sparsegate.service.web import server
+from sparsegate.service.web.admission import Limits, Refresh
+from sparsegate.service.web.connections import ConnectionLimits, GuardedServer
+from sparsegate.service.web.http import create_app
+from sparsegate.service.web.middleware import LOG
+from sparsegate.service.web.readiness import SharedFigures
+
+READY: Final = "ready"
+LOOK_SECONDS: Final = 0.2
+Places = tuple[socket.socket, socket.socket | None]
+_BLOCKED: Final = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Orders:
+    """What a worker is told: all that a service is made from, but for the data. The limits are those of each worker."""
+
+    ledger: str
+    dataset: str
+    key: Path
+    keeping: dict[str, Any]
+    """Options of the keeper, with the pace that was measured."""
+    limits: Limits
+    connections: ConnectionLimits
+    hosts: Collection[str] | None = None
+    metrics_port: int | None = None
+    tls: tuple[Path, Path] | None = None
+    log_format: str = "text"
+
+    def serve(
+        self,
+        keeper: Keeper,
+        tokens: Tokens,
+        places: Places,
+        *,
+        folder: Path | None,
+        number: int = 1,
+        terms: KeeperTerms | None = None,
+        refresh: Callable[[Refresh], None] = lambda refresh: None,
+        started: Callable[[GuardedServer], None],
+    ) -> None:
+        """Answer on these sockets, the second of which is for metrics, until a signal or the end of the line."""
+        with ExitStack() as stack:
+            shared = None if folder is None else SharedFigures(folder, number)
+            app = create_app(
+                keeper,
+                tokens,
+                limits=self.limits,
+                hosts=self.hosts,
+                proxies=self.connections.proxies,
+                metrics_port=self.metrics_port,
+                terms=terms,
+                shared=shared,
+            )
+            stack.enter_context(closing(app.state.practice))
+            if shared is not None:
+                stack.enter_context(closing(shared.written(app.state)))
+            if app.state.refresh is not None:
+                refresh(stack.enter_context(closing(app.state.refresh)))
+            server.run(
+                app,
+                places[0],
+                tls=None if self.tls is None else server.tls_context(*self.tls),
+                inside=places[1],
+                limits=self.connections,
+                delay=keeper.pace.delay,
+                log_format=self.log_format,
+                started=started,
+            )
+
+
+class Crew:
+    """The workers of a service but the first, which makes it; a context manager. A service of one has none.
+
+    The ``folder`` is for all of them, and closed to others; ``lost`` says that one of them ended by itself.
+    """
+
+    def __init__(self, orders: Orders) -> None:
+        self.folder: Path | None = None
+        self.processes: list[Any] = []
+        self.lost = False
+        self._orders, self._stack, self._lines = orders, ExitStack(), list[Connection]()
+
+    def start(self, data: ServedTable, places: Places) -> None:
+        """Start them, and wait until each can answer."""
+        if self._orders.limits.workers == 1:
+            return
+        made = tempfile.TemporaryDirectory(prefix="sparsegate-workers-", ignore_cleanup_errors=True)
+        self.folder = Path(self._stack.enter_context(made))
+        handed = data.hand_over()
+        try:
+            # A signal that comes meanwhile is for this process, and waits; those that it starts never hear one.
+            resource_tracker.ensure_running()  # which would unblock them again
+            signal.pthread_sigmask(signal.SIG_BLOCK, _BLOCKED)
+            try:
+                for number in range(2, self._orders.limits.workers + 1):
+                    self._spawn((self._orders, handed, self.folder, number, places))
+            finally:
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, _BLOCKED)
+            for line in self._lines:
+                try:
+                    trouble = line.recv()
+                except EOFError:
+                    trouble = "it ended before it could say why; is there memory for another copy of the data?"
+                if trouble != READY:
+                    raise SparsegateError(f"a worker could not start: {trouble}")
+        finally:
+            handed.remove()
+
+    def _spawn(self, arguments: tuple[Any, ...]) -> None:
+        spawn = multiprocessing.get_context("spawn")
+        ours, theirs = spawn.Pipe()
+        self._lines.append(ours)
+        self.processes.append(spawn.Process(target=work, args=(*arguments, theirs), daemon=True))
+        self.processes[-1].start()
+        theirs.close()
+
+    def watch(self, serving: GuardedServer) -> None:
+        """Stop serving when one of them ends, and have them stop when this one does."""
+
+        def body() -> None:
+            ended: list[Any] = []
+            while not (ended or serving.should_exit):
+                ended = wait([process.sentinel for process in self.processes], timeout=LOOK_SECONDS)
+            if not serving.should_exit:
+                LOG.error("a worker has ended, and so the service stops; what is open stays open")
+                self.lost, serving.should_exit = True, True
+            self._hang_up()
+
+        if self.processes:
+            threading.Thread(target=body, daemon=True).start()
+
+    def _hang_up(self) -> None:
+        for line in self._lines:
+            line.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._hang_up()
+        until = time.monotonic() + server.GRACE_SECONDS + self._orders.keeping["pace"].delay + 1
+        for process in self.processes:
+            process.join(max(0.0, until - time.monotonic()))
+            process.kill()
+            process.join()
+        self._stack.close()
+        if self.lost:
+            raise SparsegateError("a worker ended, and the service with it; see the log, and start it again")
+
+
+def work(orders: Orders, handed: HandedOver, folder: Path, number: int, places: Places, line: Connection) -> None:
+    """One worker, until its line ends."""
+    serving: list[GuardedServer] = []
+
+    def leave() -> None:
+        wait([line])
+        if not serving:
+            os._exit(1)
+        serving[0].should_exit = True
+
+    def started(made: GuardedServer) -> None:
+        serving.append(made)
+        line.send(READY)
+
+    threading.Thread(target=leave, daemon=True).start()
+    try:
+        with ExitStack() as stack:
+            account = server.open_ledger(orders.ledger, dataset=orders.dataset, budget=None, delta=None)
+            stack.enter_context(closing(account))
+            data = stack.enter_context(ServedTable.take_over(handed))
+            keeper = Keeper(account, data, key_of(account, orders.key), **orders.keeping)
+            stack.enter_context(closing(keeper))
+            tokens = stack.enter_context(closing(Tokens(account)))
+            orders.serve(keeper, tokens, places, folder=folder, number=number, started=started)
+    except SparsegateError as error:
+        if not serving:
+            line.send(str(error))
+        raise SystemExit(1) from None
