@@ -292,17 +292,11 @@ def test_all_cells_are_asked_whatever_a_mapping_holds() -> None:
 @pytest.mark.parametrize(
     ("options", "parameter"),
     [
-        ({"cells": "abc"}, "cells"),
-        ({"cells": []}, "cells"),
-        ({"cells": ["a", "a"]}, "cells"),
-        ({"cells": [["a"]]}, "cells"),
-        ({"cells": {"a": 1}}, "cells"),
-        ({"cells": [float("nan")]}, "cells"),
-        ({"cells": 0}, "cells"),
-        ({"cells": True}, "cells"),
-        ({"cells": None}, "cells"),
-        ({"most": 0}, "cells_per_user"),
-        ({"most": 1.5}, "cells_per_user"),
+        *(
+            ({"cells": wrong}, "cells")
+            for wrong in ("abc", [], ["a", "a"], [["a"]], {"a": 1}, [float("nan")], 0, True, None)
+        ),
+        *(({"most": wrong}, "cells_per_user") for wrong in (0, 1.5)),
         ({"epsilon": float("nan")}, "epsilon"),
         ({"threshold": float("inf")}, "threshold"),
         ({"cutoff": 0}, "cutoff"),

@@ -76,14 +76,6 @@ def test_no_repr_error_or_traceback_shows_noise():
     assert not any(str(mark) in text for text in texts)
 
 
-def test_a_closed_gate_stays_closed_and_with_closes_it():
-    with a_gate() as gate:
-        gate.ask(0)
-    assert gate.closed
-    with pytest.raises(sg.GateClosed, match="closed by hand"):
-        gate.ask(0)
-
-
 ROWS = {"laplace": "ding-2019", "exponential": "exponential-gap"}
 BUDGETS = {
     "gap": sg.Budget(threshold_epsilon=0.5, query_epsilon=1),
@@ -199,13 +191,6 @@ def test_ask_many_is_boolean_unless_numbers_are_paid_for_or_asked_for():
     assert seeded(budget=BUDGETS["blend"]).ask_many([FAR]).dtype.names is not None
     assert seeded(budget=BUDGETS["blend"]).ask_many([FAR], numeric=False).dtype == np.bool_
     assert seeded(closes="rarer").ask_many([FAR], numeric=True).dtype == np.bool_
-
-
-def test_answers_are_equal_by_their_side_alone():
-    gate = seeded(cutoff=9)
-    answers = {gate.ask(FAR), gate.ask(2 * FAR), gate.ask(-FAR)}
-    assert answers == {sg.ABOVE, sg.BELOW}
-    assert gate.ask(FAR).estimate != gate.ask(3 * FAR).estimate
 
 
 @pytest.mark.parametrize("noise", ROWS)

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import pandas
-import polars
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -113,29 +110,13 @@ def test_every_entry_has_the_noise_of_the_whole_sensitivity_and_another_draw(sen
     assert abs(np.corrcoef(drawn[:-1], drawn[1:])[0, 1]) < 6 / math.sqrt(drawn.size)
 
 
-@pytest.mark.parametrize("kind", [list, np.array, pandas.Series, polars.Series])
-def test_what_an_array_is_made_of_makes_no_difference(kind):
-    options: dict[str, Any] = {"rho": 0.1, "sensitivity": 2, "not_private": True}
-    noisy = sg.gaussian(kind([5, 70, 900]), source=sg.Seeded(5), **options)
-    assert noisy.dtype == np.int64
-    assert noisy.tolist() == sg.gaussian([5, 70, 900], source=sg.Seeded(5), **options).tolist()
-
-
 REFUSED: list[tuple[str, dict[str, Any]]] = [
-    ("sigma", {}),
-    ("sigma", {"sigma": 3, "rho": 1}),
-    ("sigma", {"sigma": 0}),
-    ("sigma", {"sigma": math.nan}),
-    ("sigma", {"sigma": 10**20}),
-    ("sigma", {"sigma": 1, "sensitivity": 10**300}),
-    ("rho", {"rho": -1}),
-    ("rho", {"rho": "1"}),
-    ("rho", {"rho": 1e-40}),
-    ("rho", {"rho": 1e40}),
+    *(("sigma", wrong) for wrong in ({}, {"sigma": 3, "rho": 1}, {"sigma": 1, "sensitivity": 10**300})),
+    *(("sigma", {"sigma": wrong}) for wrong in (0, math.nan, 10**20, 1e-300, 1e300)),
+    *(("rho", {"rho": wrong}) for wrong in (-1, "1", 1e-40, 1e40, 1e-300, 1e300)),
     ("sensitivity", {"sigma": 3, "sensitivity": 0}),
     ("max_items_per_user", {"sigma": 3, "max_items_per_user": 0}),
-    ("delta", {"sigma": 3, "delta": 0}),
-    ("delta", {"sigma": 3, "delta": None}),
+    *(("delta", {"sigma": 3, "delta": wrong}) for wrong in (0, None)),
     ("granularity", {"sigma": 3, "granularity": 3}),
     ("count", {"sigma": 3, "count": 1.5}),
     ("source", {"sigma": 3, "source": "dice"}),
@@ -158,12 +139,6 @@ def test_the_charge_comes_before_the_draw():
         sg.gaussian(3, sigma=3, sensitivity=1, delta=1e-6, ledger=charged, source=Untouchable(1), not_private=True)
     assert len(charged.charged) == 1
     assert charged.kept == []
-
-
-@pytest.mark.parametrize(("name", "value"), [("sigma", 1e-300), ("sigma", 1e300), ("rho", 1e-300), ("rho", 1e300)])
-def test_noise_that_cannot_be_is_refused_by_the_name_and_the_value_that_were_passed(name, value):
-    with pytest.raises(sg.ParameterError, match=rf"^{name} must be for noise .*, got {re.escape(str(value))}; pass"):
-        sg.gaussian(3, **{name: value}, sensitivity=1, delta=1e-6, ledger=Noted())
 
 
 def test_an_array_is_one_charge_and_is_kept(tmp_path):

@@ -530,8 +530,7 @@ def test_a_refund_on_a_zcdp_ledger_is_of_all_that_was_reserved(ledger: Ledger):
 @pytest.mark.parametrize(
     ("change", "parameter"),
     [
-        ({"epsilon": 1}, "epsilon"),
-        ({"epsilon": 0}, "epsilon"),
+        *(({"epsilon": wrong}, "epsilon") for wrong in (1, 0)),
         ({"budget": sg.Budget(threshold_epsilon=1, query_epsilon=1)}, "budget"),
         ({"allocation": "1:1"}, "allocation"),
         ({"delta": 1e-6}, "delta"),
@@ -539,17 +538,13 @@ def test_a_refund_on_a_zcdp_ledger_is_of_all_that_was_reserved(ledger: Ledger):
         ({"noise": "exponential"}, "noise"),
         ({"closes": "rarer"}, "closes"),
         ({"within": None}, "cutoff"),
-        ({"within": float("nan")}, "within"),
-        ({"within": 0}, "within"),
-        ({"within": "90"}, "within"),
-        ({"expect": 0}, "expect"),
-        ({"expect": 10**400}, "expect"),
+        *(({"within": wrong}, "within") for wrong in (float("nan"), 0, "90")),
+        *(({"expect": wrong}, "expect") for wrong in (0, 10**400)),
         ({"monotonic": 1}, "monotonic"),
         ({"sensitivity": 0}, "sensitivity"),
         ({"cutoff": 3, "epsilon": 1}, "within"),
         ({"cutoff": 3, "epsilon": 1, "within": None, "expect": 3}, "expect"),
-        ({"ledger": None}, "ledger"),
-        ({"ledger": "z.ledger"}, "ledger"),
+        *(({"ledger": wrong}, "ledger") for wrong in (None, "z.ledger")),
     ],
 )
 def test_what_the_theorem_is_not_about_is_refused_and_spends_nothing(

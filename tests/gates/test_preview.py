@@ -13,7 +13,7 @@ from tests.support.goodness import discrete_laplace_mass, geometric_mass
 
 import sparsegate as sg
 from sparsegate.gates.calibration import Calibration
-from sparsegate.gates.preview import Curve, Preview, _warning, gate_preview
+from sparsegate.gates.preview import Curve, Preview, gate_preview
 from sparsegate.gates.sparse_vector import gate_calibration
 
 KINDS = [{"noise": "exponential"}, {"noise": "laplace"}, {"closes": "rarer"}, {"queries": 12}]
@@ -90,12 +90,6 @@ def test_a_gate_that_tells_nothing_is_warned_about():
     assert both.count(remedy) == 1, "advice is given once"
     assert ", is larger than the threshold, 1,234,567:" in warning(1_234_567, epsilon=Fraction(1, 10**6))
     assert "standard error" not in warning(-5, closes="rarer"), "it carries no estimate"
-
-
-def test_a_warning_rounds_an_error_up():
-    warning = _warning(133.0009, 5.0409, 5, "a larger epsilon")
-    assert "The margin, 134, is" in warning
-    assert "an estimate, 5.04, is" in warning
 
 
 def test_a_preview_takes_what_the_gate_takes_and_says_what_the_gate_has(tmp_path):

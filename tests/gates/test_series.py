@@ -52,25 +52,6 @@ def test_the_largest_epsilon_is_the_last_that_the_ledger_admits(tmp_path: Path, 
                     ledger.spend(epsilon=cost.epsilon, rho=cost.rho, what="all of them")
 
 
-FIGURES = {
-    "365 top-10 at 0.1": (365, TOP, 36.5, 1.40),
-    "30 top-50 at 0.5": (30, TOP | {"count": 50, "epsilon": 0.5}, 15, 0.87),
-    "100 subsets at 0.1": (100, TOP | {"method": "subset"}, 10, 2.42),
-    "365 pure at 0.1": (365, TOP | {"method": "one-shot"}, 36.5, 11.1),
-}
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_the_figures_of_the_page(name: str) -> None:
-    times, asked, added, filtered = FIGURES[name]
-    series = sg.preview(**asked, times=times).series
-    assert series is not None
-    assert series.cost.epsilon == Fraction(str(added))
-    assert series.zcdp_epsilon == pytest.approx(filtered, rel=5e-3)
-    assert series.better == "zcdp"
-    assert sg.preview(**TOP | {"epsilon": 0.5, "method": "one-shot"}, times=30).series.better == "epsilon"  # type: ignore[union-attr]
-
-
 def test_what_a_ledger_has_left_is_the_budget(tmp_path: Path) -> None:
     with sg.Ledger.create(tmp_path / "z.ledger", dataset="visits", budget=(1, 1e-7)) as ledger:
         before = sg.preview(**TOP, times=100, ledger=ledger).series

@@ -130,6 +130,9 @@ def close(value: float, exact: object) -> bool:
     return abs(mpmath.expm1(mpmath.mpf(value) - exact)) <= TOLERANCE
 
 
+FORTY = np.random.default_rng(3).normal(size=(2, 40))
+
+
 @pytest.mark.parametrize(
     ("rho", "nu", "q", "outcome"),
     [
@@ -141,13 +144,16 @@ def close(value: float, exact: object) -> bool:
         (1, 1, [100, 120, 140, -150, -180], [B, B, B, A, A]),  # about 1e-300
         (1e6, 1, [1e6 + 1, 1e6, 1e6 - 2], [B, A, B]),  # rho far wider than nu, and far from zero
         (1, 1e6, [3, 10, -7], [B, A, B]),
+        (3, 2, [9000, -4000.5, 8000.25], [B, A, B]),  # e**-3000 and less
+        *((8, 16, np.round(FORTY[0] * spread, 4).tolist(), (FORTY[1] < 0.5).tolist()) for spread in (0.8, 480)),
     ],
 )
 def test_a_transcript_agrees_with_the_integral_in_closed_form(
     rho: float, nu: float, q: list[float], outcome: list[bool]
 ) -> None:
     value = log_probability("chen-2015", q, outcome, scales=Scales(Fraction(rho), Fraction(nu), None))
-    assert close(value, by_expansion(rho, nu, list(zip(q, outcome, strict=True)), digits=800))
+    digits = 4000 if max(q) >= 9000 else 800
+    assert close(value, by_expansion(rho, nu, list(zip(q, outcome, strict=True)), digits=digits))
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -161,22 +167,6 @@ def test_a_random_transcript_agrees_with_the_integral_in_closed_form(seed: int, 
     scales, noise = Scales(Fraction(rho), Fraction(nu), None), "lattice" if lattice else "continuous"
     value = log_probability("chen-2015", q, outcome, scales=scales, noise=noise)  # type: ignore[arg-type]
     assert close(value, by_expansion(rho, nu, list(zip(q.tolist(), outcome, strict=True)), lattice=lattice))
-
-
-def test_a_probability_far_below_the_smallest_float_is_right_too() -> None:
-    q, outcome = [9000.0, -4000.5, 8000.25], [B, A, B]
-    value = log_probability("chen-2015", q, outcome, scales=Scales(Fraction(3), Fraction(2), None))
-    assert value < -3000
-    assert close(value, by_expansion(3, 2, list(zip(q, outcome, strict=True)), digits=4000))
-
-
-@pytest.mark.parametrize(("spread", "share"), [(0.05, 0.5), (2.0, 0.1), (30.0, 0.5)])
-def test_forty_distinct_answers_agree_with_the_integral_in_closed_form(spread: float, share: float) -> None:
-    rng = np.random.default_rng(3)
-    q = np.round(rng.normal(size=40) * spread * 16, 4)
-    outcome = [bool(x) for x in rng.random(40) < share]
-    value = log_probability("chen-2015", q, outcome, scales=Scales(Fraction(8), Fraction(16), None))
-    assert close(value, by_expansion(8, 16, list(zip(q.tolist(), outcome, strict=True)), digits=150))
 
 
 def test_an_answer_equal_to_its_threshold_is_above_on_the_lattice() -> None:
@@ -277,38 +267,30 @@ def test_a_thousand_equal_comparisons_count_as_a_power() -> None:
 @pytest.mark.parametrize(
     ("outcome", "parameters"),
     [
-        ([A, B], {}),  # goes on after the last positive
-        ([A, A], {}),
-        ([B], {}),  # too short
-        ([B, B, B], {}),  # too long
-        ([B, 1], {}),  # a number where none is released
-        ([B, 1.5], {}),
-        ([B, math.nan], {"row": "roth-2011"}),
-        ([B, "ABOVE"], {}),
-        ([B, None], {}),
-        (True, {}),
-        (None, {}),
-        ("ab", {}),
-        ([sg.Answer(False, 3), A], {"row": "roth-2011"}),
-        ([B, A], {"epsilon": None}),
+        # It goes on after the last positive, is too short or too long, or has a number where none is released.
+        *((wrong, {}) for wrong in ([A, B], [A, A], [B], [B, B, B], [B, 1], [B, 1.5], [B, "ABOVE"], [B, None])),
+        *((wrong, {}) for wrong in (True, None, "ab")),
+        *((wrong, {"row": "roth-2011"}) for wrong in ([B, math.nan], [sg.Answer(False, 3), A])),
+        *((wrong, {"row": "ding-2019"}) for wrong in ([sg.Answer(True, 3)], [(0, 1)])),
+        ([math.nan], {"row": "exponential-gap"}),
+        ([2.0], {"row": "liu-2024"}),
+        *(([B, A], {"answers": wrong}) for wrong in ([0, math.inf], [[0, 1]], ["0", "1"])),
+        *(([B, A], {name: 1}) for name in ("granularity", "monotonic")),
         ([B, A], {"scales": Scales(Fraction(1), Fraction(1), None)}),
-        ([B, A], {"allocation": "1:1", "epsilon": None, "budget": sg.Budget(threshold_epsilon=1, query_epsilon=1)}),
+        *(
+            ([B, A], {"epsilon": None} | wrong)
+            for wrong in (
+                {},
+                {"allocation": "1:1", "budget": sg.Budget(threshold_epsilon=1, query_epsilon=1)},
+                {"scales": Scales(Fraction(1), Fraction(1), Fraction(1))},
+                {"row": "ding-2019", "scales": Scales(Fraction(1), None, None)},
+            )
+        ),
         ([B, A], {"noise": "gaussian"}),
-        ([B, A], {"granularity": 1}),
-        ([B, A], {"monotonic": 1}),
         ([B, A], {"estimates": [0, 0]}),
         ([B, A], {"row": "hardt-rothblum-2010"}),
         ([B, A], {"threshold": [0, 0, 0]}),
-        ([B, A], {"answers": [0, math.inf]}),
-        ([B, A], {"answers": [[0, 1]]}),
-        ([B, A], {"answers": ["0", "1"]}),
         ([B, A], {"sensitivity": 0}),
-        ([B, A], {"epsilon": None, "scales": Scales(Fraction(1), Fraction(1), Fraction(1))}),
-        ([B, A], {"row": "ding-2019", "epsilon": None, "scales": Scales(Fraction(1), None, None)}),
-        ([sg.Answer(True, 3)], {"row": "ding-2019"}),
-        ([math.nan], {"row": "exponential-gap"}),
-        ([2.0], {"row": "liu-2024"}),
-        ([(0, 1)], {"row": "ding-2019"}),
     ],
 )
 def test_a_question_that_makes_no_sense_is_refused(outcome: list[object], parameters: dict[str, object]) -> None:

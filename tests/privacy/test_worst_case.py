@@ -110,15 +110,6 @@ def test_with_numbers_and_monotonic_queries_the_smallest_share_is_free(
         assert holds("standard", cutoff=cutoff, budget=budget, noise=noise).tight == pytest.approx(1)
 
 
-@pytest.mark.parametrize(
-    ("cutoff", "queries", "monotonic"), [(10, 12, True), (10, 12, False), (5, 8, True), (3, 40, True)]
-)
-def test_a_plan_spends_what_it_says(cutoff: int, queries: int, monotonic: bool) -> None:
-    planned = plan(cutoff=cutoff, epsilon=1, queries=queries, monotonic=monotonic)
-    witness = holds("standard", queries=queries, cutoff=cutoff, scales=planned.scales, monotonic=monotonic)
-    assert witness.tight == pytest.approx(1, abs=1e-6)
-
-
 @pytest.mark.parametrize(("sensitivity", "granularity"), [(0.1, None), (1.5, 1), (3, None)])
 @pytest.mark.parametrize("key", ["standard", "hardt-rothblum-2010-repaired", "hardt-rothblum-2010-indicator"])
 def test_answers_move_by_the_whole_sensitivity_of_any_lattice(

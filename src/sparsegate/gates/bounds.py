@@ -161,20 +161,6 @@ class Rates(NamedTuple):
         inside = row.compared is Compared.ERROR_NOISE_INSIDE
         return cls(e1, 1 / scales.query, a3, row.noise.law, inside, row.gap)
 
-    def threshold_cost(self, shift: int) -> Loss:
-        """What a shift of rho costs."""
-        return _times(self.law.threshold_cost(shift), self.threshold)
-
-    def below_cost(self, move: int, shift: int) -> Loss:
-        """What one BELOW costs whose answer moves by d = ``move``, at t = ``shift``."""
-        if self.inside and shift < 0:
-            return math.inf
-        return _times(self.law.below_cost(move, shift), self.query)
-
-    def above_cost(self, move: int, shift: int) -> Loss:
-        """What one ABOVE costs, and its gap where the row releases it."""
-        return _times(self.law.above_cost(move, shift, gap=self.gap), self.query)
-
 
 class RoundLoss(NamedTuple):
     """A loss, how far the next larger term of its minimum is, and how many of the positives make the highest move."""
@@ -186,17 +172,22 @@ class RoundLoss(NamedTuple):
 
 def round_loss(below: int, above: int, rates: Rates, direction: Direction = "any") -> RoundLoss:
     """The supremum of the loss of m BELOW and k ABOVE under one rho, over neighbours that move in this direction."""
-    m, k = below, above
+    m, k, law, gap = below, above, rates.law, rates.gap
     high, low = MOVES[direction]
 
-    def at(h: int) -> tuple[Loss, int, Loss]:
-        bounds = sorted(
-            rates.threshold_cost(t)
-            + _times(m, rates.below_cost(high, t))
-            + _times(h, rates.above_cost(high, t))
-            + _times(k - h, rates.above_cost(low, t))
-            for t in _SHIFTS[direction]
+    def cost(t: int, h: int) -> Loss:
+        """Of an alignment that shifts rho by t, where h of the positives make the highest move."""
+        if rates.inside and t < 0 and m:
+            return math.inf
+        compared = (
+            _times(m, law.below_cost(high, t))
+            + _times(h, law.above_cost(high, t, gap=gap))
+            + _times(k - h, law.above_cost(low, t, gap=gap))
         )
+        return _times(law.threshold_cost(t), rates.threshold) + _times(compared, rates.query)
+
+    def at(h: int) -> tuple[Loss, int, Loss]:
+        bounds = sorted(cost(t, h) for t in _SHIFTS[direction])
         moving = (h if high else 0) + (k - h if low else 0)
         further = bounds[1] - bounds[0] if bounds[0] < math.inf else Fraction(0)
         return bounds[0] + _times(moving, rates.answer), -h, further

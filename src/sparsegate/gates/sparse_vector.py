@@ -44,7 +44,7 @@ class SparseVector(Gate):
 
         ABOVE  iff  q_i + nu_i >= T_i + rho + kappa,     and the gate closes after the c-th ABOVE.
 
-    The noise is exponential, with a public kappa that makes the margin the same on both sides (``gates.margin``); or
+    The noise is exponential, with a public kappa that makes the margin the same on both sides (``gates.laws``); or
     two-sided Laplace, kappa = 0 (Alg. 7), where ``queries`` makes that the better one. Every ABOVE carries an estimate
     of its answer, made from the gap by which it was above, with its standard error.
 
