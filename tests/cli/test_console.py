@@ -116,12 +116,6 @@ def test_whoever_reads_and_leaves_is_told_nothing(printed_to) -> None:
     assert (done.returncode, done.stderr) == (1, "")
 
 
-def test_a_terminal_without_greek_letters_gets_their_numbers() -> None:
-    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    words = [*PROGRAM, "variants", "gptt"]
-    assert r"\u03b5" in subprocess.run(words, capture_output=True, text=True, check=True, env=environment).stdout
-
-
 def test_nohup_is_heard() -> None:
     script = "import os, signal; signal.signal(signal.SIGHUP, signal.SIG_IGN); from sparsegate.cli import app; "
     script += "app.app = lambda **_: os.kill(os.getpid(), signal.SIGHUP); from sparsegate.cli import main; main()"

@@ -179,17 +179,6 @@ def test_a_kill_before_the_first_printed_word_loses_nothing(
     assert kept in again(command)
 
 
-def test_what_the_ledger_cannot_store_is_printed_all_the_same(command: Command, ledger: Ledger, monkeypatch) -> None:
-    def full(*_: object) -> None:
-        raise sg.LedgerError("the ledger x.ledger cannot be written: the disk is full; nothing was spent")
-
-    monkeypatch.setattr(Ledger, "keep", full)
-    with pytest.warns(RuntimeWarning, match="paid for, and is not stored: .*: the disk is full$"):
-        code, out, _ = command(*TOP)
-    assert code == 0
-    assert all(page in out for page in PAGES)
-
-
 def test_asks_are_listed_newest_first_for_people_and_programs(command, refused, tmp_path, monkeypatch) -> None:
     """Olga asked twice and anna once; a page of the store is two lines long."""
     defaults = {"after": None, "gate": None, "by": None, "limit": 2}

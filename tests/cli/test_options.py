@@ -70,15 +70,6 @@ def test_a_kill_between_the_commit_and_the_output_leaves_it_spent(folder: Path) 
     assert ledger.total_spent().epsilon == 30
 
 
-def test_two_commands_at_once_cannot_both_have_the_last_of_a_budget(folder: Path) -> None:
-    ledger = Ledger.create("x.ledger", dataset="visits", budget=30)
-    both = [subprocess.Popen([*PROGRAM, *CHARGED], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) for _ in range(2)]
-    outputs = [process.communicate(timeout=60)[0] for process in both]
-    assert sorted(process.returncode for process in both) == [0, 2]
-    assert sorted(map(bool, outputs)) == [False, True]
-    assert ledger.total_spent().epsilon == 30
-
-
 def test_ctrl_c_stops_the_engine_at_once_and_spends_nothing(folder: Path) -> None:
     """The query would count for hours, in little memory; the test waits until it has counted for a moment."""
     ledger = Ledger.create("x.ledger", dataset="visits", budget=30)

@@ -355,16 +355,6 @@ def test_gates_are_closed_by_other_data_or_another_key_only_where_that_is_agreed
     assert [gate["because"] for gate in gates[1:]] == [None, None, "its key was replaced"]
 
 
-def test_sizes_are_paid_for_once_for_the_same_data_and_again_for_other_data(command, serve, visits, started):
-    assert "epsilon 1.95, delta 0.000000999 left" in command(*serve, *NEW)[1]
-    assert "epsilon 1.95, delta 0.000000999 left" in command(*serve)[1]
-    with visits.open("a") as file:
-        file.write("301,FR\n")
-    assert "epsilon 1.9, delta 0.000000998 left" in command(*serve)[1]
-    assert command("ledger", "show", f"{visits}.ledger")[1].count("sizes, for people of up to 8 rows") == 2
-    assert "values of country" in command("ledger", "show", f"{visits}.ledger", "--release", 2)[1]
-
-
 def test_public_sizes_cost_nothing_and_need_no_delta(command, refused, serve, started):
     out = command(*serve, "--capacity", "1000,country=300", *NEW, "--budget-delta", 0)[1]
     assert ": epsilon 2 left of epsilon 2\n" in out
