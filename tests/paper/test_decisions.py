@@ -152,6 +152,13 @@ def test_the_interval_of_coins_misses_no_more_often_than_stated() -> None:
     assert worst[1.0] <= ONE_LOOK < worst[0.8]
 
 
+def test_numbers_between_a_least_one_and_one_have_the_interval_of_a_coin() -> None:
+    fair = rate(replace(ROW, ser_mean=0.9, ser_std=0.3, runs=100))
+    wide = rate(replace(ROW, ser_mean=1 - 5 * 0.1, ser_std=5 * 0.3, runs=100, ser_least=-4.0))
+    assert [wide.lowest, wide.highest] == pytest.approx([1 - 5 * (1 - end) for end in (fair.lowest, fair.highest)])
+    assert rate(replace(ROW, ser_least=-4.0), "fnr") == rate(ROW, "fnr"), "which is never below 0"
+
+
 def test_the_interval_of_the_difference_of_two_coins_misses_no_more_often_than_stated() -> None:
     runs = 200
     heads = np.arange(runs + 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tracemalloc
 from collections import Counter
 from dataclasses import replace
@@ -20,6 +21,7 @@ from tests.support.selection_laws import subsets
 
 from sparsegate.errors import ParameterError
 from sparsegate.paper import METHODS, Dataset, Ladder, Method, load, measure, simulate, simulation
+from sparsegate.paper.simulation import RARE, least_ser, simulated_errors
 from sparsegate.paper.statements import VALUES, ReferenceValue
 from sparsegate.selection.scores import Scores
 
@@ -256,3 +258,30 @@ def test_what_cannot_be_simulated_is_refused(key: str, changed: dict[str, int], 
     with pytest.raises(ParameterError) as refused:
         simulate(key, SCORES, rng=1, **{"count": COUNT, "epsilon": EPSILON, "runs": 5} | changed)
     assert refused.value.parameter == parameter
+
+
+STEEP = Ladder.of([1000 / rank for rank in range(1, 400)])
+
+
+@pytest.mark.parametrize("key", ["svt-s-1:1", "svt-s-1:c", "svt-dpbook", "svt-s-double-t", "svt-s-double-t-retr"])
+@pytest.mark.parametrize(("ladder", "count"), [(LADDER, COUNT), (STEEP, 10)])
+def test_answers_are_no_shorter_than_their_bound_and_what_is_below_the_least_ser_is_nothing(
+    key: str, ladder: Ladder, count: int
+) -> None:
+    """5.5 standard errors for each k: a false alarm in a million. The twin: the bound where everybody is above T."""
+    chosen, public, runs = short(key), {"count": count, "epsilon": EPSILON}, 20_000
+    errors = simulated_errors(chosen, ladder, **public, runs=runs, rng=5)
+    shares = np.array([(errors.selected <= k).mean() for k in range(1, count)])
+    for factor, met in ((1.0, True), (0.01, False))[: 2 if ladder is STEEP else 1]:
+        other = replace(chosen, threshold_factor=factor * chosen.threshold_factor)
+        bounds = simulation._short_tails(other, ladder, ladder.highest(count), other.noise(**public)).clip(0.0, 1.0)
+        assert (shares <= bounds + 5.5 * np.sqrt(bounds * (1 - bounds) / runs)).all() == met
+    below = np.maximum(least_ser(chosen, ladder, **public) - errors.ser, 0.0)
+    assert below.mean() <= RARE + 5.5 * below.std() / math.sqrt(runs)
+
+
+def test_what_selects_c_whatever_happens_has_no_ser_below_zero_and_of_a_stranger_anything_is_expected() -> None:
+    assert least_ser("em", SCORES, count=COUNT, epsilon=EPSILON) == 0
+    best = 1 - COUNT * max(SCORES) / float(LADDER.highest(COUNT).sum())
+    stranger = lambda scores, count, epsilon, rng: []  # noqa: E731
+    assert least_ser(stranger, SCORES, count=COUNT, epsilon=EPSILON) == pytest.approx(best)

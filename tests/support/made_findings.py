@@ -128,6 +128,7 @@ def _row(dataset: str, method: str, count: int, epsilon: float, ser: float) -> R
         fnr_std=deviation,
         fpr_mean=ser + 0.005,
         fpr_std=deviation,
+        ser_least=0.0,
         total_ser_mean=ser - 0.03 if method in RAISES else ser,
         total_ser_std=deviation,
         selected_mean=count * (0.5 if method == "svt-s-double-t" else 1.0),

@@ -426,14 +426,15 @@ def fnr_with_ser(findings: Findings) -> Iterator[Decided]:
 def _rank_correlation(rows: Sequence[Row]) -> Quantity:
     """Spearman's, with an error by bootstrap: each mean moved by its standard error, and by what one run can do.
 
-    So a mean of runs that were all the same moves, too, by 1/n of the way to 1. What moves is taken from the
-    correlation found, not from its mean: noise hides a relation, and that bias counts.
+    So a mean of runs that were all the same moves, too, by 1/n of the way to 1 and of the least SER. What moves is
+    taken from the correlation found, not from its mean: noise hides a relation, and that bias counts.
     """
     from scipy.stats import rankdata
 
     means = np.array([[row.mean(measure) for row in rows] for measure in ("ser", "fnr")])
     seen = np.array([[row.error(measure) for row in rows] for measure in ("ser", "fnr")])
-    errors = np.hypot(seen, (1 - np.clip(means, 0.0, 1.0)) / np.array([row.runs for row in rows]))
+    unseen = 1 - np.clip(means, 0.0, 1.0) - np.array([[row.ser_least for row in rows], [0.0] * len(rows)])
+    errors = np.hypot(seen, unseen / np.array([row.runs for row in rows]))
     noise = np.random.default_rng(0).standard_normal((BOOTSTRAPS + 1, *means.shape))
     noise[0] = 0.0
     ranks = rankdata(means + errors * noise, axis=-1)

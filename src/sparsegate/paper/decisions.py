@@ -21,10 +21,12 @@ its probability; and 3v/8 makes up for a skew law. Of several means the errors a
 of the largest counts, as in Bernstein's inequality. For coins of any bias, and for the difference of two, the interval
 then misses no more often than a normal one would for a normal law: a test computes it exactly.
 
-**Where this is not so.** A short answer can have a SER below 0: of one item, 1 - c on the steepest data. SVT-S 1:c on
-Zipf has one in a hundred, as low as -24. Then only the deviation says so, and it comes late: of 10,000 intervals of
-1,600 such runs, 4 missed the mean SER. FNR and total SER are never below 0. A verdict that rests on the SER of a row
-with short answers is marked on the report, and the error rate stated there is not that of marked ones: ``short``.
+**Answers that are short** can have a SER below 0: of one item, 1 - c on the steepest data. SVT-S 1:c on Zipf has one in
+a hundred, as low as -24. With l the least SER that matters (``simulation.least_ser``, to within its ``RARE`` of a mean,
+so a margin of 0.02 is one of 0.0199 to 0.0201), v is z (x-l) / n downwards, and the interval is that of numbers between
+l and 1. Where l is far below 0 such intervals take many more runs. So verdicts and runs are decided with l = 0, and a
+verdict that the wide intervals would leave undecided is marked on the report, ``short``: of 10,000 intervals of 1,600
+runs of that SVT-S with l = 0, 4 missed the mean SER. The error rate stated there is not that of marked verdicts.
 """
 
 from __future__ import annotations
@@ -88,7 +90,7 @@ class Judgement:
     """What results say, and the numbers that it depends on; the same at each dataset, there with the rows as ``cells``.
 
     ``wanting`` are the rows that need more runs for a decision, and how many times as many: none, once there is one.
-    ``short`` says that it rests on a mean SER of runs that may have selected fewer than c, and so be below 0.
+    ``short`` says that it would be undecided if SER counted as anything down to its least, where answers may be short.
     """
 
     support: Support
@@ -216,13 +218,14 @@ def mean_of(parts: Sequence[Quantity]) -> Quantity:
 
 def rate(row: Row, metric: str = "ser") -> Quantity:
     """The mean of a row: ``metric`` is ser, fnr or total_ser. A single run has no deviation: its error is infinite."""
-    return mean_over_runs((row.cell, metric), getattr(row, f"{metric}_mean"), getattr(row, f"{metric}_std"), row.runs)
+    least = row.ser_least if metric == "ser" else 0.0
+    return mean_over_runs((row.cell, metric), row.mean(metric), getattr(row, f"{metric}_std"), row.runs, least)
 
 
 @lru_cache(maxsize=1 << 16)  # a row is compared with many
-def mean_over_runs(source: Source, mean: float, std: float, runs: int) -> Quantity:
-    """The mean of numbers between 0 and 1, one for each run."""
-    return Quantity(value=mean, terms={source: mean_term(mean, std, runs)})
+def mean_over_runs(source: Source, mean: float, std: float, runs: int, least: float = 0.0) -> Quantity:
+    """The mean of numbers between ``least`` and 1, one for each run."""
+    return Quantity(value=mean, terms={source: mean_term(mean, std, runs, least=least)})
 
 
 def variance(row: Row, metric: str = "total_ser") -> Quantity:
@@ -243,10 +246,10 @@ def empty_places(row: Row) -> Quantity:
     return Quantity(value=empty, terms={(row.cell, "empty"): term})
 
 
-def mean_term(mean: float, std: float, runs: int, sigmas: float = SIGMAS) -> Term:
+def mean_term(mean: float, std: float, runs: int, sigmas: float = SIGMAS, least: float = 0.0) -> Term:
     """The term of a mean of runs; a single one has no deviation, and says nothing."""
-    unseen, inside = sigmas / runs, min(max(mean, 0.0), 1.0)
-    return Term(_error(std, runs), unseen * (1 - inside), unseen * inside)
+    unseen, inside = sigmas / runs, min(max(mean, least), 1.0)
+    return Term(_error(std, runs), unseen * (1 - inside), unseen * (inside - least))
 
 
 def _error(std: float, runs: int) -> float:

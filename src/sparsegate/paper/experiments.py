@@ -50,11 +50,11 @@ from sparsegate.paper.results import (
     stable_hash,
     table,
 )
-from sparsegate.paper.simulation import simulated_errors
+from sparsegate.paper.simulation import least_ser, simulated_errors
 from sparsegate.paper.statements import READINGS, STATEMENTS, OpenStatements, judge_readings, settled_by, under
 from sparsegate.paper.workers import Progress, SharedValue, WorkerPool, shared_pool
 
-SIMULATOR = 3  # counts the changes of the simulator that change its numbers for a given seed
+SIMULATOR = 4  # counts the changes of what the simulator says of a case for a given seed
 MOST_RUNS = 12_800  # the most runs of a cell: with 100 to begin with, twice as many in each of seven rounds
 # The mean of what a cell has in the end, under the defaults: for the expected time, before the first round
 USUAL_RUNS = 1_000
@@ -112,7 +112,10 @@ class ExperimentCase:
             if error.next_step:  # of a method that failed: where it did
                 error.args, error.next_step = (f"{error}, on {self.dataset}",), f"{error.next_step}, on {self.dataset}"
             raise
-        return errors.summary() | {"seconds": time.perf_counter() - start}
+        record = errors.summary()
+        if not self.batch:  # the same for all batches
+            record["ser_least"] = least_ser(self.method, ladder, count=self.count, epsilon=self.epsilon)
+        return record | {"seconds": time.perf_counter() - start}
 
 
 def _compute(task: tuple[ExperimentCase, SharedValue]) -> Record:
@@ -155,7 +158,7 @@ class Gathered:
 
 def merged(first: Record, runs: int, second: Record, more: int) -> Record:
     """The means and deviations of two batches together; seconds add up."""
-    total, record = runs + more, {"seconds": first["seconds"] + second["seconds"]}
+    total, record = runs + more, first | {"seconds": first["seconds"] + second["seconds"]}
     for name in (name.removesuffix("_mean") for name in first if name.endswith("_mean")):
         a, b = first[f"{name}_mean"], second[f"{name}_mean"]
         batches = ((first, runs), (second, more))

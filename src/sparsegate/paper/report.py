@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sparsegate.budget import Number
 from sparsegate.errors import load_extra
@@ -62,9 +61,6 @@ from sparsegate.paper.results import (
 from sparsegate.paper.results import table as arrow_table
 from sparsegate.paper.statements import VALUES, Checked, ReadingVerdicts, check_all, tally, tally_sentence
 from sparsegate.paper.workers import Progress, WorkerPool, shared_pool
-
-if TYPE_CHECKING:
-    pass
 
 TITLE = "The evaluation of the Sparse Vector Technique, reproduced"
 
@@ -451,8 +447,8 @@ class Reproduction:
                 ["Claim|p", "Where|p", "Verdict"],
                 claims,
                 caption=f"{tally_sentence(tally(self.checked))}. † Rule, or part of it, chosen after a look at "
-                f"results. ‡ Rests on the mean SER of short answers, and has no stated error rate; the chance that any "
-                f"other is wrong by chance is at most {FALSE_VERDICT:g}.",
+                f"results. ‡ Would be undecided if SER counted as low as short answers may have it, and has no stated "
+                f"error rate; the chance that any other is wrong by chance is at most {FALSE_VERDICT:g}.",
                 label="tab:verdicts",
             ),
             "printed": latex_table(

@@ -71,6 +71,7 @@ class Row:
     total_ser_std: float
     fpr_mean: float
     fpr_std: float
+    ser_least: float
 
     @classmethod
     def of(cls, entry: Mapping[str, Any]) -> Row:
@@ -415,6 +416,11 @@ class Findings:
         datasets = {name: self.datasets[name] for name in names}
         return replace(self, datasets=datasets, rows={c: row for c, row in self.rows.items() if c.dataset in datasets})
 
+    @cached_property
+    def seen(self) -> Findings:
+        """The same, taking no SER to be below 0 that no run has met: what verdicts and runs are decided by."""
+        return replace(self, rows={cell: replace(row, ser_least=0.0) for cell, row in self.rows.items()})
+
     def get(self, dataset: str, method: str, count: int, epsilon: float | None = None) -> Row | None:
         """One row, at the epsilon of the comparisons unless told."""
         return self.rows.get(CellKey(dataset, method, self.epsilon if epsilon is None else epsilon, count))
@@ -475,4 +481,7 @@ def as_read(rows: Mapping[CellKey, Row], reading: PaperReading) -> dict[CellKey,
     """The rows with the SER that a reading means: of mean scores, or of totals."""
     if reading.ser == "means":
         return dict(rows)
-    return {cell: replace(row, ser_mean=row.total_ser_mean, ser_std=row.total_ser_std) for cell, row in rows.items()}
+    return {
+        cell: replace(row, ser_mean=row.total_ser_mean, ser_std=row.total_ser_std, ser_least=0.0)
+        for cell, row in rows.items()
+    }

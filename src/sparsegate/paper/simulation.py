@@ -57,6 +57,21 @@ to an item that fails. So the work is one step for each call, over all runs at o
 
 **A set at once** ("subset"): the mechanism itself, on grouped scores, its tiles laid once for all runs.
 
+**Answers that are short** have no lower limit of SER but that of the scores: with B(k) the mean of the k highest over
+that of the c highest, k selected items have a SER of at least 1 - B(k). ``least_ser`` is the 1 - B(m) below which SER
+counts for less than ``RARE`` in the mean, from a bound t(k) on the probability that k or fewer are selected:
+
+    E[max(B(|S|) - B(m), 0)]  <=  sum over k < m of (B(k) - B(k+1)) t(k)  <=  RARE.
+
+Both bounds are Chernoff's, averaged over rho: an interval of a grid counts as its upper end, where fewer are selected.
+With *rho drawn once*, items are selected independently. With L the expected number of those, and M that of the c
+highest which are not, t is exp(k - L) (L/k)^k or exp(c-k - M) (M/(c-k))^(c-k), whichever is less. With *rho redrawn*,
+an item that is still there is selected in ds with probability p / (1 - A) >= p, so the j-th wait is no longer than an
+exponential one of rate L_j, the sum of p over all items but the j-1 highest. k or fewer are selected if k+1 waits make
+1 or more, and waits of more than 1 count as 1:
+
+    t  =  exp(-theta) product over j <= k+1 of E[(L_j - theta exp(theta - L_j)) / (L_j - theta)],    any theta > 0.
+
 **A method that is not ours** is given items that are shuffled anew for each run. The orders come from a generator that
 the method never sees, and it is handed copies: nothing it does to the scores or to its generator changes what it is
 measured against. An object is copied for each case, too: what it remembers of one changes no other, whichever process
@@ -527,6 +542,62 @@ def simulated_errors(
     ladder = Ladder.of(scores)
     batches = _batches(selected_by, ladder, count, epsilon, runs, rng)
     return Errors.joined([measure(ladder, rungs, count=count) for rungs in batches])
+
+
+RARE = 1e-4  # what SER below ``least_ser`` counts for in the mean, at most
+_RHO = np.concatenate((np.arange(-4.0, 4.0, 0.1), np.arange(4.0, 30.5, 0.5)))  # in units of its scale
+_BEYOND = np.where(_RHO < 0, 1 - np.exp(-np.abs(_RHO)) / 2, np.exp(-np.abs(_RHO)) / 2)  # P[rho > that]
+_WITHIN = -np.diff(_BEYOND, prepend=1.0)
+_THETA = np.geomspace(0.5, 512.0, 21)[:, None]
+_MOST_PLACES = 1000  # beyond this c, where tails would take much memory, any number may be selected
+_LUMP = 0.05  # items whose z differs by less count as the lowest of them
+
+
+def least_ser(selected_by: object, scores: Rankable, *, count: int, epsilon: Number) -> float:
+    """A SER, 0 or below, that the mean hardly depends on what is below of: by at most ``RARE``.
+
+    >>> scores = [90, 80, 70, 60, 50] + [10] * 100
+    >>> [round(least_ser(key, scores, count=5, epsilon=0.5), 3) for key in ("svt-s-1:1", "svt-dpbook", "em")]
+    [-0.071, -0.286, 0.0]
+    """
+    chosen, ladder = method(selected_by), Ladder.of(scores)
+    if isinstance(chosen, Method) and chosen.row is None:
+        return 0.0
+    highest = ladder.highest(count)
+    best = np.cumsum(highest) / np.arange(1, count + 1) * (count / highest.sum())
+    tails = np.ones(count - 1)
+    if isinstance(chosen, Method) and chosen.row and not chosen.row.noise.one_sided and count <= _MOST_PLACES:
+        noise = chosen.noise(count=count, epsilon=epsilon)
+        tails = _short_tails(chosen, ladder, highest, noise) if noise.query else tails
+    lost = np.cumsum(-np.diff(best) * tails)
+    return float(1 - best[np.searchsorted(lost, RARE, side="right")])
+
+
+def _short_tails(chosen: Method, ladder: Ladder, highest: Floats, noise: NoiseScales) -> Floats:
+    """Bounds on the probability that k items or fewer are selected, for k from 1 to c - 1."""
+    count = highest.size
+    levels = chosen.raised(ladder.oracle_threshold(count), noise) + noise.threshold * _RHO[:, None]
+    lump = np.floor((ladder.values - highest[-1]) / (_LUMP * noise.query))
+    last = np.flatnonzero(np.diff(lump, append=-np.inf))
+    sizes = np.diff(ladder.starts[last] + ladder.sizes[last], prepend=0)
+    chance, of_highest = (positive((values - levels) / noise.query) for values in (ladder.values[last], highest))
+    k = np.arange(1, count)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        if chosen.row is not None and chosen.row.redraws_threshold:
+            left = np.maximum((chance @ sizes)[:, None] - np.cumsum(of_highest, axis=1) + of_highest, 0.0)
+            theta = _THETA[:, :, None]
+            waits = np.einsum("r,trj->tj", _WITHIN, (left - theta * np.exp(theta - left)) / (left - theta))
+            logs = np.cumsum(np.log(waits + np.exp(_THETA) * _BEYOND[-1]), axis=1) - _THETA
+            tails: Floats = np.exp(np.minimum(np.nanmin(logs, axis=0), 0.0))[1:]
+            return tails
+        chance, of_highest = (-np.expm1(chosen.passes * np.log1p(-each)) for each in (chance, of_highest))
+        met, missed = (chance @ sizes)[:, None], (1 - of_highest).sum(axis=1)[:, None]
+        few = np.where(k < met, np.exp(k - met + k * np.log(met / k)), 1.0)
+        empty = count - k
+        many = np.where(empty > missed, np.exp(empty - missed + empty * np.log(missed / empty)), 1.0)
+    tails = np.minimum(few, many).T @ _WITHIN
+    tails += _BEYOND[-1]
+    return tails
 
 
 def _batches(

@@ -117,16 +117,8 @@ def _told(decision: Decision, text: str, findings: Findings) -> Judgement:
         what = f"{cell.method} at c = {cell.count}, ε = {cell.epsilon:g} on {cell.dataset}"
         decides = f"about {runs} runs of {what} would decide (--most-runs)" if cell in rows else f"{runs} runs (--runs)"
         text += f"; {decides if times < math.inf else 'no number of runs would decide: it is on the margin'}"
-    short = any(
-        metric in ("ser", "rank") and cell in rows and rows[cell].selected_mean < cell.count
-        for cell, metric in decision.sources
-    )
-    return Judgement(
-        support=decision.support,
-        numbers=text,
-        cells=tuple(cell for cell in decision.cells if cell in rows),
-        short=short and findings.reading.ser == "means",
-    )
+    cells = tuple(cell for cell in decision.cells if cell in rows)
+    return Judgement(support=decision.support, numbers=text, cells=cells)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -507,8 +499,16 @@ STATEMENTS = (
 
 
 def check_all(findings: Findings, statements: Iterable[PaperStatement] = STATEMENTS) -> list[Checked]:
-    """Check every statement, or those given."""
-    return [Checked(statement=statement, judgement=statement.check(findings)) for statement in statements]
+    """Check every statement, or those given, and mark what would not be decided if SER may be as low as it can be."""
+    return [
+        Checked(statement=statement, judgement=_marked(statement.check(findings.seen), statement.check(findings)))
+        for statement in statements
+    ]
+
+
+def _marked(seen: Judgement, bounded: Judgement) -> Judgement:
+    places = {name: _marked(place, bounded.places[name]) for name, place in seen.places.items()}
+    return replace(seen, places=places, short=seen.support is not bounded.support)
 
 
 def tally(checked: Iterable[Checked]) -> dict[str, Counter[Support]]:
@@ -555,13 +555,13 @@ class OpenStatements:
 
     def wanting(self, findings: Findings) -> dict[CellKey, float]:
         """What they want more runs of."""
-        undecided: list[Checked] = []
+        wanting: dict[str, Mapping[CellKey, float]] = {}
         for statements in (self.undecided, self.statements):
-            checked = check_all(findings, statements)
-            if undecided := [each for each in checked if each.judgement.wanting]:
+            checked = ((statement.key, statement.check(findings.seen).wanting) for statement in statements)
+            if wanting := {key: wanted for key, wanted in checked if wanted}:
                 break
-        self.undecided = [each.statement for each in undecided] or self.statements
-        return most_wanting(each.judgement.wanting for each in undecided)
+        self.undecided = [each for each in self.statements if each.key in wanting] or self.statements
+        return most_wanting(wanting.values())
 
 
 READINGS = "readings"  # the folder of the alternatives, below the results, and the name of the table of their verdicts
