@@ -3,7 +3,8 @@
 A table of a million rows; a thousand different conditions, a third each of which match 1 %, 10 % and 50 % of the rows.
 The peer counts distinct people by the same conditions, on the same table in an in-memory DuckDB. Ours goes the whole
 way: HTTP over loopback, token, idempotency key, condition, both commits. D is off unless said otherwise. A ratio is our
-answers a second over the peer's queries a second; beside it stands the processor time of each, in all of its processes.
+answers a second over the peer's queries a second. Beside it stands the processor time of one, in all processes of the
+service and in the clients, and what the cores could do at most if they did nothing else: ``bound``, as such a ratio.
 
 Many clients are processes of their own, one to a gate, so that they share no interpreter with the service. They do
 share its cores, so they send with the standard library, which takes less of them than ours: a client is not measured.
@@ -127,13 +128,13 @@ def results() -> Iterator[Result]:
         table = folder / "visits.parquet"
         write_table(table)
         plain, name, many = bare(table), "asks a second over HTTP, {}, D off", f"{CLIENTS} clients, {CLIENTS} gates"
-        with served(folder, table, 0.0, WORKERS) as (_, _, at, spent), crowd(*at) as ask_all:
-            yield rate(name.format(f"{many}, {WORKERS} workers"), ask_all, plain, asked, spent, ">= 3")
+        with served(folder, table, 0.0, WORKERS) as (_, _, at, spent), crowd(*at) as (ask_all, asking):
+            yield rate(name.format(f"{many}, {WORKERS} workers"), ask_all, plain, asked, (spent, asking), ">= 3")
         with served(folder, table, 0.0) as (gate, keeper, at, spent):
-            with crowd(*at) as ask_all:
-                yield rate(name.format(many), ask_all, plain, asked, spent, ">= 1")
+            with crowd(*at) as (ask_all, asking):
+                yield rate(name.format(many), ask_all, plain, asked, (spent, asking), ">= 1")
             one = lambda chosen: [gate.ask(each) for each in chosen]  # noqa: E731
-            yield rate(name.format("1 client"), one, plain, asked, spent, ">= 0.7")
+            yield rate(name.format("1 client"), one, plain, asked, (spent,), ">= 0.7")
             yield own_cost(keeper, gate, asked[:300])
             yield latency(gate, asked[:300], "off")
         delay = 1.0
@@ -150,22 +151,27 @@ def bare(table: Path) -> Any:
     return lambda where: connection.execute(f"SELECT count(DISTINCT visitor) FROM visits WHERE {where}").fetchall()
 
 
-def rate(name: str, ask_all: Any, plain: Any, asked: list[str], clock: Callable[[], float], target: str) -> Result:
-    """A fifth of the conditions each round, the same for both."""
+def rate(
+    name: str, ask_all: Any, plain: Any, asked: list[str], clocks: Sequence[Callable[[], float]], target: str
+) -> Result:
+    """A fifth of the conditions each round, the same for both; the clocks are those of the service and the clients."""
     parts = [asked[place::ROUNDS] for place in range(ROUNDS)]
-    spent: dict[str, list[float]] = {"ours": [], "bare": []}
+    spent: dict[str, list[list[float]]] = {"ours": [], "bare": []}
 
     def contender(who: str, work: Any) -> Contender:
         def run(chosen: list[str]) -> None:
-            before = clock()
+            before = [clock() for clock in clocks]
             work(chosen)
-            spent[who].append(1e3 * (clock() - before) / len(chosen))
+            taken = [clock() - begun for clock, begun in zip(clocks, before, strict=True)]
+            spent[who].append([1e3 * each / len(chosen) for each in taken])
 
         return Contender(run, lambda: parts[len(spent[who]) % ROUNDS], queries=len(parts[0]))
 
     ours, peer = side_by_side(
         contender("ours", ask_all), contender("bare", lambda chosen: [plain(each) for each in chosen]), rounds=ROUNDS
     )
+    cpu = {who: [statistics.median(each) for each in zip(*taken, strict=True)] for who, taken in spent.items()}
+    most = 1e3 * len(os.sched_getaffinity(0)) / sum(cpu["ours"])
     return Result(
         benchmark=name,
         ours=round(1 / ours.each, 1),
@@ -177,14 +183,18 @@ def rate(name: str, ask_all: Any, plain: Any, asked: list[str], clock: Callable[
             "peer_name": "DuckDB count(DISTINCT)",
             "selectivities": list(SHARES),
             "rows": ROWS,
-            **{f"{who}_cpu_ms": round(statistics.median(taken), 2) for who, taken in spent.items()},
+            "ours_cpu_ms": round(cpu["ours"][0], 2),
+            "clients_cpu_ms": round(sum(cpu["ours"][1:]), 2),
+            "bare_cpu_ms": round(cpu["bare"][0], 2),
+            "bound": round(most * peer.each, 2),
         },
     )
 
 
 @contextmanager
-def crowd(host: str, port: int, token: str) -> Iterator[Any]:
-    """Clients with a gate each; a call deals conditions out to them, and returns when all are answered."""
+def crowd(host: str, port: int, token: str) -> Iterator[tuple[Any, Callable[[], float]]]:
+    """Clients with a gate each; a call deals conditions out to them, and returns when all are answered. And their time
+    of the processors."""
     started = multiprocessing.get_context("spawn")
     pipes = [started.Pipe() for _ in range(CLIENTS)]
     members = [started.Process(target=member, args=(host, port, token, theirs)) for _, theirs in pipes]
@@ -199,7 +209,7 @@ def crowd(host: str, port: int, token: str) -> Iterator[Any]:
         each.start()
         theirs.close()
     try:
-        yield ask_all
+        yield ask_all, lambda: sum(spent_by(each.pid or 0) for each in members)
     finally:
         for (ours, _), each in zip(pipes, members, strict=True):
             ours.send(None)
