@@ -3,7 +3,9 @@
 A table of a million rows; a thousand different conditions, a third each of which match 1 %, 10 % and 50 % of the rows.
 The peer counts distinct people by the same conditions, on the same table in an in-memory DuckDB. Ours goes the whole
 way: HTTP over loopback, token, idempotency key, condition, both commits. D is off unless said otherwise. A ratio is our
-answers a second over the peer's queries a second; beside it stands the processor time of each, in all of its processes.
+answers a second over the peer's queries a second. Beside it stands the processor time of each: in all processes of the
+service, in the event loop of the first, in the clients. ``bound`` is what the ratio can be at most, where both keep all
+cores busy: the processor time of the peer's query over that of our answer, with its client.
 
 Many clients are processes of their own, one to a gate, so that they share no interpreter with the service. They do
 share its cores, so they send with the standard library, which takes less of them than ours: a client is not measured.
@@ -21,7 +23,7 @@ import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -38,6 +40,7 @@ GATE: dict[str, Any] = {"threshold": 10 * PEOPLE, "cutoff": 10, "epsilon": 1}
 ROUNDS = 5
 CLIENTS = 8
 WORKERS = 2
+Clock = Callable[[], float]
 
 
 def write_table(path: Path, rows: int = ROWS) -> None:
@@ -64,9 +67,9 @@ def conditions() -> list[str]:
 @contextmanager
 def served(
     folder: Path, table: Path, delay: float, workers: int = 1
-) -> Iterator[tuple[Any, Any, tuple[str, int, str], Callable[[], float]]]:
-    """A service on the table: a client's open gate, the keeper behind it, host, port and token for others; and what
-    the service has taken of the processors, in seconds."""
+) -> Iterator[tuple[Any, Any, tuple[str, int, str], dict[str, Clock]]]:
+    """A service on the table: a client's open gate, the keeper behind it, host, port and token for others; and clocks
+    of the processor time of the service, and of the event loop of its first process."""
     from sparsegate.ledger.ledger import Ledger
     from sparsegate.service.client.client import connect
     from sparsegate.service.data.dataset import ServedTable
@@ -105,8 +108,12 @@ def served(
             try:
                 at = "127.0.0.1", int(sock.getsockname()[1]), tokens.add("owner", Role.OWNER)
                 with connect(f"http://{at[0]}:{at[1]}", at[2]) as client:
-                    pids = [process.pid for process in crew.processes]
-                    yield client.open_gate(**GATE), keeper, at, lambda: time.process_time() + sum(map(spent_by, pids))
+                    pids, loop = [process.pid for process in crew.processes], thread.ident or 0
+                    clocks: dict[str, Clock] = {
+                        "ours": lambda: time.process_time() + sum(map(spent_by, pids)),
+                        "loop": lambda: time.clock_gettime(time.pthread_getcpuclockid(loop)),
+                    }
+                    yield client.open_gate(**GATE), keeper, at, clocks
             finally:
                 serving[0].should_exit = True
                 thread.join()
@@ -127,13 +134,13 @@ def results() -> Iterator[Result]:
         table = folder / "visits.parquet"
         write_table(table)
         plain, name, many = bare(table), "asks a second over HTTP, {}, D off", f"{CLIENTS} clients, {CLIENTS} gates"
-        with served(folder, table, 0.0, WORKERS) as (_, _, at, spent), crowd(*at) as ask_all:
-            yield rate(name.format(f"{many}, {WORKERS} workers"), ask_all, plain, asked, spent, ">= 3")
-        with served(folder, table, 0.0) as (gate, keeper, at, spent):
-            with crowd(*at) as ask_all:
-                yield rate(name.format(many), ask_all, plain, asked, spent, ">= 1")
+        with served(folder, table, 0.0, WORKERS) as (_, _, at, clocks), crowd(*at) as (ask_all, clients):
+            yield rate(name.format(f"{many}, {WORKERS} workers"), ask_all, plain, asked, clocks | clients, ">= 3")
+        with served(folder, table, 0.0) as (gate, keeper, at, clocks):
+            with crowd(*at) as (ask_all, clients):
+                yield rate(name.format(many), ask_all, plain, asked, clocks | clients, ">= 1")
             one = lambda chosen: [gate.ask(each) for each in chosen]  # noqa: E731
-            yield rate(name.format("1 client"), one, plain, asked, spent, ">= 0.7")
+            yield rate(name.format("1 client"), one, plain, asked, clocks, ">= 0.7")
             yield own_cost(keeper, gate, asked[:300])
             yield latency(gate, asked[:300], "off")
         delay = 1.0
@@ -150,22 +157,25 @@ def bare(table: Path) -> Any:
     return lambda where: connection.execute(f"SELECT count(DISTINCT visitor) FROM visits WHERE {where}").fetchall()
 
 
-def rate(name: str, ask_all: Any, plain: Any, asked: list[str], clock: Callable[[], float], target: str) -> Result:
+def rate(name: str, ask_all: Any, plain: Any, asked: list[str], clocks: Mapping[str, Clock], target: str) -> Result:
     """A fifth of the conditions each round, the same for both."""
     parts = [asked[place::ROUNDS] for place in range(ROUNDS)]
-    spent: dict[str, list[float]] = {"ours": [], "bare": []}
+    spent: dict[str, list[list[float]]] = {"ours": [], "bare": []}
 
     def contender(who: str, work: Any) -> Contender:
         def run(chosen: list[str]) -> None:
-            before = clock()
+            before = [clock() for clock in clocks.values()]
             work(chosen)
-            spent[who].append(1e3 * (clock() - before) / len(chosen))
+            taken = [clock() - begun for clock, begun in zip(clocks.values(), before, strict=True)]
+            spent[who].append([1e3 * each / len(chosen) for each in taken])
 
         return Contender(run, lambda: parts[len(spent[who]) % ROUNDS], queries=len(parts[0]))
 
     ours, peer = side_by_side(
         contender("ours", ask_all), contender("bare", lambda chosen: [plain(each) for each in chosen]), rounds=ROUNDS
     )
+    medians = [statistics.median(each) for each in zip(*spent["ours"], strict=True)]
+    cpu = dict(zip(clocks, medians, strict=True)) | {"bare": statistics.median(each[0] for each in spent["bare"])}
     return Result(
         benchmark=name,
         ours=round(1 / ours.each, 1),
@@ -177,14 +187,15 @@ def rate(name: str, ask_all: Any, plain: Any, asked: list[str], clock: Callable[
             "peer_name": "DuckDB count(DISTINCT)",
             "selectivities": list(SHARES),
             "rows": ROWS,
-            **{f"{who}_cpu_ms": round(statistics.median(taken), 2) for who, taken in spent.items()},
+            **{f"{who}_cpu_ms": round(taken, 2) for who, taken in cpu.items()},
+            "bound": round(cpu["bare"] / (cpu["ours"] + cpu.get("clients", 0)), 2),
         },
     )
 
 
 @contextmanager
-def crowd(host: str, port: int, token: str) -> Iterator[Any]:
-    """Clients with a gate each; a call deals conditions out to them, and returns when all are answered."""
+def crowd(host: str, port: int, token: str) -> Iterator[tuple[Any, dict[str, Clock]]]:
+    """Clients with a gate each; a call deals conditions out to them, and returns when all are answered. And a clock."""
     started = multiprocessing.get_context("spawn")
     pipes = [started.Pipe() for _ in range(CLIENTS)]
     members = [started.Process(target=member, args=(host, port, token, theirs)) for _, theirs in pipes]
@@ -199,7 +210,7 @@ def crowd(host: str, port: int, token: str) -> Iterator[Any]:
         each.start()
         theirs.close()
     try:
-        yield ask_all
+        yield ask_all, {"clients": lambda: sum(spent_by(each.pid or 0) for each in members)}
     finally:
         for (ours, _), each in zip(pipes, members, strict=True):
             ours.send(None)

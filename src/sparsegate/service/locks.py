@@ -28,7 +28,7 @@ from sparsegate.errors import GateBusy, LedgerError
 from sparsegate.ledger.database import Database, PostgresDatabase, SqliteFile
 
 _POLL: Final = 0.005
-_MOMENT, _LONG = 0.0003, 1.0
+_MOMENT, _LONG = 0.001, 1.0
 _CLASS: Final = 0x7367  # our own corner of PostgreSQL's advisory locks
 _NEXT: Final = 0x7368
 _UNLOCK: Final = text("SELECT pg_advisory_unlock(:class, :gate)")
@@ -46,8 +46,10 @@ class FileTurns:
 
     def _opened(self, turn: str) -> int:
         try:
+            with suppress(FileNotFoundError):
+                return os.open(f"{self._folder}/{turn}", os.O_RDWR | os.O_CREAT, 0o600)
             self._folder.mkdir(mode=0o700, exist_ok=True)
-            return os.open(self._folder / turn, os.O_RDWR | os.O_CREAT, 0o600)
+            return os.open(f"{self._folder}/{turn}", os.O_RDWR | os.O_CREAT, 0o600)
         except OSError:
             raise LedgerError(f"the ledger {self._ledger} needs a writable folder; check its permissions") from None
 

@@ -116,9 +116,9 @@ async def ask(gate: GateInPath, body: models.AskGate, service: Service, request:
         read(body.where)
     except ConditionError:
         # It stands in no line: it is refused, or it is given again what it was given while it could be asked.
-        return service.label(asdict(await service.run(asking)))
+        return service.label(vars(await service.run(asking)))
     async with service.queues.at(gate, request.token):
-        return service.label(asdict(await service.run(asking, ask=True)))
+        return service.label(vars(await service.run(asking, ask=True)))
 
 
 @gate_router.get(

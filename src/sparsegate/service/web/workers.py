@@ -132,12 +132,12 @@ class Crew:
         try:
             # A signal that comes meanwhile is for this process, and waits; those that it starts never hear one.
             resource_tracker.ensure_running()  # which would unblock them again
-            signal.pthread_sigmask(signal.SIG_BLOCK, _BLOCKED)
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, _BLOCKED)
             try:
                 for number in range(2, self._orders.limits.workers + 1):
                     self._spawn((self._orders, handed, self.folder, number, places))
             finally:
-                signal.pthread_sigmask(signal.SIG_UNBLOCK, _BLOCKED)
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
             for line in self._lines:
                 try:
                     trouble = line.recv()
