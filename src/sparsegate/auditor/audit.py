@@ -344,8 +344,8 @@ def audit(
             registration, encoder.frozen = plan, True
             stake = 1.0 if last else _CLEAR_STAKE if winner.surely > claim else _EARLY_STAKE
             counts = certify(registration, bets, draw, share=stake, over=over)
-            # What wins goes on: another search would cost more than it can gain.
-            while stop_at_violation and not over() and float(bets.evidence()[rung]) > _PROMISING:
+            # What wins goes on, and so does the last one: another search would cost more than it can gain.
+            while stop_at_violation and not over() and (last or bets.evidence()[rung] > _PROMISING):
                 if (trials := min(counts.trials1, pace.remaining() // 2)) < _LEAST_TRIALS:
                     break
                 registration = registration.continued(counts, trials)
