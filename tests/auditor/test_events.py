@@ -234,3 +234,31 @@ def test_no_outcome_of_training_is_so_close_to_a_cut_that_rounding_could_move_it
         below, above = scores[scores < cut].max(), scores[scores > cut].min()
         assert cut == pytest.approx((below + above) / 2, abs=1e-12)
         assert above - below > 1e-10 * np.abs(scores).max()
+
+
+def test_to_refute_a_claim_the_event_counts_that_needs_the_fewest_pairs() -> None:
+    """The likelier event needs 64 times as few pairs as the one whose ratio is larger, and counts 8 times as much."""
+    aim = Aim(trials=1e7, alpha=0.01, delta=0.0, refutes=0.1)
+    p2 = np.array([0.2, 0.2 / 64])
+    p1 = p2 * math.exp(0.14)
+    noise = np.sqrt(p1 * (1 - p1) + math.exp(0.2) * p2 * (1 - p2))
+    needed = [aim.needed(float(one), float(other)) for one, other in zip(p1, p2, strict=True)]
+    assert needed == pytest.approx((3.5 * noise / (p1 - math.exp(0.1) * p2)) ** 2)
+    promised = aim.promised(p1, p2)
+    assert promised[0] / promised[1] == pytest.approx(math.sqrt(needed[1] / needed[0]), rel=0.01)
+    assert aim.needed(0.2, 0.2) == math.inf
+    assert Aim(trials=1e7, alpha=0.01, delta=0.0).needed(0.5, 0.2) is None
+    # Just where the pairs are enough both ways of counting agree.
+    at = Aim(trials=needed[1] * (2.3263 / 3.5) ** 2, alpha=0.01, delta=0.0, refutes=0.1)
+    assert at.promised(p1[1:], p2[1:]) == pytest.approx([0.1], rel=0.02)
+
+
+def test_cells_are_ordered_by_what_their_neighbours_saw_as_well() -> None:
+    encoder = Encoder("test")
+    sample = encoder.encode(np.random.default_rng(1).normal(size=5000), 5000)
+    bins = Bins.learned(sample)
+    assert bins is not None
+    counts = np.zeros(bins.size)
+    counts[10] = 1.0
+    assert np.flatnonzero(bins.smooth(counts)).tolist() == list(range(7, 14))
+    assert bins.smooth(np.ones(bins.size))[:-1] == pytest.approx(7.0)

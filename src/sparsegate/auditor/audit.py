@@ -71,9 +71,9 @@ class Verdict(Single):
     ...     return answers[0] + noise.laplace(scale=0.5, size=n)
     >>> verdict = sg.audit(half_the_noise, epsilon=1, queries=1, samples=100_000, seed=1)
     >>> verdict.violates, round(verdict.epsilon_lower, 2), verdict.confidence
-    (True, 1.25, 0.99)
+    (True, 1.09, 0.99)
     >>> verdict.witness.answers, verdict.witness.neighbour, verdict.witness.event
-    ((1,), (0,), 'x with x > 1.01342')
+    ((-1,), (0,), 'x with x <= -0.7204')
     """
 
     mechanism: str
@@ -174,17 +174,19 @@ class Verdict(Single):
 
 
 _SEARCH: Final = 0.25
-_FIRST_RUNS: Final = (1, 15, 200)
+_FIRST_RUNS: Final = (1, 15, 50)
 _WARM_UP: Final = 0.02
-_FIRST_ROUND, _ROUND_GROWTH, _LAST_FROM = 4000, 4, 0.3
-_EARLY_STAKE: Final = 0.2
+_FIRST_SEARCH, _SEARCH_GROWTH, _LAST_FROM, _MOST_SEARCH = 1000, 8, 0.3, 8_000_000
+_EARLY_STAKE, _CLEAR_STAKE = 0.2, 0.8
+_ROUND, _MOST_PROMISED, _AMPLE = 1.5, 16, 2
+_PROMISING: Final = 0.5
 _MAIN_LEVEL: Final = 0.95
 _MOST_EPSILON: Final = 30.0
 _MAGNIFIED_LOSS: Final = 2.0
-_MANY_RUNS: Final = 1_000_000
+_FEW_RUNS, _MANY_RUNS = 5_000, 1_000_000
 _MOST_MAGNIFIED: Final = 100
-_FEW_PAIRS, _MANY_PAIRS = 12, 120
-_RUNS_A_PAIR: Final = 400
+_FEW_PAIRS, _MANY_PAIRS = 12, 48
+_RUNS_A_PAIR: Final = 5000
 _LEAST_PAIRS, _LEAST_RUNS_A_PAIR = 3, 600
 _LEAST_TRIALS: Final = 10
 _REPLAYED: Final = 10
@@ -226,8 +228,9 @@ def audit(
 
     The mechanism is run on neighbouring answers; an event is sought that one of them makes likelier; its two
     fresh runs then decide bets on it that a private mechanism cannot win. For every event S of an (epsilon,
-    delta)-private mechanism P[M(x) in S] <= e^epsilon P[M(x') in S] + delta. It goes in rounds: few runs first, four
-    times as many in the next, so that a flagrant leak is proven after hundreds of runs.
+    delta)-private mechanism P[M(x) in S] <= e^epsilon P[M(x') in S] + delta. It goes in rounds: a short search first,
+    one eight times as long in the next, and bets where a search promises that they will do, so that a flagrant leak is
+    proven after hundreds of runs. Bets that go well go on.
 
     **Theorem.** If runs are independent of one another, the bounds of the verdict are all true with probability at
     least ``confidence``, whatever the mechanism, the search or the stopping did. In particular a mechanism that is as
@@ -295,7 +298,8 @@ def audit(
     box = pace.box(target, batch=batch, call_timeout=call_timeout)
     encoder = Encoder(box.name)
     alpha = 1 - confidence
-    bets = Bets(_ladders(epsilon, delta, rho, rdp, alpha))
+    ladders = _ladders(epsilon, delta, rho, rdp, alpha)
+    bets, rung = Bets(ladders), int(np.searchsorted(ladders[0].values, claim, side="right"))
     best: list[NeighbourPair] = []
     with box, progress_bar(progress) as bar:
         task = bar.add_task("audit", total=1.0)
@@ -312,28 +316,40 @@ def audit(
 
         _warm_up(own[0] if own else random_pair(space, rng), draw, pace)
         for number in itertools.count():
-            left, runs = pace.remaining(), _FIRST_ROUND * _ROUND_GROWTH**number
-            # The best bound is that of one long round; a violation is sought in short ones first.
-            last = not stop_at_violation or runs >= _LAST_FROM * left
-            search = pace.part(left if last else runs, _SEARCH, last=last)
+            left, training = pace.remaining(), _FIRST_SEARCH * _SEARCH_GROWTH**number
+            # The best bound is that of one long round; a violation is sought after short searches first.
+            last = not stop_at_violation or training >= _LAST_FROM * _SEARCH * left
+            most = min(int(_SEARCH * left), _MOST_SEARCH)
+            search = pace.part(min(training, most) if stop_at_violation else most, _SEARCH, last=last)
             room = _room(search.runs(1.0))
             encoder.frozen = False
             winner = Search(
                 draw=draw,
                 space=space if patterns else None,
                 # Delta is no log ratio that could be scaled down; and few runs are better spent on one training.
-                magnification=1 if delta or room < _FEW_PAIRS else _magnification(unit, search.total),
-                aim=partial(_aim, pace, None if last else runs, alpha=alpha, delta=delta, of_rho=epsilon is None),
+                magnification=1 if delta or search.total < _FIRST_SEARCH else _magnification(unit, search.total),
+                aim=partial(
+                    _aim, pace, alpha, delta, epsilon is None, None if delta or not stop_at_violation else epsilon
+                ),
                 runs_for_share=search.runs,
                 over=search.over,
                 enough=lambda promised: stop_at_violation and promised > _FLAGRANT * claim,
                 rng=rng,
                 seed=int(rng.integers(1 << 31)),
             ).best(_pairs([*best, *own], space, rng, room) if patterns else own)
-            registration = _registration(winner, pace, None if last else runs)
             best = [winner.pair, *best][:_LEAST_PAIRS]
-            encoder.frozen = True
-            counts = certify(registration, bets, draw, share=1.0 if last else _EARLY_STAKE, over=over)
+            plan = _registration(winner, pace, None if last else training)
+            if plan is None:
+                continue
+            registration, encoder.frozen = plan, True
+            stake = 1.0 if last else _CLEAR_STAKE if winner.surely > claim else _EARLY_STAKE
+            counts = certify(registration, bets, draw, share=stake, over=over)
+            # What wins goes on, and so does the last one: another search would cost more than it can gain.
+            while stop_at_violation and not over() and (last or bets.evidence()[rung] > _PROMISING):
+                if (trials := min(counts.trials1, pace.remaining() // 2)) < _LEAST_TRIALS:
+                    break
+                registration = registration.continued(counts, trials)
+                counts = certify(registration, bets, draw, share=1.0, over=over)
             if last or over():
                 break
     bounds = bets.bounds()
@@ -405,26 +421,34 @@ def _ladders(epsilon: float | None, delta: float, rho: float | None, rdp: Any, a
     ]
 
 
-def _aim(pace: RunBudget, runs: int | None, cost: float, *, alpha: float, delta: float, of_rho: bool) -> Aim:
-    """What a round is for; the last one has the rest of the budget, at this many seconds a run."""
-    pairs = (1 - _SEARCH) * (pace.remaining(cost) if runs is None else runs) / 2
-    return Aim(trials=max(pairs, _LEAST_TRIALS), alpha=alpha, delta=delta, of_rho=of_rho)
+def _aim(pace: RunBudget, alpha: float, delta: float, of_rho: bool, refutes: float | None, cost: float) -> Aim:
+    """What a round is for: bets with the rest of the budget, at this many seconds a run."""
+    pairs = max((1 - _SEARCH) * pace.remaining(cost) / 2, _LEAST_TRIALS)
+    return Aim(trials=pairs, alpha=alpha, delta=delta, of_rho=of_rho, refutes=refutes)
 
 
-def _registration(best: Candidate, pace: RunBudget, runs: int | None) -> Registration:
-    """Fix everything; the horizon of the last round is what the rest of the budget buys at the speed of this pair."""
+def _registration(best: Candidate, pace: RunBudget, training: int | None) -> Registration | None:
+    """Fix everything: as many pairs as a violation takes, or what the rest of the budget buys at the speed of this one.
+
+    None where a violation takes more than a search of this size may promise.
+    """
     finding, sample = best.finding, best.trainings[0].one[0]
     assert finding is not None
-    if runs is None:
+    if training is None:
         begun = time.perf_counter()
         finding.event.hits(sample)
         counting = (time.perf_counter() - begun) / len(sample)
-        runs = pace.remaining(best.cost + counting)
+        trials = pace.remaining(best.cost + counting) // 2
+        if finding.needed is not None:
+            trials = int(min(trials, _AMPLE * finding.needed))
     else:
-        runs = int((1 - _SEARCH) * runs)
+        needed = _ROUND * training if finding.needed is None else finding.needed
+        if needed > _MOST_PROMISED * training:
+            return None
+        trials = int(needed)
     pair = NeighbourPair(best.pair.neighbour, best.pair.answers) if finding.swapped else best.pair
     p1, p2 = (float(p[0]) for p in finding.estimate.chances)
-    return Registration(pair=pair, event=finding.event, chances=(p1, p2), trials=max(runs // 2, _LEAST_TRIALS))
+    return Registration(pair=pair, event=finding.event, chances=(p1, p2), trials=max(trials, _LEAST_TRIALS))
 
 
 def _warm_up(pair: NeighbourPair, draw: Draw, pace: RunBudget) -> None:
@@ -436,8 +460,8 @@ def _warm_up(pair: NeighbourPair, draw: Draw, pace: RunBudget) -> None:
 
 
 def _magnification(unit: float, runs: int) -> int:
-    """How many times as far apart: the loss then shows in few runs. With many, closer pairs mislead less."""
-    loss = _MAGNIFIED_LOSS * min(1.0, math.pow(_MANY_RUNS / max(runs, 1), 1 / 6))
+    """How many times as far apart: the loss then shows in few runs. With many, or with very few, closer pairs do."""
+    loss = _MAGNIFIED_LOSS * (0.5 if runs < _FEW_RUNS else min(1.0, math.pow(_MANY_RUNS / runs, 1 / 6)))
     return min(max(1, round(loss / unit)), _MOST_MAGNIFIED)
 
 

@@ -37,6 +37,9 @@ is that of a bet with lambda = G phi(d) / (sigma sqrt(n)), d = Phi^-1(1 - 1/G), 
 horizon has in the limit the power of a test with a fixed number of runs, and may still stop early. Where the mean is
 clearly positive, the stake of fastest growth is larger and ends sooner: that at which E[Z/(1 + lambda Z)] = 0, about
 mean / sigma^2 where it is small. For rare events with large ratios that quotient is far too bold: it loses what it won.
+A bet towards a horizon is lost at the end or won. So where a round goes on with the event of the last, there is no
+horizon: the stake is that of fastest growth for the gains of all rounds so far, less half a standard error. From m
+pairs to n the log of the money is then smaller by about ln(n/m)/2 than with the best stake.
 """
 
 from __future__ import annotations
@@ -54,7 +57,7 @@ Reals = NDArray[np.float64]
 _BOLDEST: Final = 0.95
 _SEED_PAIRS: Final = 4.0
 _ROUNDING: Final = 1 + 1e-9
-_DOUBT: Final = 2.0
+_DOUBT, _LITTLE_DOUBT = 2.0, 0.5
 _ORDERS: Final = (1.02, 1.25, 1.5, 2.0, 3.0, 5.0, 9.0, 17.0, 33.0, 65.0)
 _BISECTIONS, _HALVINGS = 60, 16
 _LEAST_CHANCE: Final = 1e-12
@@ -176,28 +179,35 @@ class Bets:
         self._log_stake = np.full(self._goal.size, -np.inf)
         self.fallen = np.zeros(self._goal.size, dtype=np.bool_)
 
-    def open_round(self, share: float, p1: float, p2: float) -> None:
-        """Put a share of the money at stake on an event that training takes to be this likely on either input."""
+    def open_round(self, share: float, p1: float, p2: float, settled: int = 0) -> None:
+        """Put a share of the money at stake on an event that training takes to be this likely on either input.
+
+        ``settled``: pairs that were bet on it before, and showed those chances.
+        """
         lines = [ladder.lines(p1, p2) for ladder in self._ladders]
         self._ratio, self._delta = (np.concatenate([line[part] for line in lines]) for part in (0, 1))
         money = self._kept + np.exp(np.minimum(self._log_stake, _MOST_LOG))
-        self._kept, self._log_stake = (1 - share) * money, np.log(share * money)
+        with np.errstate(divide="ignore"):  # what is lost is lost
+            self._kept, self._log_stake = (1 - share) * money, np.log(share * money)
         # What is seen when (both, only the first, only the second, neither) are in the event.
         self._gains = np.stack([1 - self._ratio, np.ones_like(self._ratio), -self._ratio, np.zeros_like(self._ratio)])
         self._gains -= self._delta
-        self._cells = _SEED_PAIRS * np.array([p1 * p2, p1 * (1 - p2), (1 - p1) * p2, (1 - p1) * (1 - p2)])
-        self._settled = 0
+        chances = np.array([p1 * p2, p1 * (1 - p2), (1 - p1) * p2, (1 - p1) * (1 - p2)])
+        self._cells, self._settled = (_SEED_PAIRS + settled) * chances, settled
 
-    def stakes(self, remaining: int) -> Reals:
-        """lambda on each rung, for pairs that are still to be drawn, with this many until the horizon."""
+    def stakes(self, remaining: int | None) -> Reals:
+        """lambda on each rung, for pairs still to be drawn, with this many until the horizon if there is one."""
         from scipy.special import ndtri
 
-        missing = np.log(np.maximum(self._goal - self._kept, 1e-300))
-        chance = np.exp(np.clip(self._log_stake - missing, -_MOST_LOG + 10, -1e-12))
-        depth = -ndtri(chance)
         share = self._cells / self._cells.sum()
         seen = np.maximum(share, 0.25 / self._cells.sum())  # what was never seen may still happen
         second = seen @ self._gains**2
+        if remaining is None:
+            plain = self._fastest(seen, _LITTLE_DOUBT * np.sqrt(second / self._settled))
+            return np.where(self.fallen, 0.0, plain)
+        missing = np.log(np.maximum(self._goal - self._kept, 1e-300))
+        chance = np.exp(np.clip(self._log_stake - missing, -_MOST_LOG + 10, -1e-12))
+        depth = -ndtri(chance)
         bold = np.exp(-(depth**2) / 2) / math.sqrt(2 * math.pi) / chance / np.sqrt(second * max(remaining, 1))
         grown = self._fastest(seen, _DOUBT * np.sqrt(second / self._settled)) if self._settled else 0.0
         return cast(Reals, np.where(self.fallen, 0.0, np.minimum(np.maximum(bold, grown), self._boldest)))
@@ -223,6 +233,12 @@ class Bets:
         self._cells = self._cells + cells
         self._settled += first.size
         self.fallen |= self._kept + np.exp(np.minimum(self._log_stake, _MOST_LOG)) >= self._goal
+
+    def evidence(self) -> Reals:
+        """By how many standard errors the gains of this round are above 0, on each rung."""
+        pairs = self._cells.sum()
+        mean, square = self._cells @ self._gains / pairs, self._cells @ self._gains**2 / pairs
+        return cast(Reals, mean * np.sqrt(pairs / np.maximum(square - mean**2, 1e-300)))
 
     def bounds(self) -> list[float]:
         """The last rung of each ladder below the first that stands; 0 where even the first one stands."""

@@ -238,12 +238,12 @@ class RunBudget:
         return max(int(_TO_SPARE * (self.seconds - self.elapsed) / max(cost, 1e-9)), 0)
 
     def part(self, runs: int, share: float, *, last: bool) -> Part:
-        """A share of a round of this many runs, counted from now; the last round looks at the clock as well."""
-        end = self.drawn + _OVERRUN * share * runs
+        """So many runs from now on, or this share of the time that is left; the last round looks at the time alone."""
+        end = self.drawn + _OVERRUN * runs
         gone = self.gone + _OVERRUN * share * (1 - self.gone)
         if last and self.samples is None:
             end = math.inf
-        return Part(total=int(share * runs), over=lambda: self.drawn >= end or self.gone >= gone)
+        return Part(total=runs, over=lambda: self.drawn >= end or self.gone >= gone)
 
 
 @dataclass(frozen=True, kw_only=True)

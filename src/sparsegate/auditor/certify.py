@@ -1,7 +1,7 @@
 """Certification: bets on an event that was chosen before the runs that decide it; and the search for that event.
 
 A round chooses a pair and an event by training runs (``Search``), then bets on fresh pairs of runs (``certify``). What
-earlier rounds saw may steer later ones.
+earlier rounds saw may steer later ones: whether they go on with the same event, and with which stakes.
 
 **Theorem (coverage).** Let every run of the mechanism be independent of the others, its outcome distributed in the same
 way in a call of any size. Let the event be a function of one outcome: whether an outcome is in it depends on nothing
@@ -28,30 +28,40 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
 
 from sparsegate.auditor.betting import Bets, Counts
 from sparsegate.auditor.encoding import Sample, joined
-from sparsegate.auditor.events import Aim, FoundEvent, OutcomeEvent, Runs, confirmed, find_events
+from sparsegate.auditor.events import BEYOND_CHANCE, Aim, FoundEvent, OutcomeEvent, Runs, confirmed, find_events
 from sparsegate.auditor.neighbours import NeighbourPair, Space, mutation
 
 Draw = Callable[[object, int], Sample]
 
+_NOTHING: Final = Counts(hits1=0, trials1=0, hits2=0, trials2=0)
 _PART: Final = 8
 _LEAST_BATCH: Final = 64
 
 
 @dataclass(frozen=True, kw_only=True)
 class Registration:
-    """All that is fixed before a round of bets; the event is to be likelier on the answers than on the neighbour."""
+    """All that is fixed before a round of bets; the event is to be likelier on the answers than on the neighbour.
+
+    ``counts``: what earlier rounds of bets on the same event saw.
+    """
 
     pair: NeighbourPair
     event: OutcomeEvent
     chances: tuple[float, float]
     trials: int
+    counts: Counts = _NOTHING
+
+    def continued(self, counts: Counts, trials: int) -> Registration:
+        """More of the same, with the chances that were seen."""
+        chances = counts.hits1 / counts.trials1, counts.hits2 / counts.trials2
+        return replace(self, chances=chances, trials=trials, counts=counts)
 
 
 def certify(
@@ -67,11 +77,12 @@ def certify(
     ``draw`` hands out some fresh runs on an input, at most as many as asked for. Batches get smaller towards the
     horizon: the stakes there follow the money closely.
     """
-    bets.open_round(share, *registration.chances)
-    hits, trials = [0, 0], 0
+    before = registration.counts
+    bets.open_round(share, *registration.chances, settled=before.trials1)
+    hits, trials = [before.hits1, before.hits2], 0
     while trials < registration.trials and not over():
         remaining = registration.trials - trials
-        stakes = bets.stakes(remaining)
+        stakes = bets.stakes(None if before.trials1 else remaining)
         first = draw(registration.pair.answers, min(max(remaining // _PART, _LEAST_BATCH), remaining))
         second = [draw(registration.pair.neighbour, len(first))]
         while (missing := len(first) - sum(map(len, second))) > 0:
@@ -80,18 +91,19 @@ def certify(
         bets.settle(stakes, *inside)
         trials += len(first)
         hits = [count + int(np.count_nonzero(side)) for count, side in zip(hits, inside, strict=True)]
+    trials += before.trials1
     return Counts(hits1=hits[0], trials1=trials, hits2=hits[1], trials2=trials)
 
 
 _KEEP: Final = 3
+_CLOSE: Final = 0.2
 _CHILDREN: Final = 6
-_FINALISTS: Final = 3
-_FINAL_SHARES: Final = 2
+_FINALISTS: Final = 2
+_FINAL_SHARES: Final = 4
 _LEAST: Final = 100
 _AT_LEAST: Final = 4
 _MOST: Final = 1 << 20
 _MOST_NUMBERS: Final = 1 << 23
-_BEYOND_CHANCE: Final = 3.0
 
 
 @dataclass(kw_only=True)
@@ -142,8 +154,8 @@ class Candidate:
 
     @property
     def surely(self) -> float:
-        """The bound less what the luckiest of all pairs may owe to chance."""
-        return -math.inf if self.finding is None else self.finding.promised - _BEYOND_CHANCE * self.finding.error
+        """What it promises in any case."""
+        return -math.inf if self.finding is None else self.finding.surely
 
     @property
     def cost(self) -> float:
@@ -154,9 +166,10 @@ class Candidate:
         return sum(training.seconds for training in self.trainings) / max(drawn, 1)
 
     def train(self, draw: Draw, runs: int, over: Callable[[], bool]) -> None:
-        """Draw ``runs`` more on either input, shared out between the trainings."""
+        """Draw ``runs`` more on either input; where there are magnified ones, which tell more, most of them there."""
         for training in self.trainings:
-            training.train(draw, runs // len(self.trainings), over)
+            share = 1.0 if len(self.trainings) == 1 else _CLOSE if training.magnified == 1 else 1 - _CLOSE
+            training.train(draw, int(share * runs), over)
 
     @property
     def trained(self) -> bool:
@@ -215,7 +228,7 @@ class Search:
         if far.magnified > 1:
             # Beside magnified runs, close ones count if they show what is beyond chance, or if magnified ones show an
             # endless ratio: whether it is endless close by they cannot tell.
-            caution = 1.0 if best.estimate.endless[0] else _BEYOND_CHANCE
+            caution = 1.0 if best.estimate.endless[0] else BEYOND_CHANCE
             best = _most([best, self._best_of(candidate.trainings[0], aim, caution)])
         return best
 
@@ -232,7 +245,7 @@ class Search:
             learn, judge = training.split()
             found = find_events(learn, judge, aim, caution=1.0, thorough=thorough, seed=self.seed)
             far += [confirmed(finding, close_judge, aim, caution=1.0) for finding in found]
-        caution = _BEYOND_CHANCE if far and not _most(far).estimate.endless[0] else 1.0
+        caution = BEYOND_CHANCE if far and not _most(far).estimate.endless[0] else 1.0
         close = find_events(close_learn, close_judge, aim, caution=caution, thorough=thorough, seed=self.seed)
         findings = [*far, *close]
         return _most(findings)
@@ -251,7 +264,7 @@ def screenings(pairs: int) -> int:
     """How many rounds it takes until the finalists are left.
 
     >>> screenings(3), screenings(9), screenings(100)
-    (0, 1, 6)
+    (1, 2, 7)
     """
     rounds = 0
     while pairs > _FINALISTS:

@@ -36,6 +36,7 @@ says; the trees of gradient boosting add the values of their leaves in the same 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -56,7 +57,8 @@ _MOST_ATOMS: Final = 1 << 13
 _FREQUENT: Final = 1 / 500
 _MOST_GROUPS: Final = 256
 _FEW_VALUES: Final = 12
-_RUNS_A_CELL: Final = 100
+_RUNS_A_CELL: Final = 25
+_BESIDE: Final = 3
 _CUTS: Final = 63
 
 
@@ -219,6 +221,15 @@ class Bins:
             for column, cut in group.cuts:
                 inside = inside * (cut.size + 1) + np.searchsorted(cut, columns[rows, column])
             result[rows] = group.first + inside
+        return result
+
+    def smooth(self, counts: Reals) -> Reals:
+        """Each count with those of the cells beside it: likelihood ratios seldom jump along a number."""
+        result = counts.copy()
+        for group in self.groups:
+            if len(group.cuts) == 1:
+                cells = slice(group.first, group.first + group.size)
+                result[cells] = np.convolve(np.pad(counts[cells], _BESIDE, "edge"), np.ones(2 * _BESIDE + 1), "valid")
         return result
 
     def words(self, chosen: list[int], shapes: list[Shape]) -> str:
@@ -490,6 +501,10 @@ _MODEL_ERROR: Final = 0.03
 _SOME_ATOMS, _MANY_ATOMS = 32, 256
 _RUNS_AN_ATOM: Final = 200
 _ENOUGH: Final = 500
+_SURE_ERRORS: Final = 3.5
+_APART: Final = 10
+BEYOND_CHANCE: Final = 3.0
+"""Standard errors."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -514,19 +529,43 @@ class Runs:
 
 @dataclass(frozen=True, kw_only=True)
 class Aim:
-    """What an event is for: bets on ``trials`` pairs of runs at level ``alpha``, for a claimed delta, or on rho."""
+    """What an event is for: bets on ``trials`` pairs of runs at level ``alpha``, for a claimed delta, or on rho.
+
+    ``refutes``: the epsilon that is only to be refuted, as soon as possible; else the bound is to be large at the end.
+    """
 
     trials: float
     alpha: float
     delta: float
     of_rho: bool = False
+    refutes: float | None = None
 
     def promised(self, p1: Reals, p2: Reals) -> Reals:
-        """About what events of these probabilities would certify."""
+        """About what events of these probabilities would certify; beyond a claim to refute, how much sooner they do.
+
+        n pairs are enough where ``promise`` is the claim. An event that gets there with n/k^2 pairs counts as k claims.
+        """
         z = -NormalDist().inv_cdf(self.alpha)
         if self.of_rho:
             return promised_rho(p1, p2, trials=self.trials, z=z)
-        return promise(p1, p2, trials=self.trials, z=z, delta=self.delta)
+        bound = promise(p1, p2, trials=self.trials, z=z, delta=self.delta)
+        if self.refutes is None:
+            return bound
+        times = self._edge(p1, np.minimum(p2 + 1 / self.trials, 1.0)) * math.sqrt(self.trials) / z
+        return np.where(times > 1, self.refutes * times, bound)
+
+    def _edge(self, p1: Reals, p2: Reals) -> Reals:
+        """(p1 - delta - e^epsilon p2) / sqrt(p1 (1 - p1) + e^(2 epsilon) p2 (1 - p2)) at the claim."""
+        ratio = math.exp(min(self.refutes or 0.0, 50.0))
+        noise = np.sqrt(p1 * np.maximum(1 - p1, 0) + ratio**2 * p2 * np.maximum(1 - p2, 0)) + 1e-300
+        return (p1 - self.delta - ratio * p2) / noise
+
+    def needed(self, p1: float, p2: float) -> float | None:
+        """About how many pairs an event of these probabilities needs to refute the claim, if one is aimed at."""
+        if self.refutes is None:
+            return None
+        edge = float(self._edge(np.array([p1]), np.array([p2]))[0])
+        return (_SURE_ERRORS / edge) ** 2 if edge > 0 else math.inf
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -589,7 +628,7 @@ class Estimate:
 
     def promised(self, aim: Aim, caution: float) -> Reals:
         """The bounds that the events promise, less some standard errors."""
-        if aim.of_rho:
+        if aim.of_rho or aim.refutes is not None:
             return aim.promised(*replace(self, loss=np.maximum(self.loss - caution * self.error, 0.0)).chances)
         return aim.promised(*self.chances) - caution * self.error
 
@@ -602,11 +641,10 @@ class FoundEvent:
     swapped: bool
     estimate: Estimate
     promised: float
-
-    @property
-    def error(self) -> float:
-        """The standard error of the log ratio."""
-        return float(self.estimate.error[0])
+    surely: float
+    """What it promises were the loss smaller by what the luckiest of all pairs may owe to chance."""
+    needed: float | None
+    """About how many pairs it needs to refute the claim, at best; None where none is aimed at."""
 
 
 def find_events(
@@ -620,15 +658,18 @@ def find_events(
         careful = caution * _luck(partition.size)
         learned = [_counts(partition, sample) for sample in (learn.one, learn.other)]
         judged = [_counts(partition, sample) for sample in (judge.one, judge.other)]
-        if isinstance(partition, AnswerSum):  # its order was not learned: all runs may judge it
+        if isinstance(partition, Bins):
+            learned = [partition.smooth(counts) for counts in learned]
+        tally = isinstance(partition, AnswerSum)
+        if tally:  # its order was not learned: all runs may judge it
             judged = [before + now for before, now in zip(learned, judged, strict=True)]
             sizes = len(learn.one) + len(judge.one), len(learn.other) + len(judge.other)
         else:
             sizes = len(judge.one), len(judge.other)
-        for swapped in (False, True):
+        for swapped, falling in itertools.product((False, True), (True, False) if tally else (True,)):
             i, j = (1, 0) if swapped else (0, 1)
             # NaN, the rest, comes last.
-            badness = _badness(learned[i], learned[j]) if scores is None else scores if swapped else -scores
+            badness = _badness(learned[i], learned[j]) if scores is None else scores if swapped == falling else -scores
             order = np.argsort(badness, kind="stable")
             ends = _ends(order.size)
             hits = np.cumsum(judged[i][order])[ends], np.cumsum(judged[j][order])[ends]
@@ -649,13 +690,21 @@ def confirmed(finding: FoundEvent, judge: Runs, aim: Aim, *, caution: float) -> 
 
 
 def _luck(cells: int) -> float:
-    """How many standard errors the luckiest of this many events may owe to chance."""
-    return 0.75 * math.sqrt(math.log(1 + cells))
+    """How many standard errors the luckiest of nested events may owe to chance: neighbours among them share runs."""
+    return 0.75 * math.sqrt(math.log(1 + min(cells, _APART)))
 
 
 def _finding(event: OutcomeEvent, swapped: bool, estimate: Estimate, aim: Aim, caution: float) -> FoundEvent:
-    promised = float(estimate.promised(aim, caution)[0])
-    return FoundEvent(event=event, swapped=swapped, estimate=estimate, promised=promised)
+    promised, surely = (float(estimate.promised(aim, errors)[0]) for errors in (caution, caution + BEYOND_CHANCE))
+    p1, p2 = replace(estimate, loss=estimate.loss + estimate.error).chances
+    return FoundEvent(
+        event=event,
+        swapped=swapped,
+        estimate=estimate,
+        promised=promised,
+        surely=surely,
+        needed=aim.needed(float(p1[0]), float(p2[0])),
+    )
 
 
 def _partitions(runs: Runs, thorough: bool, seed: int) -> Iterator[tuple[Partition, Reals | None]]:
@@ -668,7 +717,7 @@ def _partitions(runs: Runs, thorough: bool, seed: int) -> Iterator[tuple[Partiti
         yield bins, None
     if atoms.distinct > _SOME_ATOMS:
         for tally in AnswerSum.learned(both, runs.moves):
-            yield from ((tally, sign * np.arange(tally.size, dtype=np.float64)) for sign in (1, -1))
+            yield tally, np.arange(tally.size, dtype=np.float64)
     rare = atoms.distinct > _MANY_ATOMS and len(both) < _RUNS_AN_ATOM * atoms.distinct
     if not (bins.blunt if bins is not None else rare) or len(both) < _ENOUGH:
         return

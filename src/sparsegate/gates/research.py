@@ -19,7 +19,7 @@ from sparsegate.errors import ParameterError
 from sparsegate.gates.bounds import Setting
 from sparsegate.gates.calibration import Calibration, Integers, aligned, calibrate, compared_value, trusted_source
 from sparsegate.gates.gate import Answer, Estimator, Gate
-from sparsegate.gates.variants import Compared, Released, Variant
+from sparsegate.gates.variants import Closes, Compared, Released, Variant
 from sparsegate.noise import Source, discrete_laplace
 from sparsegate.noise.own_settings import own_settings
 
@@ -39,7 +39,7 @@ class Outcomes(Printed):
     >>> out.above.tolist(), out.asked.tolist(), out.gaps
     ([[False, True], [False, True], [False, True]], [2, 2, 2], None)
     >>> out.values.tolist()
-    [[0, 497], [0, 501], [0, 498]]
+    [[0, 501], [0, 496], [0, 498]]
     """
 
     above: NDArray[np.bool_]
@@ -84,7 +84,7 @@ def run_many(
     >>> import sparsegate as sg
     >>> out = sg.run_many("lyu-2017", [0, 5, 9], runs=4, epsilon=1, source=sg.Seeded(1), not_private=True)
     >>> out.asked.tolist()
-    [1, 1, 2, 2]
+    [1, 3, 2, 1]
     """
     runs = exact_count(runs, "runs")
     bars = np.asarray(threshold)
@@ -103,39 +103,47 @@ def _run(
 ) -> Outcomes:
     row, scales, questions = calibration.row, calibration.scales, steps.size
     estimator, shape = Estimator.of(row, scales), (runs, questions)
-    above, asked = np.empty(shape, dtype=np.bool_), np.empty(runs, dtype=np.int64)
+    above, asked = np.zeros(shape, dtype=np.bool_), np.zeros(runs, dtype=np.int64)
     numeric = estimator is not None or row.released is Released.NOISY_ANSWER
     values = np.zeros(shape, dtype=np.int64) if numeric else None
     gaps = np.zeros(shape, dtype=np.int64) if row.gap else None
     rho_source, nu_source, answer_source = source.stream(), source.stream(), source.stream()
-    at_a_time = max(1, _LANES // max(questions, 1))
+    # A run that ends at its first ABOVE needs no noise for the questions behind it.
+    ends = calibration.cutoff == 1 and row.closes is Closes.ABOVE
+    width = 1 if ends else max(questions, 1)
+    at_a_time = max(1, _LANES // width)
     for start in range(0, runs, at_a_time):
-        stop = min(start + at_a_time, runs)
-        count = stop - start
-        nu = (
-            row.noise.law.draw(nu_source, scales.query, count * questions).reshape(count, questions)
-            if scales.query
-            else np.zeros((count, questions), dtype=np.int64)
-        )
-        surplus = compared_value(row, steps, nu, guess)
-        surplus -= bar + calibration.shift
-        positive = above[start:stop]
-        if row.redraws_threshold:
-            _compare_redrawing(calibration, surplus, positive, rho_source)
-        else:
-            surplus -= _rho(calibration, rho_source, count)[:, None]
-            np.greater_equal(surplus, 0, out=positive)
-        asked[start:stop] = _stop(positive, calibration)
-        if gaps is not None:
-            np.multiply(surplus, positive, out=gaps[start:stop])
-        if values is not None:
-            carried = steps + nu
-            if estimator is not None:
-                fresh = None
-                if scales.answer:
-                    fresh = steps + discrete_laplace(answer_source, scales.answer, nu.size).reshape(nu.shape)
-                carried = estimator.estimate(surplus + bar + calibration.shift, fresh)
-            np.multiply(carried, positive, out=values[start:stop])
+        rows = np.arange(start, min(start + at_a_time, runs))
+        rho = None if row.redraws_threshold and not ends else _rho(calibration, rho_source, rows.size)[:, None]
+        for first in range(0, questions, width):
+            columns = slice(first, first + width)
+            answers, bars = steps[columns], bar[columns] + calibration.shift
+            block = rows.size, answers.size
+            nu = np.zeros(block, dtype=np.int64)
+            if scales.query:
+                nu = row.noise.law.draw(nu_source, scales.query, nu.size).reshape(block)
+            surplus = compared_value(row, answers, nu, None if guess is None else guess[columns])
+            surplus -= bars
+            if rho is None:
+                positive = _compare_redrawing(calibration, surplus, rho_source)
+            else:
+                surplus -= rho
+                positive = surplus >= 0
+            asked[rows] += 1 if ends else _stop(positive, calibration)
+            above[rows, columns] = positive
+            if gaps is not None:
+                gaps[rows, columns] = surplus * positive
+            if values is not None:
+                carried = answers + nu
+                if estimator is not None:
+                    fresh = None
+                    if scales.answer:
+                        fresh = answers + discrete_laplace(answer_source, scales.answer, nu.size).reshape(block)
+                    carried = estimator.estimate(surplus + bars, fresh)
+                values[rows, columns] = carried * positive
+            if ends and rho is not None:
+                live = np.flatnonzero(~positive[:, 0])
+                rows, rho = rows[live], rho[live]
     released = (None if numbers is None else calibration.lattice.values(numbers) for numbers in (values, gaps))
     return Outcomes(above, asked, *released)
 
@@ -146,16 +154,15 @@ def _rho(calibration: Calibration, source: Source, count: int) -> Integers:
     return drawn
 
 
-def _compare_redrawing(
-    calibration: Calibration, surplus: Integers, positive: NDArray[np.bool_], source: Source
-) -> None:
+def _compare_redrawing(calibration: Calibration, surplus: Integers, source: Source) -> NDArray[np.bool_]:
     """Question by question, since every positive draws a new rho for the questions after it."""
-    rho = _rho(calibration, source, surplus.shape[0])
+    rho, positive = _rho(calibration, source, surplus.shape[0]), np.empty(surplus.shape, dtype=np.bool_)
     for question in range(surplus.shape[1]):
         hit = surplus[:, question] >= rho
         positive[:, question] = hit
         where = np.flatnonzero(hit)
         rho[where] = _rho(calibration, source, where.size)
+    return positive
 
 
 def _stop(positive: NDArray[np.bool_], calibration: Calibration) -> Integers:
