@@ -24,8 +24,8 @@ ATTRIBUTES, PEOPLE, RUNS = 14, 20_000, 12
 EPSILONS = (0.03, 0.1, 0.3, 1, 3, 10)
 THRESHOLDS = tuple(round(250 * 1.25**step) for step in range(13))  # up to 3,638 of 20,000 rows
 SHOWN = {
-    "one noise": ("#0072B2", "-", "o", "one noise for each pair (dependency_tree)"),
-    "gate": ("#009E73", "-", "s", "gate, many thresholds (dependency_tree)"),
+    "dependency_tree": ("#0072B2", "-", "o", "dependency_tree"),
+    "gate": ("#009E73", "-", "s", "gate, many thresholds"),
     "gate, one threshold": ("#56B4E9", "--", "s", "gate, one threshold"),
     "chen-2015 as claimed": ("#D55E00", ":", "^", "Chen et al. 2015 at the ε it claims"),
     "chen-2015 at its loss": ("#D55E00", "--", "^", "Chen et al. 2015 at the ε it costs"),

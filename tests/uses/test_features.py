@@ -31,7 +31,8 @@ from tests.support.selection_laws import subsets
 
 import sparsegate as sg
 from sparsegate.errors import ParameterError
-from sparsegate.uses import features, tree_model
+from sparsegate.paper.uses import trees
+from sparsegate.uses import features
 from sparsegate.uses.features import (
     FINE,
     SCORES,
@@ -57,9 +58,7 @@ Table = tuple[int, ...]
 
 OF_TABLES = {
     **{key: row for key, row in SCORES.items() if row.of_table is not None},
-    "pairs of a tree": FeatureScore(
-        steps=1, sensitivity=tree_model.SENSITIVITY, monotonic=False, of_table=tree_model.dependence
-    ),
+    "pairs of a tree": FeatureScore(steps=1, sensitivity=trees.SENSITIVITY, monotonic=False, of_table=trees.dependence),
 }
 
 

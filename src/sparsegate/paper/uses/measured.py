@@ -33,12 +33,11 @@ from sparsegate.paper.results import MECHANISMS, OURS, UseRow, write_uses
 from sparsegate.paper.uses.features import compare_choices
 from sparsegate.paper.uses.itemsets import GATE, PUBLISHED, compare_itemsets
 from sparsegate.paper.uses.itemsets import TRUE as ITEMSETS_TRUE
-from sparsegate.paper.uses.trees import CHOICES, EdgeTask, flawed_factor
+from sparsegate.paper.uses.trees import CHOICES, EdgeTask, dependences, flawed_factor
 from sparsegate.paper.workers import WorkerPool
 from sparsegate.uses.features import SCORES
 from sparsegate.uses.records import contingency
 from sparsegate.uses.structure import largest_forest
-from sparsegate.uses.tree_model import dependences
 
 EPSILONS: Final = (0.1, 0.3, 1.0)
 RUNS: Final = 400

@@ -1,7 +1,18 @@
 """Ways to choose the edges of a tree, side by side: what held-out rows say of the tree that each of them finds.
 
-All share one score, one epsilon, one split of it and one way to count tables, so that only the choice of edges differs.
-For measurements on data that nobody needs to protect: a flawed gate is among them, and seeds decide.
+All but ``dependency_tree`` itself share one score, one epsilon, one split of it and one way to count tables, so that
+only the choice of edges differs. For measurements on data that nobody needs to protect: a flawed gate is among them,
+and seeds decide.
+
+Of n rows let c(x, y) have the categories x and y of two attributes, r(x) = sum over y and s(y) = sum over x. The score
+
+    H = floor( 1/2 sum over x, y of abs( c(x, y) - r(x) s(y) / n ) ),    0 for an empty table,
+
+is how many rows would have to change y for the two to be independent (Zhang et al. 2017 call it R where it is divided
+by n). **Theorem.** Adding or removing one row moves H by at most 2, and 2 is the best bound. *Proof.* The sum moves by
+less than 4 (``uses.records.distance_from_independence``), half of it by less than 2, and two numbers less than 2 apart
+are at most 2 apart when both are rounded down. [] Zhang et al. divide by a public n and replace a row, at 3/n +
+2/n**2; in rows that is 3 where this is 2, and n stays private.
 """
 
 from __future__ import annotations
@@ -20,10 +31,11 @@ from sparsegate.gates.bounds import tight_epsilon
 from sparsegate.gates.research import run
 from sparsegate.noise import Seeded, Source
 from sparsegate.selection.select import select_top
+from sparsegate.uses.records import distance_from_independence
 from sparsegate.uses.structure import (
-    EDGES_SHARE,
     ChosenEdges,
     Joined,
+    dependency_tree,
     exact_shares,
     gate_forest,
     largest_forest,
@@ -31,14 +43,12 @@ from sparsegate.uses.structure import (
     public_thresholds,
 )
 from sparsegate.uses.tree_model import (
-    SENSITIVITY,
     Attributes,
     Codes,
     Counts,
     DependencyTree,
     NoisyTables,
     Pair,
-    dependences,
     exact_tables,
     fitted,
     joint_counts,
@@ -46,7 +56,14 @@ from sparsegate.uses.tree_model import (
     pairs_of,
 )
 
+SENSITIVITY: Final = 2
+"""The most that one person moves the score of any pair, up or down."""
+
+EDGES_SHARE: Final = Fraction(3, 10)
+"""Of epsilon, for the choice of the edges; the rest pays for their tables."""
+
 EXACT: Final = "no noise"
+OURS: Final = "dependency_tree"
 FLAWED: Final = "chen-2015"
 
 
@@ -109,7 +126,7 @@ def compare_trees(
 ) -> list[dict[str, Any]]:
     """A row for each method, epsilon and run: the mean log-likelihood of the held-out rows under the tree it learned.
 
-    ``methods`` are keys of ``CHOICES``, all of them unless given. Each row has ``method``, ``epsilon``,
+    ``methods`` are ``OURS`` and keys of ``CHOICES``, all of them unless given. Each row has ``method``, ``epsilon``,
     ``true_epsilon`` (what it really costs: more than was said for the flawed gate at its claimed epsilon), ``run``,
     ``log_likelihood`` in nats a row, ``edges``, and ``shared``: how many edges it has in common with the tree of
     largest mutual information, which has no noise. That tree is the first row; its epsilon is None.
@@ -123,8 +140,15 @@ def compare_trees(
     exact = DependencyTree.of(attributes, fitted(NoisyTables(counts, dict.fromkeys(counts, 0.0)), sizes))
     rows = [_row(EXACT, exact, held_out, epsilon=None, true_epsilon=None, run=0, edges=best, best=best)]
     source = Seeded(seed)
-    for epsilon, method, number in product(epsilons, CHOICES if methods is None else methods, range(runs)):
+    for epsilon, method, number in product(epsilons, [OURS, *CHOICES] if methods is None else methods, range(runs)):
         total, first = exact_shares(epsilon, edges_share)
+        if method == OURS:
+            seeded: dict[str, Any] = {"source": source.stream(), "not_private": True}
+            tree = dependency_tree(train, columns, epsilon=epsilon, unit="row", **seeded)
+            places = [tuple(sorted(map(attributes.names.index, edge))) for edge in tree.edges]
+            paid = {"epsilon": float(total), "true_epsilon": float(tree.epsilon), "run": number}
+            rows.append(_row(method, tree, held_out, edges=places, best=best, **paid))
+            continue
         chosen = CHOICES[method](EdgeTask(scores, count, first, source.stream(), bars))
         rest = total - min(chosen.spent, first)
         noisy = noisy_tables(codes, sizes, chosen.edges, epsilon=rest, source=source.stream(), not_private=True)
@@ -132,6 +156,17 @@ def compare_trees(
         paid = {"epsilon": float(total), "true_epsilon": float(chosen.spent + rest), "run": number}
         rows.append(_row(method, tree, held_out, edges=chosen.edges, best=best, **paid))
     return rows
+
+
+def dependence(counts: Counts) -> int:
+    """H, the score of one table of counts; private."""
+    total = int(counts.sum())
+    return distance_from_independence(counts) // (2 * total) if total else 0
+
+
+def dependences(codes: Codes, sizes: Sequence[int]) -> dict[Pair, int]:
+    """H of every pair of attributes; private. Each has ``SENSITIVITY``, and one person may move all of them."""
+    return {(i, j): dependence(joint_counts(codes, sizes, i, j)) for i, j in pairs_of(len(sizes))}
 
 
 def best_tree(codes: Codes, sizes: Sequence[int]) -> tuple[Pair, ...]:
@@ -153,7 +188,7 @@ def mutual_information(counts: Counts) -> float:
 
 
 def _row(
-    method: str, tree: DependencyTree, held_out: Any, *, edges: tuple[Pair, ...], best: tuple[Pair, ...], **paid: Any
+    method: str, tree: DependencyTree, held_out: Any, *, edges: Sequence[Any], best: Sequence[Pair], **paid: Any
 ) -> dict[str, Any]:
     shared = len(set(edges) & set(best))
     quality = {"log_likelihood": tree.log_likelihood(held_out), "edges": len(edges), "shared": shared}
@@ -178,7 +213,12 @@ def _top_pairs(task: EdgeTask, *, method: str) -> ChosenEdges:
 
 def _gate(task: EdgeTask, *, thresholds: Callable[[EdgeTask], tuple[int, ...]]) -> ChosenEdges:
     public: dict[str, Any] = {"thresholds": thresholds(task), "epsilon": task.epsilon}
+    public |= {"sensitivity": SENSITIVITY, "monotonic": False}
     return gate_forest(task.scores, task.count, **public, source=task.source, not_private=True)
+
+
+def _one_noise(task: EdgeTask) -> ChosenEdges:
+    return noisy_tree(task.scores, task.count, epsilon=task.epsilon, source=task.source, reach=2 * SENSITIVITY)
 
 
 def _corrected(task: EdgeTask) -> ChosenEdges:
@@ -204,7 +244,7 @@ def flawed_factor(pairs: int) -> Fraction:
 
 
 CHOICES: Final[Mapping[str, Callable[[EdgeTask], ChosenEdges]]] = {
-    "one noise": lambda task: noisy_tree(task.scores, task.count, epsilon=task.epsilon, source=task.source),
+    "one noise": _one_noise,
     "edge by edge": _one_by_one,
     "top pairs": partial(_top_pairs, method="one-shot"),
     "subset of pairs": partial(_top_pairs, method="subset"),
@@ -215,4 +255,4 @@ CHOICES: Final[Mapping[str, Callable[[EdgeTask], ChosenEdges]]] = {
     "chen-2015 at its loss": partial(_flawed, honest=True),
     "independent": lambda task: ChosenEdges((), Fraction(0)),  # no edges, at no cost
 }
-"""How edges are chosen, by the name in a row of ``compare_trees``; ``dependency_tree`` has the first, and the gate."""
+"""How edges are chosen by H, under the name that a row of ``compare_trees`` has."""
