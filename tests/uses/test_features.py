@@ -54,8 +54,6 @@ from sparsegate.uses.features import (
 
 
 Table = tuple[int, ...]
-
-
 OF_TABLES = {
     **{key: row for key, row in SCORES.items() if row.of_table is not None},
     "pairs of a tree": FeatureScore(steps=1, sensitivity=trees.SENSITIVITY, monotonic=False, of_table=trees.dependence),
@@ -270,8 +268,6 @@ EXPECTED = {
     ),
     "check_fit_idempotent": "two fits draw twice: a fit that repeated itself would not be private",
 }
-
-
 BINARY: dict[str, Any] = {"classes": [0, 1], "categories": 2}
 
 

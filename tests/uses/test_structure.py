@@ -27,8 +27,6 @@ from sparsegate.uses.tree_model import Attributes, NoisyTables, Pair, excesses, 
 
 
 EPSILON = Fraction(2)
-
-
 Scores = dict[Pair, int]
 
 

@@ -37,17 +37,9 @@ from sparsegate.uses.tree_model import (
 
 
 COLUMNS = {"country": ["DE", "FR", "other"], "smokes": [1, 0]}
-
-
 ROWS = {"country": ["FR", "DE", "IT", "FR"], "smokes": [0, 1, 0, 9]}
-
-
 GIVEN = Attributes.of(COLUMNS, other={"country": "other"})
-
-
 EXPECTED = [[1, 1], [0, 0], [2, 1], [1, 0]]
-
-
 TABLES = {
     "lists": ROWS,
     "arrays": {name: np.array(values) for name, values in ROWS.items()},
@@ -208,8 +200,6 @@ def test_counts_of_two_releases_are_averaged_by_their_variances() -> None:
 
 
 SIZES = (2, 3, 2, 4)
-
-
 CODES = np.random.default_rng(1).integers(0, SIZES, (50, 4))
 
 
@@ -286,11 +276,7 @@ def test_a_floor_of_many_cells_moves_no_share_of_an_attribute() -> None:
 
 
 ATTRIBUTES = Attributes.of({"rain": ["no", "yes"], "day": [1, 2, 3], "wet": ["no", "yes"]}, {"day": 3})
-
-
 JOINT = np.array([[0.55, 0.05], [0.1, 0.3]])
-
-
 DAYS = np.array([0.2, 0.3, 0.5])
 
 
