@@ -25,6 +25,7 @@ from sparsegate.paper.uses import (
     ATTRIBUTES,
     EDGE_WAYS,
     FEATURE_WAYS,
+    SENSITIVITY,
     SETS,
     USES,
     Chosen,
@@ -32,11 +33,14 @@ from sparsegate.paper.uses import (
     FeatureTask,
     PublicBaskets,
     best_found,
+    dependence,
+    dependences,
     measure_use,
     measure_uses,
     use_tasks,
 )
 from sparsegate.paper.workers import Progress, WorkerPool
+from sparsegate.uses import structure
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -140,6 +144,44 @@ def test_the_flawed_gate_for_pairs_costs_half_its_claim_for_each_of_them() -> No
     assert sg.privacy.tight_epsilon("chen-2015", epsilon=2 / 3, queries=3) == pytest.approx(1)
 
 
+def exact_half_distance(counts: np.ndarray) -> Fraction:
+    """Half the sum of abs(c - r s / n) in rationals, from its definition."""
+    total = int(counts.sum())
+    if not total:
+        return Fraction(0)
+    down, across = counts.sum(axis=1).tolist(), counts.sum(axis=0).tolist()
+    apart = [abs(c - Fraction(down[x] * across[y], total)) for (x, y), c in np.ndenumerate(counts)]
+    return sum(apart, Fraction(0)) / 2
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_score_is_the_definition_rounded_down(seed: int) -> None:
+    counts = np.random.default_rng(seed).integers(0, 1000, (3, 4))
+    assert dependence(counts) == exact_half_distance(counts) // 1
+
+
+def test_beyond_what_64_bits_can_multiply_the_score_is_still_exact() -> None:
+    half = 2**40
+    assert dependence(np.array([[half, 0], [0, half]])) == half
+
+
+def test_every_pair_of_attributes_has_its_score() -> None:
+    codes = np.array([[0, 1, 2], [1, 1, 0], [0, 0, 2]])
+    assert dependences(codes, (2, 2, 3)) == {(0, 1): 0, (0, 2): 1, (1, 2): 0}
+
+
+def test_the_score_moves_up_and_down_and_one_noise_has_the_scale_of_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = np.zeros((10_000, 3), dtype=np.int64)
+    rows[:150, :2] = 1
+    rows[150:300, 2] = 1
+    before, after = (dependences(table, (2, 2, 2)) for table in (rows, np.vstack([rows, [[1, 1, 1]]])))
+    assert [after[pair] - before[pair] for pair in before] == [SENSITIVITY, -SENSITIVITY, -SENSITIVITY]
+    scales: list[Fraction] = []
+    monkeypatch.setattr(structure, "geometric", lambda _, scale, count: scales.append(scale) or np.zeros(count, int))
+    EDGE_WAYS["one noise"](EdgeTask(before, 3, Fraction(1), sg.Seeded(1), ()))
+    assert scales == [2 * 2 * SENSITIVITY]
+
+
 def test_the_short_list_holds_the_best_sets() -> None:
     rng = np.random.default_rng(7)
     chances = 1.2 / np.arange(2, 62)
@@ -173,7 +215,8 @@ def test_the_example_of_trees_says_what_each_way_costs_and_the_best_is_near_the_
     assert costs.pop("chen-2015 as claimed") > 100
     assert set(costs.values()) == {10.0}
     likelihoods = {row["method"]: row["log_likelihood"] for row in found}
-    assert likelihoods["one noise"] > exact["log_likelihood"] - 0.02
+    for method in ("dependency_tree", "one noise"):
+        assert likelihoods[method] > exact["log_likelihood"] - 0.02
     assert likelihoods["independent"] < exact["log_likelihood"] - 0.3
 
 

@@ -31,7 +31,8 @@ from tests.support.selection_laws import subsets
 
 import sparsegate as sg
 from sparsegate.errors import ParameterError
-from sparsegate.uses import features, tree_model
+from sparsegate.paper.uses import trees
+from sparsegate.uses import features
 from sparsegate.uses.features import (
     FINE,
     SCORES,
@@ -53,13 +54,9 @@ from sparsegate.uses.features import (
 
 
 Table = tuple[int, ...]
-
-
 OF_TABLES = {
     **{key: row for key, row in SCORES.items() if row.of_table is not None},
-    "pairs of a tree": FeatureScore(
-        steps=1, sensitivity=tree_model.SENSITIVITY, monotonic=False, of_table=tree_model.dependence
-    ),
+    "pairs of a tree": FeatureScore(steps=1, sensitivity=trees.SENSITIVITY, monotonic=False, of_table=trees.dependence),
 }
 
 
@@ -271,8 +268,6 @@ EXPECTED = {
     ),
     "check_fit_idempotent": "two fits draw twice: a fit that repeated itself would not be private",
 }
-
-
 BINARY: dict[str, Any] = {"classes": [0, 1], "categories": 2}
 
 

@@ -513,8 +513,6 @@ def test_it_falls_with_the_size_and_rises_with_everything_else() -> None:
 
 
 TRAINING = np.zeros((100, 1)), np.arange(100) % 4 == 0
-
-
 HELD = np.ones((1000, 1)), np.arange(1000) % 4 == 0
 
 

@@ -100,25 +100,15 @@ def test_a_set_is_joined_where_all_its_parts_were_released(pairs: set[frozenset[
 
 
 ITEMS = 3
-
-
 PEOPLE = [frozenset(who) for size in (1, 2, 3) for who in itertools.combinations(range(ITEMS), size)]
-
-
 Table = tuple[frozenset[int], ...]
-
-
 TABLES: list[Table] = [table for size in range(3) for table in itertools.combinations_with_replacement(PEOPLE, size)]
-
-
 PLANS = [
     LevelPlan(method="items-first", count=2, size=2, smallest=1, pool=2, everything=False),
     LevelPlan(method="levels", count=2, size=2, smallest=1, pool=2, everything=False),
     LevelPlan(method="levels", count=2, size=3, smallest=2, pool=3, everything=True),
     LevelPlan(method="whole", count=2, size=3, smallest=1, pool=3, everything=True),
 ]
-
-
 EPSILON = Fraction(2)
 
 
@@ -334,11 +324,7 @@ def test_auto_chooses_from_public_numbers(asked: dict[str, Any], items: int | No
 
 
 duckdb = pytest.importorskip("duckdb")
-
-
 DOMAIN = ["a", "b", "c", "d", "e"]
-
-
 BOUGHT = {"a": range(300), "b": range(280), "c": range(260), "d": range(400, 420), "z": range(900)}
 
 
@@ -346,11 +332,7 @@ BOUGHT = {"a": range(300), "b": range(280), "c": range(260), "d": range(400, 420
 
 
 BEST = {("a",), ("b",), ("c",), ("a", "b"), ("a", "c"), ("b", "c"), ("a", "b", "c")}
-
-
 ASKED: dict[str, Any] = {"item": "product", "user": "customer", "count": 7, "epsilon": 20, "domain": DOMAIN}
-
-
 SEEDED: dict[str, Any] = {"source": sg.Seeded(3), "not_private": True}
 
 

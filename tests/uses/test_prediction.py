@@ -40,11 +40,7 @@ from sparsegate.uses.prediction import (
 )
 
 Logits = Sequence[float]
-
-
 Says = Callable[[tuple[int, ...]], Logits | None]
-
-
 _STEPS = 1024  # of the gate's lattice, for one batch
 
 
@@ -120,8 +116,6 @@ def _tail(x: NDArray[np.int64], scale: float) -> NDArray[np.float64]:
 
 
 SURE = 30.0
-
-
 OPINIONS: dict[str, list[float] | None] = {
     "a": [SURE, 0, 0],
     "b": [0, SURE, 0],
@@ -129,8 +123,6 @@ OPINIONS: dict[str, list[float] | None] = {
     "p": [0, 0, 3],
     "-": None,
 }
-
-
 NUMBERS: dict[str, Any] = {"threshold": 0.5, "cutoff": 2, "epsilon": 16, "clip": 4, "temperature": 0.25}
 
 
@@ -159,8 +151,6 @@ PAIRS = [  # what seven batches say, and what the eighth says on either side
     (["bp"] * 7, "ca", "bc"),
     (["pc"] * 5 + ["ba"] * 2, "cc", "aa"),
 ]
-
-
 ALONE = [(others, one, "--") for others, one, _ in PAIRS] + [(["ca"] * 7, "bb", "--")]
 
 
@@ -285,14 +275,8 @@ def test_an_audit_of_the_black_box_finds_no_more_than_is_claimed_and_a_leak_in_a
 
 
 READER = Reader(vocabulary=3, clip=4.0, gives="logits")
-
-
 SHARES = Reader(vocabulary=3, clip=4.0, gives="probabilities")
-
-
 PUBLIC = READER.read([0.0, 0.0, 0.0])
-
-
 anything = st.one_of(
     st.lists(st.floats(), min_size=3, max_size=3),
     st.lists(st.floats(-10, 10), min_size=3, max_size=3),
@@ -363,11 +347,7 @@ def test_the_bounds_are_attained() -> None:
 
 
 COSTS: dict[str, Any] = {"batches": 500, "threshold": 0.4, "cutoff": 100, "epsilon": 2, "clip": 5}
-
-
 SMALL = COSTS | {"batches": 40, "cutoff": 60, "epsilon": 1}
-
-
 DELTA = 1e-6
 
 

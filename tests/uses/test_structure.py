@@ -21,14 +21,12 @@ from sparsegate.gates.calibration import Calibration
 from sparsegate.gates.sparse_vector import gate_calibration
 from sparsegate.uses import structure as edge_choice
 from sparsegate.uses.structure import gate_forest, largest_forest, noisy_tree, public_thresholds, tree_noise
-from sparsegate.uses.tree_model import SENSITIVITY, Pair, dependences, pairs_of, table_weight
+from sparsegate.uses.tree_model import Attributes, NoisyTables, Pair, excesses, noisy_tables, pairs_of, table_weight
 
 # By one noise
 
 
 EPSILON = Fraction(2)
-
-
 Scores = dict[Pair, int]
 
 
@@ -66,25 +64,36 @@ def loss(one: Scores, other: Scores, attributes: int, scale: float) -> float:
     return max(abs(math.log(first[tree] / second[tree])) for tree in first)
 
 
-def scores_of(codes: np.ndarray) -> Scores:
-    return dependences(codes, (2,) * codes.shape[1])
-
-
 def neighbouring_scores(attributes: int) -> tuple[Scores, Scores]:
     """Of rows of ones that go together in the first two attributes, and nowhere else; with one row of ones more."""
     rows = np.zeros((10_000, attributes), dtype=np.int64)
     rows[:150, :2] = 1
     for place in range(2, attributes):
         rows[150 * (place - 1) : 150 * place, place] = 1
-    return scores_of(rows), scores_of(np.vstack([rows, np.ones((1, attributes), dtype=np.int64)]))
+    sizes = (2,) * attributes
+    once = NoisyTables({(i,): np.array([9850, 150]) for i in range(attributes)}, {(i,): 9.0 for i in range(attributes)})
+    more = np.vstack([rows, np.ones((1, attributes), dtype=np.int64)])
+    return excesses(rows, sizes, once), excesses(more, sizes, once)
 
 
 @pytest.mark.parametrize("attributes", [3, 4])
-def test_one_row_of_a_real_table_moves_one_score_up_and_all_others_down_by_the_whole_bound(attributes: int) -> None:
+def test_one_row_of_a_real_table_moves_one_score_up_by_the_whole_bound_and_leaves_all_others(attributes: int) -> None:
     before, after = neighbouring_scores(attributes)
     moves = {pair: after[pair] - before[pair] for pair in before}
-    assert moves.pop((0, 1)) == SENSITIVITY
-    assert set(moves.values()) == {-SENSITIVITY}
+    assert moves.pop((0, 1)) == 1
+    assert set(moves.values()) == {0}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_one_row_more_moves_no_score_down_and_none_by_more_than_one(seed: int) -> None:
+    generator, sizes = np.random.default_rng(seed), (2, 3, 4)
+    rows = generator.integers(0, sizes, (int(generator.integers(0, 40)), 3))
+    epsilon, noise = Fraction(int(generator.integers(1, 40)), 10), {"source": sg.Seeded(seed), "not_private": True}
+    once = noisy_tables(rows, sizes, (), epsilon=epsilon, **noise)
+    before = excesses(rows, sizes, once)
+    for row in np.ndindex(*sizes):
+        after = excesses(np.vstack([rows, [row]]), sizes, once)
+        assert all(after[pair] - before[pair] in (0, 1) for pair in before)
 
 
 @pytest.mark.parametrize(("attributes", "trees"), [(3, 3), (4, 16)])
@@ -100,20 +109,21 @@ def test_the_law_of_the_tree_stays_within_epsilon_of_its_neighbour_and_nearly_at
 
 
 @pytest.mark.parametrize("attributes", [3, 4])
-def test_a_sensitivity_that_is_a_fifth_too_small_is_refused(attributes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(edge_choice, "SENSITIVITY", Fraction(8, 5))
-    assert loss(*neighbouring_scores(attributes), attributes, float(tree_noise(attributes, EPSILON))) > 1.2 * EPSILON
+def test_noise_of_a_tree_that_is_a_fifth_too_small_is_refused(attributes: int) -> None:
+    scale = 0.8 * float(tree_noise(attributes, EPSILON))
+    assert loss(*neighbouring_scores(attributes), attributes, scale) > 1.2 * EPSILON
 
 
-def test_bounded_moves_of_any_scores_stay_within_epsilon_and_some_attain_it() -> None:
-    """Ties, equal and negative scores, and each pair up or down on its own: more than a table can do."""
+@pytest.mark.parametrize("moves", [(0, 1), (-2, 2)], ids=["one way", "both ways"])
+def test_bounded_moves_of_any_scores_stay_within_epsilon_and_some_attain_it(moves: tuple[int, int]) -> None:
+    """Ties, equal and negative scores, and each pair moved on its own: more than a table can do."""
     generator = np.random.default_rng(5)
-    pairs, scale = [(0, 1), (0, 2), (1, 2)], float(tree_noise(3, EPSILON))
+    pairs, scale = [(0, 1), (0, 2), (1, 2)], float(tree_noise(3, EPSILON, moves[1] - moves[0]))
     losses = []
     for low, high in ((0, 1), (0, 2), (-5, 8), (0, 60)):
         for _ in range(12):
             before = generator.integers(low, high, 3)
-            after = before + generator.choice([-SENSITIVITY, SENSITIVITY], 3)
+            after = before + generator.choice(moves, 3)
             one, other = (dict(zip(pairs, scores.tolist(), strict=True)) for scores in (before, after))
             losses.append(loss(one, other, 3, scale))
     assert 0.9999 * EPSILON < max(losses) <= EPSILON * (1 + 1e-9)
@@ -122,8 +132,8 @@ def test_bounded_moves_of_any_scores_stay_within_epsilon_and_some_attain_it() ->
 def test_trees_are_drawn_by_that_law_and_not_by_one_a_fifth_off() -> None:
     scores = {(0, 1): 8, (0, 2): 8, (1, 2): 0}
     source = sg.Seeded(3)
-    drawn = Counter[Hashable](noisy_tree(scores, 3, epsilon=EPSILON, source=source).edges for _ in range(5_000))
-    scale = float(tree_noise(3, EPSILON))
+    drawn = Counter[Hashable](noisy_tree(scores, 3, epsilon=EPSILON / 4, source=source).edges for _ in range(5_000))
+    scale = float(tree_noise(3, EPSILON / 4))
     assert law_p(drawn, tree_law(scores, 3, scale)) > FALSE_ALARM
     assert law_p(drawn, tree_law(scores, 3, 1.2 * scale)) < FALSE_ALARM
 
@@ -224,7 +234,9 @@ def asked_of(
     return transcripts(run)
 
 
-def excesses(thresholds: tuple[int, ...], patch: pytest.MonkeyPatch, factor: float = 1.0) -> list[tuple[float, float]]:
+def transcript_losses(
+    thresholds: tuple[int, ...], patch: pytest.MonkeyPatch, factor: float = 1.0
+) -> list[tuple[float, float]]:
     """For each transcript its loss between the neighbours, either way, and what the gate says that it cost."""
     one, other = (asked_of(scores, thresholds, patch) for scores in neighbouring_scores(3))
     assert set(one) == set(other)
@@ -241,7 +253,7 @@ def excesses(thresholds: tuple[int, ...], patch: pytest.MonkeyPatch, factor: flo
 
 def centre() -> int:
     """The threshold at which the strong pair lies on the noisy one's lower end: there a BELOW tells the most."""
-    made = gate_calibration(threshold=1, cutoff=2, sensitivity=SENSITIVITY, epsilon=EPSILON)
+    made = gate_calibration(threshold=1, cutoff=2, sensitivity=1, monotonic=True, epsilon=EPSILON)
     return neighbouring_scores(3)[0][0, 1] - made.shift
 
 
@@ -250,14 +262,14 @@ def test_no_transcript_loses_more_than_the_gate_says_it_cost_and_one_nearly_does
     above: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     thresholds = tuple(sorted({centre() + more for more in above} | {centre(), 5}, reverse=True))
-    found = excesses(thresholds, monkeypatch)
+    found = transcript_losses(thresholds, monkeypatch)
     assert len(found) > 10
     assert all(lost <= spent * (1 + 1e-9) <= EPSILON * (1 + 1e-9) for lost, spent in found)
     assert max(lost for lost, _ in found) > 0.98 * EPSILON
 
 
 def test_noise_that_is_a_fifth_too_small_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = excesses((centre(), 5), monkeypatch, factor=0.8)
+    found = transcript_losses((centre(), 5), monkeypatch, factor=0.8)
     assert max(lost for lost, _ in found) > 1.2 * EPSILON
 
 
@@ -300,6 +312,20 @@ def test_a_gate_finds_the_strong_ones_alone_and_leaves_the_rest_of_its_share_to_
     assert tree.epsilon == 4
 
 
+@pytest.mark.parametrize("thresholds", [None, [1700, 800], 5000])
+def test_all_that_is_drawn_adds_up_to_epsilon(thresholds: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[Fraction] = []
+
+    def record(*rows: Any, epsilon: Fraction, **options: Any) -> NoisyTables:
+        counted.append(epsilon)
+        return noisy_tables(*rows, epsilon=epsilon, **options)
+
+    monkeypatch.setattr(edge_choice, "noisy_tables", record)
+    tree = learn(epsilon=2, thresholds=thresholds)
+    assert len(counted) == 2
+    assert sum(counted) == tree.tables_epsilon == 2 - tree.edges_epsilon
+
+
 def test_the_ledger_is_charged_before_anything_is_drawn_and_keeps_the_tree(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -310,7 +336,7 @@ def test_the_ledger_is_charged_before_anything_is_drawn_and_keeps_the_tree(
         def fail(*_: Any, **__: Any) -> None:
             raise RuntimeError("drawn")
 
-        monkeypatch.setattr(edge_choice, "noisy_tree", fail)
+        monkeypatch.setattr(edge_choice, "noisy_tables", fail)
         with pytest.raises(RuntimeError, match="drawn"):
             sg.uses.dependency_tree(chained(), COLUMNS, epsilon=2, unit="row", ledger=ledger)
         assert ledger.statement().remaining.epsilon == 1
@@ -344,24 +370,27 @@ def test_two_attributes_are_charged_one_table_at_all_of_epsilon(tmp_path: Any, s
 
 @pytest.mark.parametrize("sizes", [(2, 3, 7, 12), (2, 2, 2, 40), (3, 3, 3, 3)])
 def test_no_tree_costs_more_rho_than_is_charged_before_its_edges_are_known(sizes: tuple[int, ...]) -> None:
-    total, first = Fraction(1), Fraction(1, 4)
-    charged = edge_choice._cost(sizes, total, first, gated=False)
+    columns = {str(place): range(size) for place, size in enumerate(sizes)}
+    split = edge_choice._Split(attributes=Attributes.of(columns), total=Fraction(1), edges=Fraction(1, 4), bars=None)
+    charged, singles = split.cost(), [table_weight(size) for size in sizes]
+    alone = sum(pure_rho(split.alone * weight / sum(singles)) for weight in singles)
     worst = Fraction(0)
     for edges in combinations(pairs_of(4), 3):
         if len(largest_forest(edges, 4)) == 3:
             weights = [table_weight(sizes[i] * sizes[j]) for i, j in edges]
-            worst = max(worst, sum(pure_rho((total - first) * weight / sum(weights)) for weight in weights))
-    assert charged.epsilon == total
-    assert worst + pure_rho(first) <= charged.rho <= pure_rho(total - first) + pure_rho(first)
-    assert len(set(sizes)) == 1 or worst > (total - first) ** 2 / 6  # more than of equal parts
+            worst = max(worst, sum(pure_rho(split.tables * weight / sum(weights)) for weight in weights))
+    assert charged.epsilon == 1
+    least = alone + pure_rho(split.edges)
+    assert least + worst <= charged.rho <= least + pure_rho(split.tables)
+    assert len(set(sizes)) == 1 or worst > split.tables**2 / 6  # more than of equal parts
 
 
 @pytest.mark.parametrize("scores", [(20, 0, 20, 13, 20, 0), (9, 9, 9, 9, 9, 9), (30, 15, 14, 13, 0, 0)], ids=str)
 def test_a_preview_promises_what_the_edges_of_trees_keep(scores: tuple[int, ...]) -> None:
     """By the law of all trees of four attributes; and it is the least that six noises keep below."""
     columns = {name: [0, 1] for name in "abcd"}
-    within = sg.uses.preview_tree(columns, epsilon=20).within
-    scale = float(tree_noise(4, Fraction(6)))
+    within = sg.uses.preview_tree(columns, epsilon=20, edges_share=Fraction(1, 40)).within
+    scale = float(tree_noise(4, Fraction(1, 2)))
     assert (-math.expm1(-(within + 1) / scale)) ** 6 >= 0.95 > (-math.expm1(-within / scale)) ** 6
     pairs = dict(zip(combinations(range(4), 2), scores, strict=True))
     law = tree_law(pairs, 4, scale)

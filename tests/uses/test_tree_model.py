@@ -24,9 +24,9 @@ from sparsegate.uses.tree_model import (
     Attributes,
     Fitted,
     NoisyTables,
-    dependence,
-    dependences,
+    both,
     exact_tables,
+    excesses,
     fitted,
     joint_counts,
     noisy_tables,
@@ -37,17 +37,9 @@ from sparsegate.uses.tree_model import (
 
 
 COLUMNS = {"country": ["DE", "FR", "other"], "smokes": [1, 0]}
-
-
 ROWS = {"country": ["FR", "DE", "IT", "FR"], "smokes": [0, 1, 0, 9]}
-
-
 GIVEN = Attributes.of(COLUMNS, other={"country": "other"})
-
-
 EXPECTED = [[1, 1], [0, 0], [2, 1], [1, 0]]
-
-
 TABLES = {
     "lists": ROWS,
     "arrays": {name: np.array(values) for name, values in ROWS.items()},
@@ -174,42 +166,40 @@ def test_what_is_refused_is_a_name_or_a_shape_and_shows_no_cell(table: Any, opti
 # Pairs
 
 
-def exact_half_distance(counts: np.ndarray) -> Fraction:
-    """Half the sum of abs(c - r s / n) in rationals, from its definition."""
-    total = int(counts.sum())
-    if not total:
-        return Fraction(0)
-    down, across = counts.sum(axis=1).tolist(), counts.sum(axis=0).tolist()
-    apart = [abs(c - Fraction(down[x] * across[y], total)) for (x, y), c in np.ndenumerate(counts)]
-    return sum(apart, Fraction(0)) / 2
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_score_is_the_definition_rounded_down(seed: int) -> None:
-    counts = np.random.default_rng(seed).integers(0, 1000, (3, 4))
-    assert dependence(counts) == exact_half_distance(counts) // 1
-
-
-def test_beyond_what_64_bits_can_multiply_the_score_is_still_exact() -> None:
-    half = 2**40
-    assert dependence(np.array([[half, 0], [0, half]])) == half
-
-
-def test_every_pair_of_attributes_has_its_table_and_its_score() -> None:
+def test_every_pair_of_attributes_has_its_table() -> None:
     codes, sizes = np.array([[0, 1, 2], [1, 1, 0], [0, 0, 2]]), (2, 2, 3)
     assert pairs_of(3) == [(0, 1), (0, 2), (1, 2)]
     assert joint_counts(codes, sizes, 0, 2).tolist() == [[0, 0, 2], [1, 0, 0]]
-    assert dependences(codes, sizes) == {pair: dependence(joint_counts(codes, sizes, *pair)) for pair in pairs_of(3)}
-    assert dependences(codes, sizes)[0, 2] == 1
     assert joint_counts(codes[:0], sizes, 0, 2).tolist() == [[0, 0, 0], [0, 0, 0]]
+
+
+@pytest.mark.parametrize("scale", [0.5, 90.0])
+def test_the_score_is_what_rows_have_beyond_the_counts_and_half_their_noise(scale: float) -> None:
+    generator, sizes = np.random.default_rng(2), (2, 3)
+    rows = generator.integers(0, sizes, (900, 2))
+    rows[:300] = 1
+    once = NoisyTables({(i,): np.bincount(rows[:, i], minlength=sizes[i]) for i in (0, 1)}, {(0,): scale, (1,): 40.0})
+    alone, expected = fitted(once, sizes), 0
+    for (x, y), count in np.ndenumerate(joint_counts(rows, sizes, 0, 1)):
+        p, q = alone.shares[0][x], alone.shares[1][y]
+        deviation = ((2**0.5 * scale * q) ** 2 + (2**0.5 * 40 * p) ** 2) ** 0.5
+        expected += max(0, int(count) - int(alone.rows * p * q + deviation / 2))
+    assert excesses(rows, sizes, once) == {(0, 1): expected}
+    assert expected > 50
+
+
+def test_counts_of_two_releases_are_averaged_by_their_variances() -> None:
+    first = NoisyTables({(0,): np.array([10, 20]), (1,): np.array([1, 2])}, {(0,): 3.0, (1,): 3.0})
+    second = NoisyTables({(0,): np.array([40, 20]), (1, 2): np.eye(2)}, {(0,): 6.0, (1, 2): 5.0})
+    joined = both(first, second)
+    np.testing.assert_allclose(joined.tables[0,], [16, 20])
+    assert joined.scales == {(0,): pytest.approx((1 / 9 + 1 / 36) ** -0.5), (1,): 3.0, (1, 2): 5.0}
 
 
 # Tables
 
 
 SIZES = (2, 3, 2, 4)
-
-
 CODES = np.random.default_rng(1).integers(0, SIZES, (50, 4))
 
 
@@ -286,11 +276,7 @@ def test_a_floor_of_many_cells_moves_no_share_of_an_attribute() -> None:
 
 
 ATTRIBUTES = Attributes.of({"rain": ["no", "yes"], "day": [1, 2, 3], "wet": ["no", "yes"]}, {"day": 3})
-
-
 JOINT = np.array([[0.55, 0.05], [0.1, 0.3]])
-
-
 DAYS = np.array([0.2, 0.3, 0.5])
 
 

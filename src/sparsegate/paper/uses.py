@@ -15,6 +15,17 @@ features or more: ``tight_epsilon("stoddard-2014", epsilon=e, queries=2)`` is in
 proofs/no_query_noise.v). There each of the d features is asked at a gate of its own, where one question costs e/2, and
 the d gates add up to epsilon.
 
+**The score of a pair** of attributes: of n rows let c(x, y) have the categories x and y, r(x) = sum over y of c(x, y)
+and s(y) = sum over x. Then
+
+    H = floor( 1/2 sum over x, y of abs( c(x, y) - r(x) s(y) / n ) ),    0 for an empty table,
+
+is how many rows would have to change y for the two to be independent (Zhang et al. 2017 call it R where it is divided
+by n). **Theorem.** Adding or removing one row moves H by at most 2, and 2 is the best bound. *Proof.* The sum moves by
+less than 4 (``uses.records.distance_from_independence``), half of it by less than 2, and two numbers less than 2 apart
+are at most 2 apart when both are rounded down. [] Zhang et al. divide by a public n and replace a row, at 3/n +
+2/n**2; in rows that is 3 where this is 2, and n stays private.
+
 The examples frequent_itemsets.py, private_features.py and private_tree.py compare more ways, on other data.
 """
 
@@ -46,9 +57,9 @@ from sparsegate.selection.scores import Scores
 from sparsegate.selection.select import AUTO, Request
 from sparsegate.uses.features import SCORES
 from sparsegate.uses.itemsets import MOST_SETS, Integers, ItemBits, LevelPlan, SetQuestion, all_sets, release_sets
-from sparsegate.uses.records import contingency
+from sparsegate.uses.records import contingency, distance_from_independence
 from sparsegate.uses.structure import ChosenEdges, largest_forest, noisy_tree
-from sparsegate.uses.tree_model import SENSITIVITY, Pair, dependences
+from sparsegate.uses.tree_model import Codes, Counts, Pair, joint_counts, pairs_of
 
 EPSILONS: Final = (0.1, 0.3, 1.0)
 RUNS: Final = 400
@@ -296,6 +307,21 @@ def _features(way: str, epsilon: Fraction, runs: int, seed: int) -> Missed:
     return missed.tolist(), epsilon, true
 
 
+SENSITIVITY: Final = 2
+"""The most that one person moves the score of any pair, up or down."""
+
+
+def dependence(counts: Counts) -> int:
+    """H, the score of one table of counts; private."""
+    total = int(counts.sum())
+    return distance_from_independence(counts) // (2 * total) if total else 0
+
+
+def dependences(codes: Codes, sizes: Sequence[int]) -> dict[Pair, int]:
+    """H of every pair of attributes; private. Each has ``SENSITIVITY``, and one person may move all of them."""
+    return {(i, j): dependence(joint_counts(codes, sizes, i, j)) for i, j in pairs_of(len(sizes))}
+
+
 @dataclass(frozen=True)
 class EdgeTask:
     """Edges to choose among ``count`` attributes: what every way is given."""
@@ -343,6 +369,10 @@ def _flawed_edges(task: EdgeTask, *, honest: bool) -> ChosenEdges:
     return ChosenEdges(edges, task.epsilon if honest else task.epsilon * factor)
 
 
+def _one_noise(task: EdgeTask) -> ChosenEdges:
+    return noisy_tree(task.scores, task.count, epsilon=task.epsilon, source=task.source, reach=2 * SENSITIVITY)
+
+
 @cache
 def flawed_factor(pairs: int) -> Fraction:
     """By how much the gate of Chen et al. costs more than it claims, on this many pairs."""
@@ -354,10 +384,10 @@ EDGE_WAYS: Final[Mapping[str, Callable[[EdgeTask], ChosenEdges]]] = MappingProxy
         "chen-2015 as claimed": partial(_flawed_edges, honest=False),
         "chen-2015 at its loss": partial(_flawed_edges, honest=True),
         "corrected gate (Alg. 7)": _corrected,
-        "one noise": lambda task: noisy_tree(task.scores, task.count, epsilon=task.epsilon, source=task.source),
+        "one noise": _one_noise,
     }
 )
-"""How edges are chosen."""
+"""How edges are chosen by H."""
 
 
 @cache

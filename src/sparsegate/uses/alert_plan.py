@@ -107,13 +107,13 @@ class AlertPlan:
         most_windows = windows.count if most_windows is None and windows is not None else most_windows
         if isinstance(threshold, bool) or not isinstance(threshold, int):
             raise ParameterError("threshold", "must be a whole number of people", threshold, "pass for instance 100")
-        public: dict[str, Any]
-        bounds: dict[str, Any] = {"windows_per_user": windows_per_user, "most_windows": most_windows}
+        bounds = {"windows_per_user": windows_per_user, "most_windows": most_windows}
         moved = min((exact_count(w, name) for name, w in bounds.items() if w is not None), default=None)
         if cutoff is None:
-            bounds |= {"epsilon": epsilon, "closes": None if closes == "above" else closes, "cells": cells}
-            public = {"threshold": threshold, "within": within, "expect": expect}
-            return cls._paying(public, method, bounds, moved=moved, most_windows=most_windows)
+            counted, two_sided = method if method == "counts" else None, closes if closes != "above" else None
+            refused = {"method": counted, "epsilon": epsilon, "closes": two_sided, "cells": cells}
+            public: dict[str, Any] = {"threshold": threshold, "within": within, "expect": expect}
+            return cls._paying(public, refused, moved=moved, most_windows=most_windows)
         for word, number in {"within": within, "expect": expect}.items():
             if number is not None:
                 rule = "must not be given with a cutoff, whose margin follows from epsilon"
@@ -144,37 +144,21 @@ class AlertPlan:
         return plans[method]
 
     @classmethod
-    def _paying(
-        cls,
-        public: dict[str, Any],
-        method: str,
-        others: Mapping[str, Any],
-        *,
-        moved: int | None,
-        most_windows: int | None,
-    ) -> AlertPlan:
-        """A gate that pays for each alarm; ``others`` are parameters of which some are for gates with a cutoff."""
+    def _paying(cls, public: dict[str, Any], refused: Mapping[str, Any], **bounds: int | None) -> AlertPlan:
+        """A gate that pays for each alarm; what is ``refused`` is for gates with a cutoff."""
         if public["within"] is None:
             rule = "must be given, or within= in its place for an alert that pays for each alarm"
             raise ParameterError("cutoff", rule, next_step="pass for instance cutoff=25 and epsilon=0.5")
-        refused = {"method": method if method == "counts" else None}
-        refused |= {word: others[word] for word in ("epsilon", "closes", "cells")}
         for word, value in refused.items():
             if value is not None:
                 rule = "must not be given without a cutoff: one gate pays for each alarm by itself"
                 raise ParameterError(word, rule, value, "leave it out, or pass a cutoff")
         options = {**public, "sensitivity": 1, "monotonic": True}
         calibration = gate_calibration(**options)
-        assert calibration.price is not None
-        return cls(
-            method="gate",
-            cutoff=calibration.cutoff,
-            epsilon=calibration.price.opening,
-            moved=moved,
-            most_windows=most_windows,
-            gate_options=options,
-            price=calibration.price,
-        )
+        price = calibration.price
+        assert price is not None
+        made: dict[str, Any] = {"cutoff": calibration.cutoff, "epsilon": price.opening, **bounds}
+        return cls(method="gate", gate_options=options, price=price, **made)
 
     @property
     def cost(self) -> Cost:
@@ -212,47 +196,42 @@ class AlertPlan:
             quiet = self.price.opening
         right = f"right with 95 % for a count {margin:,} or more from the threshold"
         right += "" if margin_all is None else f", for all windows at once {margin_all:,} or more"
-        counts = "noisy counts cannot be used: one person is in any number of windows"
-        if not unbounded:
-            several = "one window" if self.moved == 1 else f"{self.moved} windows"
-            counts = f"noisy counts {margins['counts']:,}, for a person in {several} at most"
         words = {"gate": f"a gate that fires at most {self.cutoff} times", "counts": "a noisy count of every window"}
-        if self.price is not None:
-            opening, alarm = float(self.price.opening_rho), float(self.price.above_rho)
-            words["gate"] = f"a gate that pays rho {alarm:.3g} for each alarm, and {opening:.3g} to begin"
-        aside = f" (gate {margins['gate']:,}; {counts})" if self.price is None else ""
-        if number:
+        settings: dict[str, Any] = {"method": self.method, "cutoff": self.cutoff, "moved": self.moved}
+        cost = self.cost
+        if (price := self.price) is not None:
+            opening, alarm = price.opening_rho, price.above_rho
+            words["gate"] = f"a gate that pays rho {float(alarm):.3g} for each alarm, and {float(opening):.3g} to begin"
+            settings |= {"cutoff": None, "expect": self.cutoff, "opening_rho": opening, "alarm_rho": alarm}
+            # Of the opening, and of as many alarms as are expected.
+            cost = Cost(epsilon=price.opening + self.cutoff * price.above, rho=opening + self.cutoff * alarm)
+            aside = ""
+        elif number:
             aside = f" ({number:,} cells, a person in {self.cells_per_user:,} of them at most)"
             words["gate"] = f"a gate for each cell, that fires at most {self.cutoff} times"
             right = right.replace("all windows", "all windows of all cells")
+            settings |= {"cells": number, "cells_per_user": self.cells_per_user}
+        else:
+            counts = "noisy counts cannot be used: one person is in any number of windows"
+            if not unbounded:
+                several = "one window" if self.moved == 1 else f"{self.moved} windows"
+                counts = f"noisy counts {margins['counts']:,}, for a person in {several} at most"
+            aside = f" (gate {margins['gate']:,}; {counts})"
         return Preview(
             release="alert",
             epsilon=self.epsilon,
             confidence=CONFIDENCE,
             accuracy={"margin": margin, "margin_all": margin_all, "quiet_cost": quiet},
-            settings={"method": self.method, "cutoff": self.cutoff, "moved": self.moved}
-            | ({"cells": number, "cells_per_user": self.cells_per_user} if number else {})
-            | ({} if self.price is None else self._priced()),
+            settings=settings,
             statement=f"{words[self.method]}: {right}{aside}",
             alternatives=tuple(
                 {"method": name + " *" * (name == self.method), "margin": value}
                 for name, value in margins.items()
-                if name == "gate" or not (number or self.price)
+                if name == "gate" or not (number or price)
             ),
-            cost=self.cost if self.price is None else self._expected(self.price),
-            cost_at=self._cost_at if self.price is None else None,
+            cost=cost,
+            cost_at=self._cost_at if price is None else None,
         )
-
-    def _expected(self, price: Price) -> Cost:
-        """Of the opening, and of as many alarms as are expected."""
-        epsilon = price.opening + self.cutoff * price.above
-        return Cost(epsilon=epsilon, rho=price.opening_rho + self.cutoff * price.above_rho)
-
-    def _priced(self) -> dict[str, Any]:
-        """What is said of a gate that pays for each alarm, in place of a cutoff."""
-        assert self.price is not None
-        rho = {"opening_rho": self.price.opening_rho, "alarm_rho": self.price.above_rho}
-        return {"cutoff": None, "expect": self.cutoff, **rho}
 
 
 def _cells(

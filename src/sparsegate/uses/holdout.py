@@ -752,8 +752,11 @@ class HoldoutScorer(Uncopied):
             raise ParameterError("per_record", "must be callable: (estimator, records, labels) -> values", per_record)
         if not isinstance(holdout, Holdout):
             raise ParameterError("holdout", "must be a Holdout", next_step="pass sg.uses.Holdout(size=..., ...)")
-        self._holdout, self._records, self._labels, self._per_record = holdout, records, labels, per_record
-        self._last: HoldoutScore | None = None
+        self._records, self._labels, self._per_record = records, labels, per_record
+        self.holdout = holdout
+        """The holdout that is asked."""
+        self.last: HoldoutScore | None = None
+        """The score that was given last."""
 
     @own_settings
     def __call__(self, estimator: Any, records: Any, labels: Any = None) -> float:
@@ -763,22 +766,11 @@ class HoldoutScorer(Uncopied):
     @own_settings
     def score(self, estimator: Any, records: Any, labels: Any = None) -> HoldoutScore:
         """The same with its margin, and what is left."""
-        if self._holdout.closed:  # says so before anybody predicts
-            self._holdout.score(self._holdout.terms.low, [])
+        if self.holdout.closed:  # says so before anybody predicts
+            self.holdout.score(self.holdout.terms.low, [])
         train = self._per_record(estimator, records, labels)
-        score = self._holdout.score(train, self._per_record(estimator, self._records, self._labels))
-        self._last = score
-        return score
-
-    @property
-    def last(self) -> HoldoutScore | None:
-        """The score that was given last."""
-        return self._last
-
-    @property
-    def holdout(self) -> Holdout:
-        """The holdout that is asked."""
-        return self._holdout
+        self.last = self.holdout.score(train, self._per_record(estimator, self._records, self._labels))
+        return self.last
 
     def training_only(self, records: Any) -> list[tuple[Any, Any]]:
         """A ``cv`` of one split that fits on all of these records and scores on them; the holdout does the rest."""
@@ -786,7 +778,7 @@ class HoldoutScorer(Uncopied):
         return [(every, every)]
 
     def __repr__(self) -> str:
-        return f"HoldoutScorer({self._holdout!r})"
+        return f"HoldoutScorer({self.holdout!r})"
 
 
 _NUMBER: Final = re.compile(r"-?(0|[1-9]\d{0,30})(\.\d{1,30})?", re.ASCII)  # 007 is a name, and not a number

@@ -1,21 +1,25 @@
 """A tree of dependencies between attributes, with their tables: learned from people's rows, released once.
 
 Chow and Liu (1968): of all distributions in which each attribute depends on one other, the nearest to the data is made
-of the pairs of a spanning tree. Choose the pairs privately, count their tables with noise, and sample. The pairs are
-those of a spanning tree by one noise for each pair, or of a forest by a gate.
+of the pairs of a spanning tree. Count every attribute with noise; choose the pairs that have the most rows beyond what
+those counts explain; count their tables with noise; and sample. The pairs are those of a spanning tree by one noise for
+each pair, or of a forest by a gate.
 
-Scores are whole numbers, one for each pair of d attributes; one person moves each by at most Delta, up or down.
+Scores are whole numbers, one for each pair of d attributes. One person more moves each by at least l and at most h,
+h - l <= R and l <= 0 <= h: R = 1 for ``uses.tree_model.excesses``, which fall for nobody; R = 2 Delta where scores move
+by at most Delta up or down.
 
 **Theorem (a tree from one noise).** Give every pair the noisy score q + x, x geometric and independent, P[x >= k] =
-exp(-k/b) with b = 2 (d - 1) Delta / epsilon, and release the spanning tree of the largest sum; pairs with equal noisy
+exp(-k/b) with b = (d - 1) R / epsilon, and release the spanning tree of the largest sum; pairs with equal noisy
 scores come in a public order. The tree is epsilon-DP.
 
 *Proof.* A spanning tree T is the largest exactly if every pair f outside comes after every edge of T on the way
-between its two ends. Let q become q' = q + u for a neighbour, abs(u_e) <= Delta, and t be the most that any u_e is, but
-at least 0. Map the noise of each edge e of T from x_e to x_e + t - u_e, and leave all others. Noise stays at least 0,
-since t >= u_e. Under q' the edges of T then have their noisy scores under q plus t, and no other pair rose by more than
-t: whatever came after an edge of T still does, equal scores too. So T is the largest again. The map is one to one, and
-the mass falls by a factor of at most exp(sum over T of (t - u_e) / b) <= exp(2 (d - 1) Delta / b) = exp(epsilon). []
+between its two ends. Let q become q' = q + u for a neighbour, and t be the most that any u_e is, but at least 0; so t -
+u_e <= R for a person more, and with all signs turned for one less. Map the noise of each edge e of T from x_e to x_e +
+t - u_e, and leave all others. Noise stays at least 0, since t >= u_e. Under q' the edges of T then have their noisy
+scores under q plus t, and no other pair rose by more than t: whatever came after an edge of T still does, equal scores
+too. So T is the largest again. The map is one to one, and the mass falls by a factor of at most exp(sum over T of
+(t - u_e) / b) <= exp((d - 1) R / b) = exp(epsilon). []
 
 This is one-shot selection (``selection.exponential``, `one_shot_is_private`, for sets of a fixed size) with trees in
 place of sets; the proof uses nothing of trees but the exchange, so it holds for the bases of any matroid. Choosing the
@@ -23,9 +27,9 @@ edges one after the other, by the exponential mechanism at epsilon/(d - 1) each 
 same scale, drawn again for every edge: docs/how-to/structure.md has what that costs. A *set* of the d - 1 best pairs is
 no good: it has cycles. Two attributes have one tree, which tells nothing and costs nothing.
 
-**Theorem (a forest from a gate).** ``SparseVector`` with cutoff d - 1 and sensitivity Delta, asked about pairs in an
-order that depends on its answers alone, is epsilon-DP, and costs L(m, k) <= epsilon after m BELOW and k ABOVE
-(``gates.bounds``). Here it is asked about every pair at the highest of some public thresholds, then at the next,
+**Theorem (a forest from a gate).** ``SparseVector`` with cutoff d - 1 and the sensitivity of the scores, asked about
+pairs in an order that depends on its answers alone, is epsilon-DP, and costs L(m, k) <= epsilon after m BELOW and k
+ABOVE (``gates.bounds``). It is asked about every pair at the highest of some public thresholds, then at the next,
 and never about a pair whose ends are connected already. A BELOW costs nothing, so going round again is free, and the
 strongest pairs come first; with one threshold the first ones of a public order come first, however weak.
 """
@@ -34,7 +38,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
@@ -42,7 +46,7 @@ import numpy as np
 
 from sparsegate.budget import Cost, Number, Spender, charge, exact_decimal, exact_epsilon
 from sparsegate.errors import ParameterError
-from sparsegate.gates.calibration import trusted_source
+from sparsegate.gates.calibration import Calibration, trusted_source
 from sparsegate.gates.laplace import error_bar
 from sparsegate.gates.lattice import exact_number
 from sparsegate.gates.preview import Preview
@@ -51,11 +55,12 @@ from sparsegate.noise import Source, exact_scale, geometric
 from sparsegate.noise.own_settings import own_settings
 from sparsegate.selection.accuracy import check_confidence
 from sparsegate.uses.tree_model import (
-    SENSITIVITY,
     Attributes,
     DependencyTree,
+    NoisyTables,
     Pair,
-    dependences,
+    both,
+    excesses,
     fitted,
     noisy_tables,
     pairs_of,
@@ -96,17 +101,19 @@ def largest_forest(order: Iterable[Pair], attributes: int) -> tuple[Pair, ...]:
     return tuple(sorted(pair for pair in order if joined.join(pair)))
 
 
-def tree_noise(attributes: int, epsilon: Fraction) -> Fraction:
-    """b = 2 (d - 1) Delta / epsilon, checked."""
-    return exact_scale(2 * (attributes - 1) * SENSITIVITY / epsilon)
+def tree_noise(attributes: int, epsilon: Fraction, reach: int = 1) -> Fraction:
+    """b = (d - 1) R / epsilon, checked."""
+    return exact_scale((attributes - 1) * reach / epsilon)
 
 
-def noisy_tree(scores: Mapping[Pair, int], attributes: int, *, epsilon: Fraction, source: Source) -> ChosenEdges:
-    """The spanning tree of the largest noisy sum: the first theorem above."""
+def noisy_tree(
+    scores: Mapping[Pair, int], attributes: int, *, epsilon: Fraction, source: Source, reach: int = 1
+) -> ChosenEdges:
+    """The spanning tree of the largest noisy sum: the first theorem above, with R = ``reach``."""
     if attributes == 2:
         return ChosenEdges(tuple(scores), Fraction(0))  # there is one tree, whatever the scores are
     pairs = sorted(scores)
-    noise = geometric(source, tree_noise(attributes, epsilon), len(pairs))
+    noise = geometric(source, tree_noise(attributes, epsilon, reach), len(pairs))
     noisy = np.array([scores[pair] for pair in pairs], dtype=np.int64) + noise
     order = np.argsort(-noisy, kind="stable")  # stable: equal ones stay in the public order of pairs
     return ChosenEdges(largest_forest((pairs[place] for place in order), attributes), epsilon)
@@ -131,6 +138,8 @@ def gate_forest(
     epsilon: Number,
     source: Source | None,
     not_private: bool = False,
+    sensitivity: int = 1,
+    monotonic: bool = True,
 ) -> ChosenEdges:
     """The pairs that a gate lets through: the second theorem above. ``spent`` is what its answers cost, L(m, k)."""
     joined, edges = Joined(attributes), []
@@ -138,7 +147,8 @@ def gate_forest(
         threshold=thresholds[-1],
         cutoff=attributes - 1,
         epsilon=epsilon,
-        sensitivity=SENSITIVITY,
+        sensitivity=sensitivity,
+        monotonic=monotonic,
         source=source,
         not_private=not_private,
     )
@@ -151,8 +161,94 @@ def gate_forest(
     return ChosenEdges(tuple(sorted(edges)), gate.spent)
 
 
-EDGES_SHARE: Final = Fraction(3, 10)
-"""Of epsilon, for the choice of the edges; the rest pays for their tables."""
+EDGES_SHARE: Final = Fraction(13, 100)
+"""Of epsilon, for the choice of the edges."""
+
+ALONE_SHARE: Final = Fraction(17, 40)
+"""Of the rest, for the counts of every attribute; what is left pays for the tables of the edges."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Split:
+    """What is public of a tree: its attributes, and how epsilon is split between edges, single attributes and tables.
+
+    Two attributes have one tree, and no gate to ask: their table has all of epsilon.
+    """
+
+    attributes: Attributes
+    total: Fraction
+    edges: Fraction
+    bars: tuple[int, ...] | None
+
+    @classmethod
+    def of(cls, columns: Any, other: Any, epsilon: Number, edges_share: Number, thresholds: Any) -> _Split:
+        """Check what is public; refuse an epsilon whose noise the samplers cannot carry."""
+        attributes = Attributes.of(columns, other)
+        total, edges = exact_shares(epsilon, edges_share)
+        split = cls(
+            attributes=attributes,
+            total=total,
+            edges=edges,
+            bars=None if thresholds is None else public_thresholds(thresholds),
+        )
+        if split.bars is None:
+            tree_noise(split.count, edges)
+        else:
+            split.gate()
+        low, high = split.weights(alone=True)  # of as many tables as attributes at most,
+        exact_scale(split.count * Fraction(high, low) / min(split.alone or total, split.tables))
+        exact_scale(1 / total)  # and at least one
+        return split
+
+    @property
+    def count(self) -> int:
+        return len(self.attributes.names)
+
+    @property
+    def trivial(self) -> bool:
+        """Whether there is one tree alone."""
+        return self.bars is None and self.count == 2
+
+    @property
+    def alone(self) -> Fraction:
+        return Fraction(0) if self.trivial else (self.total - self.edges) * ALONE_SHARE
+
+    @property
+    def tables(self) -> Fraction:
+        """What the tables of the edges have at least."""
+        return self.total if self.trivial else self.total - self.edges - self.alone
+
+    def gate(self) -> Calibration:
+        """The gate that chooses the edges, with thresholds."""
+        assert self.bars is not None
+        return gate_calibration(
+            threshold=self.bars[-1], cutoff=self.count - 1, sensitivity=1, monotonic=True, epsilon=self.edges
+        )
+
+    def weights(self, *, alone: bool = False) -> tuple[int, int]:
+        """The least and the largest weight of a table that may be counted: of two attributes, or of one ``alone``."""
+        sizes = self.attributes.sizes
+        weights = [table_weight(sizes[i] * sizes[j]) for i, j in pairs_of(self.count)]
+        return min(weights if not alone else map(table_weight, sizes)), max(weights)
+
+    def cost(self) -> Cost:
+        """Of attributes alone, of the edges, and of d - 1 tables that share the rest, e: a person is in a cell of each.
+
+        Which tables there are is known only when the edges are. Table t has the part e w_t / W of it, and costs at most
+        half of its square in rho. With l <= w_t <= h, the sum over n tables of (w_t - l)(h - w_t) >= 0 says that the
+        sum of squares is at most (l + h) W - n l h, and that over W**2 is largest at W = 2 n l h / (l + h): so rho is
+        at most e**2 / (2 n) times (l + h)**2 / (4 l h) (Kantorovich), and never more than that of what is e-DP.
+
+        What is left for the tables after a gate, and how many there are, is known only then.
+        """
+        if self.bars is not None or self.trivial:
+            return Cost.of(self.total)
+        low, high = self.weights()
+        tables = Cost.of(self.tables)
+        shared = Fraction((low + high) ** 2, 4 * low * high) * tables.epsilon**2 / (2 * (self.count - 1))
+        singles = [table_weight(size) for size in self.attributes.sizes]
+        once = [Cost.of(self.alone * weight / sum(singles)) for weight in singles]
+        return sum(once, Cost.of(self.edges) + replace(tables, rho=min(tables.rho, shared)))
 
 
 @own_settings
@@ -173,11 +269,12 @@ def dependency_tree(
     """Learn which attribute depends on which, and how: a tree to look at, to compare rows with, and to sample from.
 
     **Theorem.** The result, and all that is computed from it, is epsilon-DP for adding or removing one person. *Proof.*
-    A person is one row, so the score of each pair moves by at most 2 (``uses.tree_model``) and each table of counts by
-    one in one cell. The edges cost e1 = epsilon * ``edges_share`` by one noise for each pair, or with ``thresholds``
-    what the answers of a gate cost, L(m, k) <= e1 (the theorems above). The tables of the edges, which are chosen by
-    then, cost the rest, epsilon - e1 or epsilon - L(m, k). For every outcome the logarithms of the ratios add up to
-    epsilon at most; that the second part is sized by what the first has cost is the argument of ``ledger.account``. []
+    A person is one row, so each table of counts moves by one in one cell, and once every attribute was counted with
+    noise, at e0, the score of each pair moves one way, by at most 1 (``uses.tree_model``). The edges cost e1 = epsilon
+    * ``edges_share`` by one noise for each pair, or with ``thresholds`` what the answers of a gate cost, L(m, k) <= e1
+    (the theorems above). The tables of the edges, which are chosen by then, cost the rest, epsilon - e0 - e1 or epsilon
+    - e0 - L(m, k). For every outcome the logarithms of the ratios add up to epsilon at most; that the last part is
+    sized by what the one before has cost is the argument of ``ledger.account``. []
     Its pieces are in Coq: `within_compose`, `within_post` (proofs/privacy.v), `laplace_answers_are_private`
     (proofs/laplace_mechanism.v), `metered_is_private` (proofs/metered.v).
 
@@ -206,27 +303,25 @@ def dependency_tree(
     >>> tree.table("rain", "wet").round(2).tolist()
     [[0.5, 0.0], [0.13, 0.37]]
     """
-    attributes = Attributes.of(columns, other)
-    count = len(attributes.names)
-    total, first = exact_shares(epsilon, edges_share)
-    bars = None if thresholds is None else public_thresholds(thresholds)
-    _check_noise(attributes.sizes, total, first, bars)
+    split = _Split.of(columns, other, epsilon, edges_share, thresholds)
+    attributes, sizes, bars = split.attributes, split.attributes.sizes, split.bars
     noise = trusted_source(source, not_private)
     codes = attributes.codes(table, user=user, unit=unit)
-    scores = dependences(codes, attributes.sizes)
-    what = f"a dependency tree of {count} attributes"
-    keep = charge(ledger, **vars(_cost(attributes.sizes, total, first, gated=bars is not None)), what=what).keep
+    keep = charge(ledger, **vars(split.cost()), what=f"a dependency tree of {split.count} attributes").keep
+    draw: dict[str, Any] = {"source": noise, "not_private": not_private}
+    once = NoisyTables({}, {}) if split.trivial else noisy_tables(codes, sizes, (), epsilon=split.alone, **draw)
+    scores = dict.fromkeys(pairs_of(2), 0) if split.trivial else excesses(codes, sizes, once)
     if bars is None:
-        chosen = noisy_tree(scores, count, epsilon=first, source=noise)
+        chosen = noisy_tree(scores, split.count, epsilon=split.edges, source=noise)
     else:
-        chosen = gate_forest(scores, count, thresholds=bars, epsilon=first, source=noise, not_private=not_private)
-    rest = total - chosen.spent
-    tables = noisy_tables(codes, attributes.sizes, chosen.edges, epsilon=rest, source=noise, not_private=not_private)
+        chosen = gate_forest(scores, split.count, thresholds=bars, epsilon=split.edges, **draw)
+    rest = split.total - split.alone - chosen.spent
+    tables = noisy_tables(codes, sizes, chosen.edges, epsilon=rest, **draw)
     tree = DependencyTree.of(
         attributes,
-        fitted(tables, attributes.sizes),
+        fitted(both(once, tables), sizes),
         edges_epsilon=chosen.spent,
-        tables_epsilon=rest,
+        tables_epsilon=split.total - chosen.spent,
         thresholds=() if bars is None else bars,
     )
     keep({"release": "dependency_tree", **tree.to_dict()})
@@ -250,8 +345,8 @@ def preview_tree(
 ) -> Preview:
     """What ``dependency_tree`` with these parameters would cost and be good for: nothing is drawn, charged or read.
 
-    They are those of ``dependency_tree`` but for the table. A pair's strength is the number of rows that would have to
-    change for the two to be independent. ``error_bar`` is how far each count of the tables is off at most. And
+    They are those of ``dependency_tree`` but for the table. A pair's strength is the number of its rows that the counts
+    of its two attributes do not explain. ``error_bar`` is how far each count of the tables is off at most. And
 
     *Without thresholds* ``within``: with this confidence the i-th strongest edge of the tree is at most so much weaker
     than the i-th strongest of the best tree, for all i at once. *Proof.* Let T be the released tree, largest by noisy
@@ -265,64 +360,40 @@ def preview_tree(
     >>> columns = {"smokes": ["no", "yes"], "coughs": [0, 1], "sees a doctor": [0, 1, 2, 3]}
     >>> preview = sg.uses.preview_tree(columns, epsilon=1)
     >>> preview.within, preview.error_bar
-    (108, 10)
+    (62, 14)
     """
-    attributes = Attributes.of(columns, other)
-    count = len(attributes.names)
-    total, first = exact_shares(epsilon, edges_share)
-    bars = None if thresholds is None else public_thresholds(thresholds)
-    _check_noise(attributes.sizes, total, first, bars)
+    split = _Split.of(columns, other, epsilon, edges_share, thresholds)
     check_confidence(confidence)
     accuracy: dict[str, Any] = {"within": 0, "margin": None}
-    if bars is not None:
-        gate = gate_calibration(threshold=bars[-1], cutoff=count - 1, sensitivity=SENSITIVITY, epsilon=first)
-        accuracy = {"within": None, "margin": gate.margin(confidence)}
+    if split.bars is not None:
+        accuracy = {"within": None, "margin": split.gate().margin(confidence)}
         edges = f"A pair {accuracy['margin']:,} rows or more from a threshold is told rightly"
-    elif count > 2:
-        beyond = -math.expm1(math.log(confidence) / math.comb(count, 2))
-        accuracy["within"] = math.ceil(-float(tree_noise(count, first)) * math.log(beyond)) - 1
+    elif not split.trivial:
+        beyond = -math.expm1(math.log(confidence) / math.comb(split.count, 2))
+        accuracy["within"] = math.ceil(-float(tree_noise(split.count, split.edges)) * math.log(beyond)) - 1
         edges = f"Each edge is at most {accuracy['within']:,} rows weaker than that of the best tree"
     else:
         edges = "Two attributes have one tree"
-    tables, rest = (count if bars is not None else count - 1), (total if bars is None and count == 2 else total - first)
-    low, high = _weights(attributes.sizes, alone=bars is not None)
-    accuracy["error_bar"] = error_bar(exact_scale((low + (tables - 1) * high) / (low * rest)), confidence)
+    tables = split.count if split.bars is not None else split.count - 1
+    low, high = split.weights(alone=split.bars is not None)
+    accuracy["error_bar"] = error_bar(exact_scale((low + (tables - 1) * high) / (low * split.tables)), confidence)
+    edges_epsilon = Fraction(0) if split.trivial else split.edges
     return Preview(
         release="dependency tree",
-        epsilon=total,
+        epsilon=split.total,
         confidence=confidence,
         accuracy=accuracy,
-        settings={"attributes": count, "edges_epsilon": total - rest, "tables_epsilon": rest, "thresholds": bars},
+        settings={
+            "attributes": split.count,
+            "edges_epsilon": edges_epsilon,
+            "tables_epsilon": split.total - edges_epsilon,
+            "thresholds": split.bars,
+        },
         statement=f"{edges}, with {100 * confidence:g} %; and each count of a pair's table is off by "
         f"{accuracy['error_bar']:,} at most.",
-        cost=_cost(attributes.sizes, total, first, gated=bars is not None),
-        cost_at=lambda other: _cost(attributes.sizes, other, other * first / total, gated=bars is not None),
+        cost=split.cost(),
+        cost_at=lambda other: replace(split, total=other, edges=other * split.edges / split.total).cost(),
     )
-
-
-def _weights(sizes: Sequence[int], *, alone: bool = False) -> tuple[int, int]:
-    """The least and the largest weight of a table that may be counted: of two attributes, or of one ``alone``."""
-    weights = [table_weight(sizes[i] * sizes[j]) for i, j in pairs_of(len(sizes))]
-    return min(weights if not alone else map(table_weight, sizes)), max(weights)
-
-
-def _cost(sizes: Sequence[int], total: Fraction, first: Fraction, *, gated: bool) -> Cost:
-    """Of the edges, and of d - 1 tables that share the rest, e: a person is in one cell of each.
-
-    Which tables there are is known only when the edges are. Table t has the part e w_t / W of it, and costs at most
-    half of its square in rho. With l <= w_t <= h, the sum over n tables of (w_t - l)(h - w_t) >= 0 says that the sum of
-    squares is at most (l + h) W - n l h, and that over W**2 is largest at W = 2 n l h / (l + h): so rho is at most
-    e**2 / (2 n) times (l + h)**2 / (4 l h) (Kantorovich), and never more than that of what is e-DP.
-
-    What is left for the tables after a gate, and how many there are, is known only then. Of two attributes there is one
-    tree, and their table has all.
-    """
-    if gated or len(sizes) <= 2:
-        return Cost.of(total)
-    low, high = _weights(sizes)
-    tables = Cost.of(total - first)
-    shared = Fraction((low + high) ** 2, 4 * low * high) * tables.epsilon**2 / (2 * (len(sizes) - 1))
-    return Cost.of(first) + replace(tables, rho=min(tables.rho, shared))
 
 
 def exact_shares(epsilon: Number, edges_share: Number) -> tuple[Fraction, Fraction]:
@@ -331,15 +402,3 @@ def exact_shares(epsilon: Number, edges_share: Number) -> tuple[Fraction, Fracti
     if share is None or not 0 < share < 1:
         raise ParameterError("edges_share", "must lie strictly between 0 and 1", edges_share, "leave it out")
     return total, total * share
-
-
-def _check_noise(sizes: Sequence[int], total: Fraction, first: Fraction, bars: tuple[int, ...] | None) -> None:
-    """Refuse an epsilon whose noise the samplers cannot carry, before anything is read or charged."""
-    count = len(sizes)
-    if bars is None:
-        tree_noise(count, first)
-    else:
-        gate_calibration(threshold=bars[-1], cutoff=count - 1, sensitivity=SENSITIVITY, epsilon=first)
-    low, high = _weights(sizes, alone=True)  # of as many tables as attributes at most,
-    exact_scale(count * Fraction(high, low) / (total - first))
-    exact_scale(1 / total)  # and at least one

@@ -10,39 +10,40 @@ error, and no number of rows, depends on what a row holds. A person counts with 
 order in which the categories were listed, whatever the order in which an engine gives rows; or each row is another
 person. So adding or removing one person adds or removes one row and leaves all others. Users whose values are equal are
 one person.
-**Pairs of attributes.** How far two of them are from independent, in rows. Of n rows let c(x, y) have the categories x
-and y of two attributes, r(x) = sum over y and s(y) = sum over x. The score
 
-    H = floor( 1/2 sum over x, y of abs( c(x, y) - r(x) s(y) / n ) ),    0 for an empty table,
+**Pairs of attributes.** How many rows two of them have beyond what each of them explains alone. Every attribute was
+counted with noise of a scale b before, and n, p and q are the number of rows and the shares of two attributes that were
+fitted to those counts (below): released, and no secret any more. Of the rows c(x, y) have the categories x and y. Then
 
-is how many rows would have to change y for the two to be independent: n times the total variation distance between the
-pair and the product of its two marginals (Zhang et al. 2017 call it R where it is divided by n), in whole numbers.
+    E = sum over x, y of max(0, c(x, y) - floor( n p(x) q(y) + t(x, y) )),
 
-**Theorem.** Adding or removing one row moves H by at most 2, and 2 is the best bound. *Proof.* The sum moves by less
-than 4 (``records.distance_from_independence``), half of it by less than 2, and two numbers less than 2 apart are at
-most 2 apart when both are rounded down. [] Zhang et al. divide by a public n and replace a row, at 3/n + 2/n**2; in
-rows that is 3 where this is 2, and n stays private here. Mutual information moves by more than log(n) rows: it grows
-with n.
+where t(x, y) = sqrt( (b_i q(y))**2 + (b_j p(x))**2 ) / sqrt(2) is half a standard deviation of the noise in n p(x)
+q(y). Without noise E is n times the total variation distance between the pair and the product of its two marginals:
+what Zhang et al. (2017) call R, in rows.
+
+**Theorem.** One row more moves E by 0 or by 1, for all pairs up. *Proof.* It adds 1 to one cell c(x, y) of each pair,
+and nothing else in E depends on rows. [] The distance from the rows' own marginals moves up or down, by up to 2
+(``records.distance_from_independence``), so choosing by it has four times the noise; and mutual information moves
+by log(n) rows. Counting attributes first pays for itself, and their shares are what most readers look at.
 
 **Tables.** The edges of a forest get noisy tables, and one distribution is made of them. One person is in one cell of
 each table, so tables whose cells have Laplace noise of the scales b_t are together epsilon-DP if the 1/b_t add up to
 epsilon (``gates.laplace``). A table of k cells has a share in proportion to k**(1/3): these have the least sum of
 squared errors, k b**2 of each. What follows looks at nothing but those noisy counts, so it costs nothing:
 
-1. *No count is below 0.* Of a table's k cells most may be empty, and their noise is in its sums. Half of it is replaced
-   by the nearest table without negative cells that has the same total.
-2. *One marginal for each attribute.* The tables around an attribute each give one; they are averaged, by their
-   variances, and brought to one total.
+1. *No count is below 0.* Of a table's k cells most may be empty, and their noise is in its sums. A table is replaced by
+   the nearest one without negative cells that has the same total; for marginals half of it, as that is biased.
+2. *One marginal for each attribute.* The tables around an attribute, and its own counts, each give one; they are
+   averaged, by their variances, and brought to one total.
 3. *Shrinking.* Where noise of variance v on k free cells explains the whole distance D = sum of squares from a public
    shape, what was measured is noise. The positive part of James and Stein (1961) keeps the share max(0, 1 - k v / D):
    of a marginal towards equal parts, of a table towards the product of its marginals, that is towards independence.
-4. *A floor.* No cell is less than its noise (or half a row), or than the product of its marginals where that is less:
-   a sampled row can be of any kind, and no row that somebody holds has probability zero. Rows and columns are then
-   scaled until they have the marginals again (Deming and Stephan 1940), so the floor moves no attribute's shares.
+4. *A floor.* No cell is less than 3/4 of its noise (or half a row), or than the product of its marginals where that is
+   less: a sampled row can be of any kind, and no row that somebody holds has probability zero. Rows and columns are
+   then scaled until they have the marginals again (Deming and Stephan 1940): the floor moves no attribute's shares.
 
 With little noise none of the four does much; with much of it the tree becomes independent attributes, and those equal
-parts. Counting each attribute once more, beside the tables, was tried: it makes tables worse and shares no better
-for the same epsilon (`python -m benchmarks trees`).
+parts.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ from sparsegate.tables.identity import people
 from sparsegate.tables.labels import BOOLEAN, STRING
 from sparsegate.tables.online import Label, category_labels
 from sparsegate.tables.python_tables import has_an_engine, is_table, read_table
-from sparsegate.uses.records import category_places, contingency, distance_from_independence
+from sparsegate.uses.records import category_places, contingency
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -218,9 +219,6 @@ Counts: TypeAlias = NDArray[np.int64]
 Pair: TypeAlias = tuple[int, int]
 """Two attributes by their places, the lower first."""
 
-SENSITIVITY: Final = 2
-"""The most that one person moves the score of any pair."""
-
 
 def pairs_of(attributes: int) -> list[Pair]:
     """Every pair of this many attributes, in their public order."""
@@ -232,31 +230,17 @@ def joint_counts(codes: Codes, sizes: Sequence[int], i: int, j: int) -> Counts:
     return contingency(codes[:, i], codes[:, j], shape=(sizes[i], sizes[j]))
 
 
-def dependence(counts: Counts) -> int:
-    """H, the score of one table of counts; private."""
-    total = int(counts.sum())
-    if total == 0:
-        return 0
-    return distance_from_independence(counts) // (2 * total)
-
-
-def dependences(codes: Codes, sizes: Sequence[int]) -> dict[Pair, int]:
-    """H of every pair of attributes; private. Each has ``SENSITIVITY``, and one person may move all of them.
-
-    The tables are made one after the other, and none is kept: those of attributes with many categories are large.
-    """
-    return {(i, j): dependence(joint_counts(codes, sizes, i, j)) for i, j in pairs_of(len(sizes))}
-
-
 Floats: TypeAlias = NDArray[np.float64]
 
 _HALF_A_ROW: Final = 0.5
+_FLOOR: Final = 0.75
+"""Of the noise of a table: the least that is sampled of a cell."""
 
 
 class NoisyTables(NamedTuple):
     """What is released: a table for each edge, and one for each attribute without an edge, with the noise of each."""
 
-    tables: Mapping[tuple[int, ...], Counts]
+    tables: Mapping[tuple[int, ...], Counts | Floats]
     """By the attributes that a table counts: two of an edge, or one."""
     scales: Mapping[tuple[int, ...], float]
 
@@ -302,6 +286,37 @@ def noisy_tables(
     return NoisyTables(noisy, {key: float(1 / share) for key, share in shares.items()})
 
 
+_MOST_ROWS: Final = 2.0**62
+"""More than any table has, and an integer of 64 bits."""
+
+
+def excesses(codes: Codes, sizes: Sequence[int], once: NoisyTables) -> dict[Pair, int]:
+    """E of every pair of attributes, beyond their noisy counts; private. One person more moves each by 0 or 1, up.
+
+    The tables are made one after the other, and none is kept: those of attributes with many categories are large.
+    """
+    alone = fitted(once, sizes)
+    scores = {}
+    for i, j in pairs_of(len(sizes)):
+        down, across = alone.shares[i][:, None], alone.shares[j][None, :]
+        noise = np.hypot(once.scales[i,] * across, once.scales[j,] * down) / math.sqrt(2)
+        explained = np.minimum(np.floor(alone.rows * down * across + noise), _MOST_ROWS).astype(np.int64)
+        scores[i, j] = int(np.maximum(joint_counts(codes, sizes, i, j) - explained, 0).sum())
+    return scores
+
+
+def both(first: NoisyTables, second: NoisyTables) -> NoisyTables:
+    """The tables of two releases; what both have counted is averaged, by their variances."""
+    tables, scales = dict(first.tables), dict(first.scales)
+    for key, table in second.tables.items():
+        tables[key], scales[key] = table, second.scales[key]
+        if key in first.tables:
+            trust = [1 / released.scales[key] ** 2 for released in (first, second)]
+            tables[key] = np.average([first.tables[key], table], axis=0, weights=trust)
+            scales[key] = sum(trust) ** -0.5
+    return NoisyTables(tables, scales)
+
+
 _LEAST_NOISE: Final = 1e-3
 """The scale that a table without noise is taken to have, so that weights are finite."""
 
@@ -311,8 +326,9 @@ def fitted(noisy: NoisyTables, sizes: Sequence[int]) -> Fitted:
     scales = {key: max(_LEAST_NOISE, noisy.scales[key]) for key in noisy.tables}
     trust = [1 / (table.size * scales[key] ** 2) for key, table in noisy.tables.items()]
     rows = max(1.0, float(np.average([table.sum() for table in noisy.tables.values()], weights=trust)))
-    tables = {key: (table + _not_negative(table, rows)) / 2 for key, table in noisy.tables.items()}
-    marginals = [_marginal(tables, scales, attribute, rows) for attribute in range(len(sizes))]
+    tables = {key: _not_negative(table, rows) for key, table in noisy.tables.items()}
+    halves = {key: (table + noisy.tables[key]) / 2 for key, table in tables.items()}
+    marginals = [_marginal(halves, scales, attribute, rows) for attribute in range(len(sizes))]
     joint = {}
     for key, table in tables.items():
         if len(key) == 1:
@@ -322,7 +338,7 @@ def fitted(noisy: NoisyTables, sizes: Sequence[int]) -> Fitted:
         cells = table + ((marginals[i] - table.sum(axis=1)) / sizes[j])[:, None]
         cells = cells + (marginals[j] - cells.sum(axis=0)) / sizes[i]
         cells = _shrunk(cells, product, (sizes[i] - 1) * (sizes[j] - 1) * 2 * scales[key] ** 2)
-        cells = np.maximum(cells, np.minimum(max(_HALF_A_ROW, scales[key]), product))
+        cells = np.maximum(cells, np.minimum(max(_HALF_A_ROW, _FLOOR * scales[key]), product))
         for _ in range(_SCALINGS):
             cells = cells * (marginals[i] / cells.sum(axis=1))[:, None]
             cells = cells * (marginals[j] / cells.sum(axis=0))
