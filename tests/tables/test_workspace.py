@@ -318,7 +318,7 @@ def test_temporary_files_go_where_the_owner_says_and_else_to_a_disk(tmp_path: Pa
 def test_the_time_left_is_what_was_needed_so_far_for_the_share_that_is_not_done(monkeypatch) -> None:
     """A second query begins anew, and nothing is told of the first two seconds."""
     told: list[float] = []
-    moments = iter([(0, -1), (1, 10), (2, 20), (5, 50), (6, 5), (7, 10), (8.5, 50)])
+    moments = iter([(900, 1), (901, 10), (902, 20), (905, 50), (906, 5), (907, 10), (908.5, 50), (910, -1), (911, 50)])
     with Workspace(report=told.append) as workspace:
         shares = SimpleNamespace()
         monkeypatch.setattr(workspace, "_connection", shares)

@@ -101,7 +101,7 @@ class Workspace:
         self._stack, self._ordered = ExitStack(), ordered
         self._limit = {} if memory_limit is None else {"memory_limit": memory_limit}
         self._report = report
-        self._begun, self._share = 0.0, 0.0
+        self._begun, self._share = 0.0, 1.0
         self._turn = threading.Lock()
         self._stopped: BaseException | None = None
         self._paying = False
@@ -148,6 +148,7 @@ class Workspace:
         outcome: list[Result] = []
         trouble: list[BaseException] = []
         self._done = done = threading.Event()
+        self._share = 1.0  # whatever is seen next is of another query
 
         def body() -> None:
             try:
@@ -177,7 +178,7 @@ class Workspace:
 
     def _tell(self) -> None:
         """Report the time left, by how far the engine says it is with the rows and the groups of this query."""
-        if self._report is None:
+        if self._report is None or self._paying:
             return
         share, now = self._connection.query_progress() / 100, time.monotonic()
         if share < self._share or share <= 0:
@@ -251,8 +252,8 @@ class Workspace:
             elif kind == "CSV":
                 opened = self._csv(files, columns, sql, form.separator)
             elif kind == "Parquet":
-                reader = "SELECT * FROM read_parquet($files, union_by_name=true)"
-                opened = self._connection.sql(reader, params={"files": files})
+                # No bind parameter: two relations with one of the same name cannot be joined.
+                opened = self._connection.sql(f"SELECT * FROM read_parquet({_quoted_list(files)}, union_by_name=true)")
             else:
                 opened = self._of_lines(files, kind, form)
             chosen = opened if sql is None else self._select(sql, opened)
