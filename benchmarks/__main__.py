@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.list:
         for name in MODULES:
             says = importlib.import_module(f"benchmarks.{name}").__doc__ or ""
-            print(f"{name:12}{says.splitlines()[0]}")
+            print(f"{name:16}{says.splitlines()[0]}")
         return 0
     start = time.perf_counter()
     results, left_out = measured(options.module, options.minutes)
