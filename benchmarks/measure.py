@@ -36,6 +36,14 @@ UNITS: dict[str, Callable[[float, int], float]] = {
 """From the seconds that this many queries took to the figure shown."""
 
 
+_ends = [math.inf]
+
+
+def end_by(moment: float) -> None:
+    """Let no timing begin more rounds than it must after this moment of ``time.perf_counter``."""
+    _ends.append(moment)
+
+
 @dataclass(frozen=True)
 class Timing:
     """The seconds of each round, for one call that does the work of ``queries`` queries."""
@@ -64,12 +72,12 @@ class Contender:
 def side_by_side(*contenders: Contender, rounds: int, warm: bool = True, within: float = math.inf) -> list[Timing]:
     """Time the contenders in turns; without ``warm`` the first round counts too.
 
-    Two rounds are always made; no further one begins when ``within`` seconds have passed.
+    Two rounds are always made; no further one begins when ``within`` seconds have passed, or the time of ``end_by``.
     """
     begun = time.perf_counter()
     seconds: list[list[float]] = [[] for _ in contenders]
     for number in range(rounds + warm):
-        if number >= 2 + warm and time.perf_counter() - begun > within:
+        if number >= 2 + warm and (time.perf_counter() - begun > within or time.perf_counter() > _ends[-1]):
             break
         turns = list(zip(contenders, seconds, strict=True))
         for contender, taken in reversed(turns) if number % 2 else turns:
@@ -95,12 +103,21 @@ class Result:
     details: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def met(self) -> bool | None:
+    def beyond(self) -> float | None:
+        """How many times its bound the figure is, or the bound the figure that is to be large: met up to 1."""
         if self.target is None:
             return None
         sign, bound = self.target.split()
-        value = getattr(self, self.judged)
-        return value >= float(bound) if sign == ">=" else value <= float(bound)
+        large, small = (float(bound), self._judged) if sign == ">=" else (self._judged, float(bound))
+        return large / small if small else math.inf if large else 1.0
+
+    @property
+    def met(self) -> bool | None:
+        return None if self.beyond is None else self.beyond <= 1
+
+    @property
+    def _judged(self) -> float:
+        return float(getattr(self, self.judged))
 
     def line(self) -> str:
         """The figure as one line of JSON."""

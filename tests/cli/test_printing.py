@@ -178,15 +178,16 @@ def test_a_signal_leaves_no_data_behind_and_ends_the_process_as_ever(folder: Pat
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_a_terminal_shows_each_stage_and_the_time_elapsed_and_no_share(monkeypatch, terminal: bool) -> None:
+def test_a_terminal_shows_each_stage_and_the_time_elapsed_and_left_and_no_share(monkeypatch, terminal: bool) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "80")
     screen = Screen(terminal=terminal)
     monkeypatch.setattr(sys, "stderr", screen)
-    with busy("reading and counting") as stage:
-        stage("drawing")
+    for last in (("counting", 47), ("drawing",)):
+        with busy("reading and counting") as stage:
+            stage(*last)
     seen = re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", screen.getvalue())  # colours, and where the cursor goes
-    for name in ("reading and counting", "drawing"):
+    for name in ("reading and counting", "counting, about 50 s left", "drawing"):
         assert bool(re.search(rf"{name} +\d+:\d\d:\d\d", seen)) == terminal
     assert "%" not in seen
     assert terminal or seen == ""

@@ -156,6 +156,16 @@ def test_duckdb_finds_the_candidates_among_rows_by_their_bits(listed: list[int],
         assert sorted(found) == sorted(item for item in rows if item in set(listed))
 
 
+@pytest.mark.parametrize("repeated", [[], ["b"], ["a", "b", "B", ""]], ids=len)
+def test_labels_of_text_that_come_twice_count_once(repeated: list[str]) -> None:
+    connection, listed = duckdb.connect(), ["", "B", "a", "b"]
+    public = connection.sql("SELECT unnest($listed) AS item", params={"listed": [*listed, *repeated]})
+    with open_engine(connection.sql("SELECT 'a' AS item")) as engine:
+        domain = public_domain(engine, public, item="item", kind=STRING)
+        assert isinstance(domain, Listed)
+        assert (domain.size, sorted(label for (label,) in engine.rows(domain.frame))) == (4, listed)
+
+
 # Files
 
 

@@ -21,6 +21,9 @@ import sqlalchemy
 
 import sparsegate as sg
 from sparsegate.errors import ParameterError, TableError
+from sparsegate.tables.domain import public_domain
+from sparsegate.tables.engines.engine import open_engine
+from sparsegate.tables.labels import STRING
 from sparsegate.tables.opening import PaidWork, Table, open_table
 
 duckdb = pytest.importorskip("duckdb")
@@ -132,6 +135,21 @@ def test_what_is_refused_is_named(folder: Path, change: dict[str, Any]) -> None:
     with pytest.raises(ParameterError) as refused:
         sg.top_items(folder / "visits.csv", **{**ASK, "domain": ["/home"], **change})
     assert [refused.value.parameter] == list(change)
+
+
+@pytest.mark.parametrize("name", ["pages.csv", "it's.parquet"])
+@pytest.mark.parametrize("visits", ["visits.csv", "visits.parquet"])
+def test_the_labels_of_a_public_file_never_leave_the_engine_of_the_files(
+    tmp_path: Path, visits: str, name: str
+) -> None:
+    """Two million of them would take longer in Python than twenty million rows in the engine."""
+    rows, labels = "SELECT 'a' AS page, '1' AS who", "SELECT unnest(['a', 'b', 'b']) AS page"
+    for query, file in ((rows, tmp_path / visits), (labels, tmp_path / name)):
+        (duckdb.sql(query).write_csv if file.suffix == ".csv" else duckdb.sql(query).write_parquet)(str(file))
+    with open_table(tmp_path / visits, columns=["page", "who"], user="who") as opened:
+        domain, table = opened.candidates(tmp_path / name, "page")
+        assert open_engine(table).joins(open_engine(domain))
+        assert public_domain(open_engine(table), domain, item="page", kind=STRING).size == 2
 
 
 def test_the_engine_of_the_files_goes_with_the_call(folder: Path, tmp_path: Path, monkeypatch) -> None:

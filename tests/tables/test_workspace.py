@@ -9,6 +9,8 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,11 +18,12 @@ from hypothesis import strategies as st
 from tests.support.table_counts import PAGES, Visit, check_counts
 from tests.tables.conftest import READERS
 
+import sparsegate as sg
 from sparsegate.errors import ParameterError, SparsegateError, TableError
 from sparsegate.tables.engine_errors import quiet, refused
 from sparsegate.tables.files import Inbox
 from sparsegate.tables.top import top_items
-from sparsegate.tables.workspace import Workspace
+from sparsegate.tables.workspace import Workspace, spill_folder
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -260,3 +263,77 @@ def test_a_collation_that_is_not_known_is_refused_by_the_column(tmp_path: Path) 
         database.execute("CREATE TABLE visits (page, visitor TEXT COLLATE mine)")
     with pytest.raises(ParameterError, match="sql is refused by the engine: no such collation sequence: mine"):
         counted(tmp_path / "base.sqlite", table="visits")
+
+
+# --- memory, disk and time --------------------------------------------------------------------------------------------
+
+
+def test_what_does_not_fit_into_the_memory_limit_goes_to_the_private_folder_and_is_counted_alike(
+    tmp_path: Path, monkeypatch
+) -> None:
+    spill, table = tmp_path / "spill", tmp_path / "visits.parquet"
+    spill.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(spill))
+    rows = "SELECT i % 10 AS page, i AS visitor FROM range(1_000_000) t(i)"
+    duckdb.sql(rows).write_parquet(str(table))
+    with Workspace(memory_limit="40MB") as workspace:
+        opened = workspace.open([str(table)])
+        kept = opened.query("rows", "SELECT * FROM rows ORDER BY hash(visitor)")
+        kept.query("rows", "CREATE TABLE sorted AS FROM rows")
+        ((spilled,),) = kept.query("rows", "SELECT count(*) FROM duckdb_temporary_files()").fetchall()
+        assert spilled
+        assert any(file.stat().st_size for file in spill.rglob("*") if file.is_file())
+    assert not list(spill.iterdir())
+    asked = {"item": "page", "user": "visitor", "count": 3, "epsilon": 0.01, "domain": 20, "not_private": True}
+    tops = {
+        limit: sg.top_items(sg.Table(table, memory_limit=limit), **asked, source=sg.Seeded(1)).items
+        for limit in (None, "100MB", "1.5 GiB")
+    }
+    assert len(set(tops.values())) == 1
+
+
+@pytest.mark.parametrize("limit", ["4", "GB", "-1GB", "0GB", "4 gigabytes", "4GB; SELECT 1", 4])
+def test_a_memory_limit_is_an_amount_and_for_files(limit: Any) -> None:
+    with pytest.raises(ParameterError) as refused:
+        sg.Table("visits.csv", memory_limit=limit)
+    assert refused.value.parameter == "memory_limit"
+    for table in ({"page": [1]}, "postgresql://host/shop"):
+        with pytest.raises(ParameterError) as refused:
+            sg.Table(table, memory_limit="4GB")
+        assert refused.value.parameter == "memory_limit"
+
+
+def test_temporary_files_go_where_the_owner_says_and_else_to_a_disk(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", None)
+    for name in ("TMPDIR", "TEMP", "TMP"):
+        monkeypatch.delenv(name, raising=False)
+    if tempfile.gettempdir() == "/tmp" and os.access("/var/tmp", os.W_OK):
+        assert spill_folder() == "/var/tmp"
+    for chosen in (str(tmp_path), "/tmp"):
+        monkeypatch.setattr("tempfile.tempdir", None)
+        monkeypatch.setenv("TMPDIR", chosen)
+        assert spill_folder() == chosen
+
+
+def test_the_time_left_is_what_was_needed_so_far_for_the_share_that_is_not_done(monkeypatch) -> None:
+    """A second query begins anew, and nothing is told of the first two seconds."""
+    told: list[float] = []
+    moments = iter([(900, 1), (901, 10), (902, 20), (905, 50), (906, 5), (907, 10), (908.5, 50), (910, -1), (911, 50)])
+    with Workspace(report=told.append) as workspace:
+        shares = SimpleNamespace()
+        monkeypatch.setattr(workspace, "_connection", shares)
+        for moment, share in moments:
+            monkeypatch.setattr("time.monotonic", lambda moment=moment: moment)
+            shares.query_progress = lambda share=share: share
+            workspace._tell()
+    assert told == pytest.approx([8, 5, 2.5])
+
+
+def test_a_long_query_tells_its_time_left(monkeypatch) -> None:
+    told: list[float] = []
+    monkeypatch.setattr("sparsegate.tables.workspace.SHORTEST", 0.01)
+    with Workspace(report=told.append) as workspace:
+        query = "SELECT count(DISTINCT hash(i) % 5000000) FROM range(20000000) t(i)"
+        workspace.run(lambda: workspace._connection.execute(query).fetchall())
+    assert told
+    assert min(told) >= 0

@@ -61,7 +61,7 @@ PANELS: Final = {
         "metrics_port workers"
     ),
     "Effort": "runs most_runs jobs seed seconds samples confidence whole_budget",
-    "Input": "table sql input_format separator encoding datasets data records scale_to_records",
+    "Input": "table sql input_format separator encoding memory_limit datasets data records scale_to_records",
     "Output": "output as_json as_csv plot out folder brief token_file log_format metrics",
 }
 """The groups of options, by the names of parameters; what has no group is among the first."""

@@ -34,6 +34,7 @@ def itemsets(
     input_format: opt.InputFormat = None,
     separator: opt.Separator = None,
     encoding: opt.Encoding = None,
+    memory_limit: opt.MemoryLimit = None,
     preview: Annotated[bool, option("", "Say how good it will be; the data is not opened.", "--preview")] = False,
     within: Annotated[int | None, option("W", "With --preview: the epsilon for W people at most.")] = None,
     times: opt.Times = None,
@@ -57,7 +58,15 @@ def itemsets(
     check_preview(files, epsilon, preview=preview, within=within, times=times)
     if people is not None and not preview:
         raise ParameterError("people", "is for --preview", people, "give --preview too")
-    data = Table(files or "-", table=table, sql=sql, format=input_format, separator=separator, encoding=encoding)
+    data = Table(
+        files or "-",
+        table=table,
+        sql=sql,
+        format=input_format,
+        separator=separator,
+        encoding=encoding,
+        memory_limit=memory_limit,
+    )
     sets: dict[str, Any] = {"count": count, "size": size, "smallest": smallest, "method": method, "pool": pool}
     public: dict[str, Any] = {
         "item": item,

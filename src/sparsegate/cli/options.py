@@ -53,6 +53,7 @@ FilesOrNone = Annotated[list[str] | None, _FILES]
 InputFormat = Annotated[str | None, option("fimi|baskets", "Each line is a basket of items.", "--input-format")]
 Separator = Annotated[str | None, option("TEXT", "Between columns or items: , or \\t.")]
 Encoding = Annotated[str | None, option("NAME", "Of text that is not UTF-8: latin-1.")]
+MemoryLimit = Annotated[str | None, option("AMOUNT", "Of files: spill to TMPDIR what is over 4GB, say.")]
 User = Annotated[str | None, option("COLUMN", "Whose rows belong together.", "--user")]
 Table = Annotated[str | None, option("NAME", "The table to read of a database.")]
 Sql = Annotated[str | None, option("QUERY", "Read this SELECT instead; files are the table `data`.")]
@@ -89,7 +90,7 @@ class Spending:
     dataset: str | None = None
     recorded: str = NOT_RECORDED
     again: str = "the result is lost: with --ledger it would be kept"
-    stage: Callable[[str], object] = field(default=lambda stage: None)
+    stage: Callable[..., object] = field(default=lambda stage, left=None: None)
     charged: Amount | None = None
     gave: Mapping[str, Any] | None = None
     """The release, once it is made: whatever stops the command later, it can be printed."""

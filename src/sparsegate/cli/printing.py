@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import json
+import math
 import os
 import sys
 import warnings
@@ -114,22 +115,39 @@ def ready_to_print(again: str = "give it a file or a terminal") -> None:
 
 
 @contextmanager
-def busy(stage: str) -> Iterator[Callable[[str], None]]:
-    """Show the stage and the time elapsed, never how much is done: that would tell how many rows there are.
+def busy(stage: str) -> Iterator[Callable[..., None]]:
+    """Show the stage, the time elapsed and, once it is known, the time left; never how many rows there are.
 
-    Yields what changes the stage. Where standard error is no terminal nothing is shown.
+    Yields what changes the stage, and takes the seconds ``left``. Both times are for whoever runs the command and
+    holds the data: where standard error is no terminal nothing is shown.
     """
     if not sys.stderr.isatty():
-        yield lambda stage: None
+        yield lambda stage, left=None: None
         return
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(stage, total=None)
-        yield lambda stage: progress.update(task, description=stage)
+
+        def show(stage: str, left: float | None = None) -> None:
+            shown = "" if left is None else f", about {time_left(left)} left"
+            progress.update(task, description=stage + shown)
+
+        yield show
 
 
+def time_left(seconds: float) -> str:
+    """A time to come, no finer than it is known.
+
+    >>> time_left(3.2), time_left(47), time_left(200)
+    ('5 s', '50 s', '4 min')
+    """
+    step = 5 if seconds < 20 else 10
+    return f"{math.ceil(seconds / step) * step} s" if seconds <= 90 else f"{math.ceil(seconds / 60)} min"
+
+
+COUNTING = "reading and counting"
 PICTURES = ("png", "svg", "pdf")
 
 
@@ -154,7 +172,7 @@ def publish(
         spending.check(cost)
         ready_to_print()
     try:
-        with spending, busy("reading and counting") as spending.stage:
+        with spending, busy(COUNTING) as spending.stage:
             make(spending)
     finally:
         if spending.gave is not None:

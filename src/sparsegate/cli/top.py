@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final
 from sparsegate.cli import options as opt
 from sparsegate.cli.options import option
 from sparsegate.cli.printing import (
+    COUNTING,
     draw,
     drawable,
     grid,
@@ -87,6 +88,7 @@ def top(
     input_format: opt.InputFormat = None,
     separator: opt.Separator = None,
     encoding: opt.Encoding = None,
+    memory_limit: opt.MemoryLimit = None,
     output: opt.Output = None,
     as_json: opt.AsJson = False,
     as_csv: opt.AsCsv = False,
@@ -104,7 +106,15 @@ def top(
     if (count is None) == (above is None):
         raise ParameterError("count", "or --above must be given, and not both", next_step="give -c 50, or --above 500")
     check_preview(files, epsilon, preview=preview, within=within, like=like, times=times)
-    data = Table(files or "-", table=table, sql=sql, format=input_format, separator=separator, encoding=encoding)
+    data = Table(
+        files or "-",
+        table=table,
+        sql=sql,
+        format=input_format,
+        separator=separator,
+        encoding=encoding,
+        memory_limit=memory_limit,
+    )
     column, person = names_of(item, user, unit)
     read = {
         "item": column,
@@ -133,7 +143,13 @@ def top(
         ledger=ledger, budget=budget, budget_delta=budget_delta, at_delta=conversion_delta, dataset=dataset
     )
     publish(
-        lambda spending: release(data, question, named=item is not None, ledger=spending),
+        lambda spending: release(
+            data,
+            question,
+            named=item is not None,
+            ledger=spending,
+            report=lambda left: spending.stage(COUNTING, left),
+        ),
         spending,
         cost=question.paid_by(spending).cost,
         form=shape,

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from sparsegate.tables.workspace import Workspace
 
 
+_AMOUNT: Final = r"[1-9][0-9]*(\.[0-9]+)? ?([KMGT]i?)B"
 _ENDING: Final = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
 
 
@@ -177,6 +178,8 @@ class Table:
         apart by ``separator``, a comma unless given. Else the ending of a name says what a file is; .dat is FIMI.
     separator: also of the columns of a CSV file, which its header line tells otherwise.
     encoding: of text files, where it is not UTF-8.
+    memory_limit: how much memory DuckDB may take for files, such as "4GB": what does not fit is spilled to the folder
+        for temporary files (TMPDIR, or else /var/tmp). Four fifths of the machine's unless given.
 
     >>> import pathlib, tempfile, sparsegate as sg
     >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
@@ -195,13 +198,16 @@ class Table:
     format: str | None = None
     separator: str | None = None
     encoding: str | None = None
+    memory_limit: str | None = None
 
     def __post_init__(self) -> None:
-        of_files = vars(self.form)
+        of_files = {**vars(self.form), "memory_limit": self.memory_limit}
         of_databases = {"table": self.table, "sql": self.sql}
         for name, option in of_databases.items():
             if option is not None and not isinstance(option, str):
                 raise ParameterError(name, "must be text", option)
+        if self.memory_limit is not None and not re.fullmatch(_AMOUNT, str(self.memory_limit)):
+            raise ParameterError("memory_limit", 'must be an amount such as "4GB"', self.memory_limit)
         if self.database is not None:
             kinds, kind, unused = "files", "database", of_files
         elif self.paths is None:
@@ -246,12 +252,17 @@ class Table:
 
 @contextmanager
 def open_table(
-    data: Any, *, columns: Sequence[str], user: str | None = None, value: str | None = None
+    data: Any,
+    *,
+    columns: Sequence[str],
+    user: str | None = None,
+    value: str | None = None,
+    report: Callable[[float], object] | None = None,
 ) -> Iterator[OpenedTable]:
     """Open ``data``: a ``Table``, a path or pattern, several of them, "-" for standard input, or a table of any kind.
 
     ``columns`` are the names that will be asked for, and ``user`` the one that tells people apart: see
-    ``Workspace.open``; ``value`` has numbers.
+    ``Workspace.open``; ``value`` has numbers. ``report`` is told the time left: see ``Workspace``.
     """
     from sparsegate.tables.workspace import Workspace
 
@@ -265,7 +276,7 @@ def open_table(
     if isinstance(table, TableInPlace) or (source.paths is None and has_an_engine(table)):
         yield OpenedTable(table=table, user=user)
         return
-    with Workspace() as workspace:
+    with Workspace(memory_limit=source.memory_limit, report=report) as workspace:
         if source.paths is None:
             table = guarded("DuckDB", lambda: workspace.table(table, asked, user=user, value=value))
             yield OpenedTable(table=table, user=user)

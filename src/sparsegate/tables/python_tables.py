@@ -55,7 +55,12 @@ _TABLES: Final = {
 
 def is_table(data: Any) -> bool:
     """Whether this is a table, series or stream that ``read_table`` reads, and no plain collection."""
-    return _library(data) != "" or _is_stream(data) or has_an_engine(data)
+    return is_held(data) or _is_stream(data) or has_an_engine(data)
+
+
+def is_held(data: Any) -> bool:
+    """Whether this is a table or series of pandas, Polars or PyArrow: it can be read more than once."""
+    return _library(data) != ""
 
 
 def has_an_engine(data: Any) -> bool:
@@ -175,7 +180,7 @@ def _related(
     if wide := {name: dtype.name for name, dtype in types.items() if dtype in _WIDE}:
         whole = ", ".join(f"CAST({identifier(name)} AS {kind}) AS {identifier(name)}" for name, kind in wide.items())
         relation = relation.project(f"* REPLACE ({whole})")
-    return Relation(relation, types=types, readings=readings, typed=True)
+    return Relation(relation, types=types, readings=readings, typed=True, connection=connection)
 
 
 def _registered(held: dict[str, Held], connection: DuckDBPyConnection) -> DuckDBPyRelation:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
 
@@ -252,10 +253,15 @@ def release(
     ledger: Spender | None = None,
     source: Source | None = None,
     not_private: bool = False,
+    report: Callable[[float], object] | None = None,
 ) -> TopItems:
-    """Release what a question asks of the data; ``named`` says whether the column of the items was named."""
+    """Release what a question asks of the data; ``named`` says whether the column of the items was named.
+
+    ``report`` is told, while a long query over files runs, in about how many seconds it ends. That is private.
+    """
     noise, question = trusted_source(source, not_private), question.paid_by(ledger)
-    with open_table(data, columns=question.columns, user=question.user, value=question.value) as opened:
+    asked = {"columns": question.columns, "user": question.user, "value": question.value}
+    with open_table(data, **asked, report=report) as opened:
         opened.check_item(question.item if named else None)
         return opened.run(lambda: _released(opened, question, noise, ledger))
 

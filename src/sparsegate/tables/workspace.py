@@ -19,10 +19,12 @@ its column says so; SQLite has three, BINARY, NOCASE and RTRIM.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import string
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
@@ -53,6 +55,8 @@ SERIAL = ", parallel=false, max_line_size=100000000"
 ONE_TABLE = 'pass table="NAME", or sql="SELECT ..."'
 BATCH: Final = 50_000
 """How many rows of SQLite are copied at a time."""
+SHORTEST: Final = 2
+"""After so many seconds of a query its time left is told."""
 _LOWER: Final = {ord(upper): upper.lower() for upper in string.ascii_uppercase}
 Result = TypeVar("Result")
 
@@ -67,8 +71,19 @@ def without_bar(connection: DuckDBPyConnection) -> None:
         connection.execute("SET enable_progress_bar = false")
 
 
+def spill_folder() -> str:
+    """Where temporary files of any size belong: the folder that was chosen, else /var/tmp; /tmp may be memory."""
+    folder = tempfile.gettempdir()
+    unchosen = folder == "/tmp" and not os.environ.get("TMPDIR")
+    return "/var/tmp" if unchosen and os.access("/var/tmp", os.W_OK) else folder
+
+
 class Workspace:
-    """A DuckDB of its own, in memory, with a private folder that goes with it; if ``ordered``, rows are as in files."""
+    """A DuckDB of its own, in memory, with a private folder that goes with it; if ``ordered``, rows are as in files.
+
+    With ``memory_limit``, text such as "4GB", it spills to that folder earlier. ``report`` is told, while a query
+    runs, in about how many seconds it ends.
+    """
 
     kind: str = ""
     """What was opened last: "Parquet", "CSV", "JSON", "FIMI", "baskets", "lines", "DuckDB" or "SQLite"."""
@@ -76,8 +91,17 @@ class Workspace:
     people: str | None = None
     """The column of what was opened last that tells people apart: that of the users, or one of keys beside it."""
 
-    def __init__(self, *, ordered: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        ordered: bool = False,
+        memory_limit: str | None = None,
+        report: Callable[[float], object] | None = None,
+    ) -> None:
         self._stack, self._ordered = ExitStack(), ordered
+        self._limit = {} if memory_limit is None else {"memory_limit": memory_limit}
+        self._report = report
+        self._begun, self._share = 0.0, 1.0
         self._turn = threading.Lock()
         self._stopped: BaseException | None = None
         self._paying = False
@@ -88,7 +112,7 @@ class Workspace:
         import duckdb
 
         folder = self._stack.enter_context(
-            tempfile.TemporaryDirectory(prefix="sparsegate-", ignore_cleanup_errors=True)
+            tempfile.TemporaryDirectory(prefix="sparsegate-", dir=spill_folder(), ignore_cleanup_errors=True)
         )
         self.inbox = Inbox(Path(folder))
         settings: dict[str, Any] = {
@@ -97,8 +121,15 @@ class Workspace:
             # A query names what is in the files, never our own variables; and no code is fetched from the network.
             "python_enable_replacements": False,
             "autoinstall_known_extensions": False,
+            **self._limit,
         }
         self._connection: DuckDBPyConnection = self._stack.enter_context(duckdb.connect(config=settings))
+        if self._report is None:
+            without_bar(self._connection)
+        else:  # it is watched, and still draws nothing itself
+            self._connection.execute("SET enable_progress_bar_print = false")
+            self._connection.execute("SET enable_progress_bar = true")
+            self._connection.execute("SET progress_bar_time = 0")
         return self
 
     def __exit__(self, kind: object = None, *_: object) -> None:
@@ -117,6 +148,7 @@ class Workspace:
         outcome: list[Result] = []
         trouble: list[BaseException] = []
         self._done = done = threading.Event()
+        self._share = 1.0  # whatever is seen next is of another query
 
         def body() -> None:
             try:
@@ -130,7 +162,7 @@ class Workspace:
         while not done.is_set():
             try:
                 while not done.wait(0.1):  # not for ever: a signal that another thread got wakes nobody here
-                    pass
+                    self._tell()
             except (KeyboardInterrupt, SystemExit) as signal:
                 with self._turn:
                     self._stopped = self._stopped or signal
@@ -143,6 +175,17 @@ class Workspace:
         if trouble:
             raise trouble[0]
         return outcome[0]
+
+    def _tell(self) -> None:
+        """Report the time left, by how far the engine says it is with the rows and the groups of this query."""
+        if self._report is None or self._paying:
+            return
+        share, now = self._connection.query_progress() / 100, time.monotonic()
+        if share < self._share or share <= 0:
+            self._begun = now
+        self._share = share
+        if now - self._begun >= SHORTEST:
+            self._report((now - self._begun) * (1 - share) / share)
 
     def pay(self) -> None:
         """Called by ``work`` before it is charged: after a signal it stops here, and then no signal stops it."""
@@ -190,7 +233,6 @@ class Workspace:
         self.kind, self.people, self.files = kind, user, files
         named = self.inbox.shown(*files)
         with quiet(f"{named} cannot be read as {kind}"):
-            without_bar(self._connection)
             if kind in TEXT:
                 files = [self._unpacked(file) for file in files]
             if kind in DATABASES:
@@ -210,8 +252,8 @@ class Workspace:
             elif kind == "CSV":
                 opened = self._csv(files, columns, sql, form.separator)
             elif kind == "Parquet":
-                reader = "SELECT * FROM read_parquet($files, union_by_name=true)"
-                opened = self._connection.sql(reader, params={"files": files})
+                # No bind parameter: two relations with one of the same name cannot be joined.
+                opened = self._connection.sql(f"SELECT * FROM read_parquet({_quoted_list(files)}, union_by_name=true)")
             else:
                 opened = self._of_lines(files, kind, form)
             chosen = opened if sql is None else self._select(sql, opened)

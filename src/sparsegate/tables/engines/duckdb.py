@@ -27,7 +27,7 @@ from sparsegate.tables.labels import (
 )
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyRelation
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 
 _DOUBLE: Final = """CASE WHEN NOT isnan({0}) THEN
@@ -112,6 +112,7 @@ class Relation(Engine):
 
     ``types`` says more of some columns than DuckDB's types do, and ``readings`` from which other column cells come, by
     their alias and name: see ``tables.python_tables``. ``typed`` says that text is text: in a file it may be numbers.
+    ``connection`` is that of a relation over a table of this process.
     """
 
     name = "DuckDB"
@@ -123,14 +124,17 @@ class Relation(Engine):
         types: Mapping[str, ColumnType] | None = None,
         readings: Mapping[tuple[str, str], str] | None = None,
         typed: bool = False,
+        connection: DuckDBPyConnection | None = None,
     ) -> None:
         super().__init__(DuckDBFrame(relation))
+        self._connection = connection
         self._relation, self._types, self._readings, self._typed = relation, types or {}, readings or {}, typed
         self._kept: list[str] = []
 
     def over(self, relation: DuckDBPyRelation) -> Relation:
         """The same table with other rows, or more columns."""
-        return Relation(relation, types=self._types, readings=self._readings, typed=self._typed)
+        named = {"types": self._types, "readings": self._readings, "typed": self._typed}
+        return Relation(relation, **named, connection=self._connection)
 
     @property
     def types(self) -> dict[str, ColumnType]:
@@ -183,6 +187,13 @@ class Relation(Engine):
         exact = ", ".join(f'{self._exact(name, types[name].name, "item")} AS "{name}"' for name in columns)
         return self.keep(DuckDBFrame(brought.project(exact)))
 
+    def beside(self, table: Any) -> Engine:
+        from sparsegate.tables.python_tables import is_held, read_table
+
+        if self._connection is None or not is_held(table):
+            return super().beside(table)
+        return read_table(table, connection=self._connection)
+
     def joins(self, other: Engine) -> bool:
         import duckdb
 
@@ -205,21 +216,22 @@ class Relation(Engine):
         return frame.select("*", f"row_number() OVER (ORDER BY {', '.join(map(identifier, order))}) - 1 AS index")
 
     def candidates(self, labels: Frame) -> Frame:
-        kept = self.keep(labels) if _whole(labels) else labels
-        if (bits := self._bits(kept)) is not None:
-            ((count, ones),) = self.rows(self._from(f"SELECT count, bit_count(bits) FROM {bits[0]}"))
-            if count == ones:  # as most lists are, they are different: that costs a sixth of making them so
-                return kept
-        return super().candidates(kept)
+        kept = self.keep(labels)
+        # As most lists are, they are different: to see that costs half of making them so, and of numbers a sixth.
+        bits = self._bits(kept)
+        seen = kept.select("count(*)", "count(DISTINCT hash(item))")  # equal labels have equal hashes
+        ((count, different),) = self.rows(seen if bits is None else self._from(f"SELECT count, ones FROM {bits[0]}"))
+        return kept if count == different else super().candidates(kept)
 
     def _bits(self, labels: Frame) -> tuple[str, int, int] | None:
         """A table with a bit for each whole number from the least label to the greatest, where that is not too many."""
-        if not _whole(labels):
+        if labels.collect_schema()["item"].name != "bigint":
             return None
         ((least, most, count),) = labels.native.aggregate("min(item), max(item), count(*)").fetchall()
         if count == 0 or most - least >= min(SPARSEST * count, MOST_BITS):
             return None
         marked = labels.native.aggregate(f"bitstring_agg(item, {least}, {most}) AS bits, count(*) AS count")
+        marked = marked.project("bits, count, bit_count(bits) AS ones")
         return self._stored(marked), least, most
 
     def sieve(self, labels: Frame) -> Callable[[Frame], Frame] | None:
@@ -251,7 +263,3 @@ class Relation(Engine):
         if kind == "enum" or (kind == "varchar" and alias != "user"):
             return f'CAST({column} AS VARCHAR) COLLATE "binary"'
         return column
-
-
-def _whole(labels: Frame) -> bool:
-    return labels.collect_schema()["item"].name == "bigint"

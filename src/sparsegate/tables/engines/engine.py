@@ -160,6 +160,10 @@ class Engine(ABC):
     def bring(self, columns: Mapping[str, Sequence[Cell]]) -> Frame:
         """Public values as a frame of this engine; every column has at least one entry."""
 
+    def beside(self, table: Any) -> Engine:
+        """The engine of a public table: such that ``joins`` it, where that is possible."""
+        return open_engine(table)
+
     @abstractmethod
     def joins(self, other: Engine) -> bool:
         """Whether a frame of the other engine can be joined with a frame of this one."""
