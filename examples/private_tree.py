@@ -138,9 +138,10 @@ def compare_trees(
     """A row for each method, epsilon and run: the mean log-likelihood of the held-out rows under the tree it learned.
 
     All but ``dependency_tree`` itself share one score, one split of epsilon and one way to count tables, so that only
-    the choice of edges differs. A row has ``method``, ``epsilon``, ``true_epsilon`` (more than was said for the flawed gate at its claim), ``run``,
-    ``log_likelihood`` in nats a row, ``edges``, and ``shared``: how many edges it has in common with the tree of
-    largest mutual information, which has no noise. That tree is the first row; its epsilon is None.
+    the choice of edges differs. A row has ``method``, ``epsilon``, ``true_epsilon`` (more than was said for the flawed
+    gate at its claim), ``run``, ``log_likelihood`` in nats a row, ``edges``, and ``shared``: how many edges it has in
+    common with the tree of largest mutual information, which has no noise. That tree is the first row; its epsilon is
+    None.
     """
     attributes, bars = Attributes.of(columns), public_thresholds(thresholds)
     count = len(attributes.names)

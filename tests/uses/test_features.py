@@ -31,7 +31,7 @@ from tests.support.selection_laws import subsets
 
 import sparsegate as sg
 from sparsegate.errors import ParameterError
-from sparsegate.paper.uses import trees
+from sparsegate.paper.uses import SENSITIVITY, dependence
 from sparsegate.uses import features
 from sparsegate.uses.features import (
     FINE,
@@ -56,7 +56,7 @@ from sparsegate.uses.features import (
 Table = tuple[int, ...]
 OF_TABLES = {
     **{key: row for key, row in SCORES.items() if row.of_table is not None},
-    "pairs of a tree": FeatureScore(steps=1, sensitivity=trees.SENSITIVITY, monotonic=False, of_table=trees.dependence),
+    "pairs of a tree": FeatureScore(steps=1, sensitivity=SENSITIVITY, monotonic=False, of_table=dependence),
 }
 
 
