@@ -56,6 +56,10 @@ def test_a_folder_that_cannot_be_made_or_holds_nothing_is_refused(tmp_path: Path
         read(tmp_path)
     with pytest.raises(ParameterError, match=r"^out must hold manifest.json.*sparsegate reproduce"):
         write_report(tmp_path)
+    results = run(**GRID, out=tmp_path).table
+    ResultFolder(path=tmp_path).write("results", results.drop_columns(["ser_least"]))  # as of an earlier version
+    with pytest.raises(ParameterError, match=r"^out must hold results of this version.*ser_least"):
+        write_report(tmp_path)
 
 
 def test_results_are_rows_and_columns_and_convert() -> None:

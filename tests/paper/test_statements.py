@@ -221,6 +221,22 @@ def test_what_readings_do_not_agree_on_depends_on_the_reading() -> None:
     assert verdicts.title.startswith("Readings of the paper: 1 of 3 verdicts")
 
 
+def test_a_single_c_says_nothing_of_small_or_large_ones_and_a_single_case_nothing_of_the_best_raise(
+    made: Findings,
+) -> None:
+    def at(*counts: int) -> Findings:
+        parameters = {**made.manifest["parameters"], "counts": list(counts)}
+        rows = {cell: row for cell, row in made.rows.items() if cell.count in counts}
+        return replace(made, rows=rows, manifest={"parameters": parameters})
+
+    for counts in ((25,), (200,), (100, 200)):
+        said = supports(at(*counts))
+        assert {said[key] for key in ("1:c-at-large-c", "1:c23-at-small-c", "5d")} == {Support.NOT_RUN}
+    assert verdict_on(at(25, 200), "1:c-at-large-c") is Support.SUPPORTED
+    assert verdict_on(at(25).only(["zipf"]), "best-raise") is Support.NOT_RUN
+    assert verdict_on(at(25, 200).only(["zipf"]), "best-raise") is not Support.NOT_RUN
+
+
 def test_the_values_of_the_simulated_zipf_are_self_checks(made: Findings) -> None:
     values = [value.statement for value in VALUES if value.dataset == "zipf"]
     assert len(values) == 8

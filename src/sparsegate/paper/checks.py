@@ -47,6 +47,8 @@ DISTANCE = 0.1  # two methods that lie this far apart in SER have a distance wor
 TOGETHER = 0.9  # rates that go together: a rank correlation of more than this
 MOSTLY = 0.5  # mostly a matter of eps/c: it explains more of the variance of SER than all the rest together
 
+SPAN = 4  # small and large c: the largest is at least so many times the smallest
+
 BOOTSTRAPS = 200
 
 SVT_S = ("svt-s-1:1", "svt-s-1:3", "svt-s-1:c", "svt-s-1:c23")
@@ -175,8 +177,15 @@ def ordered(findings: Findings, *pairs: tuple[str, str]) -> Iterator[Decided]:
     yield "", all_of([all_of(decisions.values()), *somewhere]), ""
 
 
+def _check_span(findings: Findings) -> None:
+    """What is said of small or of large c needs both: the one c of a small run is neither."""
+    if findings.counts[-1] < SPAN * findings.counts[0]:
+        raise Missing(f"needs small and large c, the largest {SPAN} times the smallest")
+
+
 def first_ahead(findings: Findings, better: str, worse: str, *, largest_first: bool) -> Iterator[Decided]:
     """Going through c from one end, the first at which the two differ has ``better`` ahead."""
+    _check_span(findings)
     for dataset, rows in _beside(findings, better, worse):
         cases = rows[::-1] if largest_first else rows
         ahead, behind = [_ahead(a, b) for a, b in cases], [_ahead(b, a) for a, b in cases]
@@ -255,7 +264,10 @@ def best_raise(findings: Findings) -> Iterator[Decided]:
     if len(raises) < 2:
         raise Missing("needs two svt-retr or more")
     beaten: dict[str, list[_Comparison]] = {key: [] for key in raises}
-    for dataset, cases in _beside(findings, *raises):
+    beside = _beside(findings, *raises)
+    if sum(len(cases) for _, cases in beside) < 2:
+        raise Missing("needs two datasets or values of c: among one case there is always a best raise")
+    for dataset, cases in beside:
         lost: dict[str, list[_Comparison]] = {key: [] for key in raises}
         for rows in cases:
             for row, other in permutations(rows, 2):
@@ -327,6 +339,7 @@ def pronounced(findings: Findings, worse: str, *better: Sequence[str]) -> Iterat
 
 def five_deviations(findings: Findings) -> Iterator[Decided]:
     """Where 5D does as well as any lesser raise, and where not: FNR, the mean over small, large or all c."""
+    _check_span(findings)
     middle = len(findings.counts) // 2
     small, large = findings.counts[:middle], findings.counts[middle:]
     well = {"zipf": findings.counts, "kosarak": large, "aol": large}

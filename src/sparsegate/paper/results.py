@@ -464,11 +464,15 @@ def load_part(folder: Path, main: Findings) -> Findings | None:
 
 def _load(folder: Path) -> Findings:
     about = json.loads(written(folder, "manifest.json").read_text(encoding="utf-8"))
+    rows = read(folder)
+    if lacking := sorted(COLUMNS.keys() - set(rows.table.column_names)):
+        rule = f"must hold results of this version; they have no column {', '.join(lacking)}"
+        raise ParameterError("out", rule, str(folder), "run `sparsegate reproduce` again")
     scores: dict[str, list[float]] = {}
     for entry in sorted(read(folder, "scores"), key=lambda entry: int(entry["rank"])):
         scores.setdefault(entry["dataset"], []).append(entry["score"])
     return Findings(
-        rows={row.cell: row for row in map(Row.of, read(folder))},
+        rows={row.cell: row for row in map(Row.of, rows)},
         scores=scores,
         manifest=about,
         datasets={entry["name"]: entry for entry in about["datasets"]},
