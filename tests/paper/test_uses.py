@@ -19,23 +19,10 @@ from tests.support.selection_laws import laplace_tail
 
 import sparsegate as sg
 from sparsegate.errors import ParameterError
+from sparsegate.paper import uses
 from sparsegate.paper.decisions import Support
 from sparsegate.paper.results import CLAIMED, CORRECTED, MECHANISMS, OURS, TRUE, UseRow, read_uses
-from sparsegate.paper.uses import (
-    ATTRIBUTES,
-    EDGE_WAYS,
-    FEATURE_WAYS,
-    SETS,
-    USES,
-    Chosen,
-    EdgeTask,
-    FeatureTask,
-    PublicBaskets,
-    best_found,
-    measure_use,
-    measure_uses,
-    use_tasks,
-)
+from sparsegate.paper.uses import USES, EdgeTask, FeatureTask, measure_use, use_tasks
 from sparsegate.paper.workers import Progress, WorkerPool
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -52,14 +39,15 @@ def test_the_originals_cost_more_than_they_claim_and_the_others_what_they_are_gi
     rows: dict[tuple[str, str], UseRow],
 ) -> None:
     assert list(rows) == list(itertools.product(USES, MECHANISMS))
-    lee, chen = (1 + 3 * SETS) / 4, sg.privacy.tight_epsilon("chen-2015", epsilon=1, queries=math.comb(ATTRIBUTES, 2))
+    lee, pairs = (1 + 3 * uses.SETS) / 4, math.comb(uses.ATTRIBUTES, 2)
+    chen = sg.privacy.tight_epsilon("chen-2015", epsilon=1, queries=pairs)
     costs = [rows[use, CLAIMED].true_epsilon for use in USES]
     assert costs == pytest.approx([0.3 * lee, math.inf, 0.3 * chen])
     assert [rows[use, TRUE].claimed_epsilon for use in USES] == pytest.approx([0.3 / lee, 0.3, 0.3 / chen])
     for use in USES:
         assert rows[use, CLAIMED].claimed_epsilon == 0.3
         assert [rows[use, mechanism].true_epsilon for mechanism in MECHANISMS[1:]] == [0.3] * 3
-    assert sg.privacy.tight_epsilon("lee-clifton-2014", cutoff=SETS, epsilon=0.3 / lee, monotonic=True) == (
+    assert sg.privacy.tight_epsilon("lee-clifton-2014", cutoff=uses.SETS, epsilon=0.3 / lee, monotonic=True) == (
         pytest.approx(0.3)
     )
 
@@ -83,7 +71,7 @@ def test_costly_ones_run_a_quarter_as_often_and_too_few_runs_are_refused() -> No
 def test_rows_are_written_with_their_seed_and_read_back(tmp_path: Path) -> None:
     seen: list[Progress] = []
     tasks = [task for task in use_tasks(epsilons=[1], runs=8, seed=3) if "SCM14" in task.use]
-    measured = measure_uses(tmp_path, WorkerPool(1, seen.append), tasks)
+    measured = uses.measure_uses(tmp_path, WorkerPool(1, seen.append), tasks)
     assert (tmp_path / "uses.csv").is_file()
     assert read_uses(tmp_path, seed=3) == measured
     assert read_uses(tmp_path, seed=4) == read_uses(tmp_path / "nothing", seed=3) == ()
@@ -99,10 +87,10 @@ def test_the_same_seed_gives_the_same_row_and_another_seed_another() -> None:
 FEATURES = [30, 24, 22, 20, 4]
 
 
-def passed(way: str, runs: int) -> Chosen:
+def passed(way: str, runs: int) -> uses.Chosen:
     scores = np.array(FEATURES)
     task = FeatureTask(scores=scores, k=4, epsilon=0.5, sensitivity=1, monotonic=True, runs=runs, seed=1)
-    return FEATURE_WAYS[way](task)
+    return uses.FEATURE_WAYS[way](task)
 
 
 def each_law(share: float, k: int) -> Law:
@@ -135,7 +123,7 @@ def test_the_flawed_gate_says_what_its_threshold_noise_alone_decides() -> None:
 def test_the_flawed_gate_for_pairs_costs_half_its_claim_for_each_of_them() -> None:
     scores = dict.fromkeys([(0, 1), (0, 2), (1, 2)], 1000)
     ways = ("chen-2015 as claimed", "chen-2015 at its loss")
-    spent = [EDGE_WAYS[way](EdgeTask(scores, 3, Fraction(1), sg.Seeded(1), (500,))).spent for way in ways]
+    spent = [uses.EDGE_WAYS[way](EdgeTask(scores, 3, Fraction(1), sg.Seeded(1), (500,))).spent for way in ways]
     assert spent == [Fraction(3, 2), 1]
     assert sg.privacy.tight_epsilon("chen-2015", epsilon=2 / 3, queries=3) == pytest.approx(1)
 
@@ -149,13 +137,13 @@ def test_the_short_list_holds_the_best_sets() -> None:
     )
     for smallest in (1, 2):
         best = sorted((n for members, n in exact.items() if len(members) >= smallest), reverse=True)[:25]
-        supports = PublicBaskets(everybody).short_list(count=25, smallest=smallest, size=3)
+        supports = uses.PublicBaskets(everybody).short_list(count=25, smallest=smallest, size=3)
         assert supports[:25].tolist() == best
 
 
 def test_sets_of_equal_support_are_as_right_as_each_other() -> None:
     best = np.array([9, 7, 5, 5])
-    assert [best_found(np.array(selected), best) for selected in ([9, 5, 5, 5], [9, 7], [])] == [3, 2, 0]
+    assert [uses.best_found(np.array(selected), best) for selected in ([9, 5, 5, 5], [9, 7], [])] == [3, 2, 0]
 
 
 def test_the_example_of_itemsets_draws_its_picture(tmp_path: Path) -> None:
