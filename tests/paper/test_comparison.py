@@ -13,46 +13,14 @@ import pytest
 from scipy import stats
 
 from sparsegate.errors import ParameterError
-from sparsegate.paper import METHODS, Dataset, Ladder, SuppliedMethod, compare, measure, simulate
-from sparsegate.paper import comparison as module
-from sparsegate.paper.comparison import (
-    COLUMNS,
-    COMPARED,
-    FALSE_MAP,
-    LEAGUES,
-    NEAREST,
-    PEERS,
-    CellPlaces,
-    ComparisonResults,
-    MeanError,
-    contestants,
-    headlines,
-    is_peer,
-    release_options,
-    run_limit,
-    sigmas,
-    standing,
-    tallied,
-    time_release,
-)
-from sparsegate.paper.comparison_page import (
-    BEST,
-    CLAIMED,
-    COSTS,
-    TRUE,
-    cell_text,
-    latex_maps,
-    legend,
-    letters,
-    method_styles,
-    render_comparison,
-    winner_maps,
-)
+from sparsegate.paper import METHODS, Dataset, Ladder, SuppliedMethod, compare, comparison, measure, simulate
+from sparsegate.paper import comparison_page as page
+from sparsegate.paper.comparison import COMPARED, LEAGUES, PEERS, CellPlaces, ComparisonResults, MeanError, standing
 from sparsegate.paper.decisions import CHOSEN, MARGIN
 from sparsegate.paper.experiments import ExperimentCase
 from sparsegate.paper.results import table
 
-DEFAULT_SIGMAS = sigmas(cells=120, contestants=27, looks=8)
+DEFAULT_SIGMAS = comparison.sigmas(cells=120, contestants=27, looks=8)
 
 
 def members(league: str, count: int = 25) -> set[str]:
@@ -74,7 +42,7 @@ def test_a_method_of_your_own_is_taken_at_its_word_and_with_a_delta_if_it_has_on
         return range(count)
 
     def admitted(*methods: object) -> list[list[bool]]:
-        found = contestants([], methods, peers=False)
+        found = comparison.contestants([], methods, peers=False)
         return [[league.admits(one, count=5, epsilon=0.1) for league in LEAGUES] for one in found]
 
     assert admitted(lambda scores, count, epsilon, rng: range(count)) == [[True, True, True, False]]
@@ -85,10 +53,14 @@ def test_a_method_of_your_own_is_taken_at_its_word_and_with_a_delta_if_it_has_on
 def test_who_sees_every_score_is_run_less_often() -> None:
     peer = SuppliedMethod.of(PEERS["opendp"], version="1")
     mine = SuppliedMethod.of(lambda scores, count, epsilon, rng: [])
-    assert (is_peer(peer), is_peer(mine)) == (True, False)
-    assert [run_limit(METHODS["em"], total=total, count=10, most=800) for total in (10**3, 10**7)] == [800, 800]
-    assert [run_limit(mine, total=total, count=10, most=800) for total in (10**3, 10**6, 10**8)] == [800, 20, 4]
-    assert [run_limit(peer, total=total, count=10, most=800) for total in (10**3, 10**7)] == [2, 0]
+    assert (comparison.is_peer(peer), comparison.is_peer(mine)) == (True, False)
+    limits = [
+        (METHODS["em"], {10**3: 800, 10**7: 800}),
+        (mine, {10**3: 800, 10**6: 20, 10**8: 4}),
+        (peer, {10**3: 2, 10**7: 0}),
+    ]
+    for method, most in limits:
+        assert {total: comparison.run_limit(method, total=total, count=10, most=800) for total in most} == most
 
 
 @pytest.mark.parametrize("name", PEERS)
@@ -100,7 +72,7 @@ def test_a_peer_is_about_as_far_off_as_the_nearest_of_ours(name: str) -> None:
     theirs = simulate(SuppliedMethod.of(PEERS[name]), ladder, count=5, epsilon=0.05, runs=300, rng=rng)
     gaps = []
     for epsilon in (0.05, 0.1):
-        ours = simulate(NEAREST[name], ladder, count=5, epsilon=epsilon, runs=20_000, rng=rng)
+        ours = simulate(comparison.NEAREST[name], ladder, count=5, epsilon=epsilon, runs=20_000, rng=rng)
         one, other = (measure(ladder, rungs, count=5).fnr for rungs in (theirs, ours))
         gaps.append(abs(one.mean() - other.mean()) / (other.std() * np.sqrt(1 / one.size + 1 / other.size)))
     assert gaps[0] < 5 < gaps[1]
@@ -123,27 +95,31 @@ def worlds(runs: int, z: float) -> tuple[int, int]:
 
 
 def test_who_wins_by_intervals_does_win_and_by_means_alone_often_does_not() -> None:
-    z = sigmas(cells=500, contestants=6, looks=1)
+    z = comparison.sigmas(cells=500, contestants=6, looks=1)
     wrong, few = worlds(1600, z)
     assert wrong == 0
     assert worlds(100_000, z)[1] < few / 5  # with enough runs it is known
     assert worlds(1600, 0.5)[0] > 25
 
 
-def test_runs_without_any_deviation_say_little_until_there_are_many_and_a_single_one_nothing() -> None:
-    def place(runs: int, std: float = 0.0) -> CellPlaces:
-        return standing({key: MeanError(0.0, std, runs) for key in "ab"}, sigmas=6)
-
-    assert place(800).undecided == ("a", "b")
-    assert place(1600).winners == ("a", "b")
-    assert place(1, math.nan).undecided == ("a", "b")
+NEVER, VAGUE = MeanError(0.0, 0.0, 10**6), MeanError(0.0, 0.3, 400)
 
 
-def test_a_rival_that_may_be_better_leaves_a_place_open_unless_it_cannot() -> None:
-    sure, vague = MeanError(0.05, 0.0, 10**6), MeanError(0.05, 0.3, 400)
-    assert "sure" in standing({"sure": sure, "vague": vague}, sigmas=6).undecided
-    least, vague = MeanError(0.0, 0.0, 10**6), MeanError(0.0, 0.3, 400)
-    assert standing({"least": least, "vague": vague}, sigmas=6).winners == ("least",)  # nobody is below 0
+@pytest.mark.parametrize(
+    ("measured", "winners", "undecided"),
+    [
+        ({key: MeanError(0.0, 0.0, 800) for key in "ab"}, "", "ab"),  # no deviation says little until there are many
+        ({key: MeanError(0.0, 0.0, 1600) for key in "ab"}, "ab", ""),
+        ({key: MeanError(0.0, math.nan, 1) for key in "ab"}, "", "ab"),
+        ({"s": MeanError(0.05, 0.0, 10**6), "v": MeanError(0.05, 0.3, 400)}, "", "sv"),  # a rival may be better
+        ({"s": NEVER, "v": VAGUE}, "s", "v"),  # unless nobody is below 0
+    ],
+)
+def test_who_may_win_is_undecided_until_it_is_known(
+    measured: dict[str, MeanError], winners: str, undecided: str
+) -> None:
+    found = standing(measured, sigmas=6)
+    assert (found.winners, found.undecided) == (tuple(winners), tuple(undecided))
 
 
 def test_an_open_pair_says_how_many_times_its_runs_would_decide() -> None:
@@ -157,7 +133,7 @@ def test_an_open_pair_says_how_many_times_its_runs_would_decide() -> None:
 
 
 def test_the_false_alarm_rate_is_shared_by_all_pairs_and_looks() -> None:
-    assert stats.norm.sf(DEFAULT_SIGMAS) * 120 * 27 * 26 * 8 * CHOSEN == pytest.approx(FALSE_MAP)
+    assert stats.norm.sf(DEFAULT_SIGMAS) * 120 * 27 * 26 * 8 * CHOSEN == pytest.approx(comparison.FALSE_MAP)
 
 
 def coin(heads: int, runs: int) -> MeanError:
@@ -196,7 +172,7 @@ def test_the_difference_of_two_coins_makes_a_wrong_place_no_more_likely_than_sta
 def test_cells_are_counted_by_who_wins_them_alone_and_who_ties() -> None:
     cells = [CellPlaces(winners=tuple(winners)) for winners in ("a", "ba", "b", "b")]
     cells.append(CellPlaces(winners=("c",), undecided=("a",)))
-    assert tallied(cells) == {"b": (2, 1), "a": (1, 1), "c": (0, 1)}
+    assert comparison.tallied(cells) == {"b": (2, 1), "a": (1, 1), "c": (0, 1)}
 
 
 LADDER = Ladder.of([2000 // rank for rank in range(1, 400)])
@@ -264,15 +240,15 @@ def test_who_adds_no_noise_wins_and_the_page_says_that_nobody_checked(tmp_path: 
     assert cell.standing.winners == ("no_noise",)
     assert [row["true_epsilon"] for row in found if row["method"] == "no_noise"] == [None]
     said = "no_noise; whether that is private was not checked, see sg.audit"
-    assert headlines(found)["taken at their word"] == said
-    page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert f"taken at their word: {said}." in page
-    assert ">not checked</td>" in page
+    assert comparison.headlines(found)["taken at their word"] == said
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert f"taken at their word: {said}." in text
+    assert ">not checked</td>" in text
 
 
 def test_a_folder_is_gone_on_with(results: ComparisonResults, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ExperimentCase, "compute", None)  # nothing is simulated again
-    monkeypatch.setattr(module, "time_release", None)
+    monkeypatch.setattr(comparison, "time_release", None)
     same = compare(**{**SMALL, "counts": [20]}, runs=100, most_runs=100, out=folder)
     assert len(same) == 2 * len(KEYS)
 
@@ -286,12 +262,12 @@ def test_another_seed_gives_other_numbers_and_no_other_winner(results: Compariso
 
 
 def test_what_can_be_released_is_timed() -> None:
-    told = {key: release_options(method) for key, method in METHODS.items()}
+    told = {key: comparison.release_options(method) for key, method in METHODS.items()}
     assert told["em"] == {"method": "exponential"}
     assert told["gumbel"] == {"method": "gumbel", "delta": 1e-6}
     assert told["alg-4"] is told["svt-delta"] is told["svt-retr-1d"] is None
     for key in ("noisy-scores-10", "svt-s-1:1", "svt-retr-3d"):
-        assert 0 < time_release((("visits", key, 5), LADDER, told[key], Fraction(1))) < 30
+        assert 0 < comparison.time_release((("visits", key, 5), LADDER, told[key], Fraction(1))) < 30
 
 
 @pytest.mark.parametrize(
@@ -313,7 +289,7 @@ def test_what_makes_no_comparison_is_refused(options: dict[str, object], paramet
 
 
 def test_no_two_methods_have_the_same_letters() -> None:
-    named = letters([*METHODS, *PEERS, "mine", "subset-2", "em2"])
+    named = page.letters([*METHODS, *PEERS, "mine", "subset-2", "em2"])
     assert len(set(named.values())) == len(named)
     assert all(1 <= len(letter) <= 2 for letter in named.values())
 
@@ -332,38 +308,38 @@ def test_no_two_methods_have_the_same_letters() -> None:
 )
 def test_a_cell_names_its_winners_and_who_may_be_one(winners: str, undecided: str, text: str) -> None:
     places = CellPlaces(winners=tuple(winners), undecided=tuple(undecided))
-    assert cell_text(places, {key: key.upper() for key in "abcd"}) == text
+    assert page.cell_text(places, {key: key.upper() for key in "abcd"}) == text
 
 
-@pytest.mark.parametrize("figure", [CLAIMED, TRUE, COSTS, BEST])
+@pytest.mark.parametrize("figure", [page.CLAIMED, page.TRUE, page.COSTS, page.BEST])
 def test_no_two_lines_of_a_figure_have_a_colour_and_each_has_one_everywhere(figure: tuple[str, ...]) -> None:
-    drawn = method_styles(figure)
+    drawn = page.method_styles(figure)
     assert len({style.light for style in drawn.values()}) == len(figure)
-    assert drawn == {key: style for key, style in method_styles(METHODS).items() if key in figure}
+    assert drawn == {key: style for key, style in page.method_styles(METHODS).items() if key in figure}
 
 
 def test_the_map_has_the_winner_of_each_cell_with_large_c_on_top(results: ComparisonResults) -> None:
-    chart = winner_maps(results, LEAGUES[0])["visits"]
+    chart = page.winner_maps(results, LEAGUES[0])["visits"]
     assert (chart.rows, chart.columns) == (["20", "5"], ["0.1", "1"])
     top = chart.cells[0][0]
     (places,) = (cell.standing for cell in results.league("pure") if (cell.epsilon, cell.count) == (0.1, 20))
-    assert top.text == cell_text(places, letters(dict.fromkeys(results["method"])))
+    assert top.text == page.cell_text(places, page.letters(dict.fromkeys(results["method"])))
     assert (top.style is not None) == (len(places.winners) == 1)
-    assert legend(results, LEAGUES[0])["E"] == "EM"
+    assert page.legend(results, LEAGUES[0])["E"] == "EM"
     assert chart.svg().count("<rect") == 4
 
 
 def test_the_page_stands_alone_and_says_what_has_no_epsilon(results: ComparisonResults, folder: Path) -> None:
-    page = (folder / "report.html").read_text(encoding="utf-8")
-    assert not re.search(r'(?:src|href)="(?:https?:)?//', page)
-    assert "no ε" in page
-    assert all(f'id="{name}"' in page for name in ("maps", "true", "errors", "seconds", "numbers", "run"))
-    assert 'id="peers"' not in page  # none was run
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    assert not re.search(r'(?:src|href)="(?:https?:)?//', text)
+    assert "no ε" in text
+    assert all(f'id="{name}"' in text for name in ("maps", "true", "errors", "seconds", "numbers", "run"))
+    assert 'id="peers"' not in text  # none was run
     assert {path.name for path in (folder / "figures").iterdir()} >= {"winners-pure.svg", "winners-pure.png"}
-    files = re.findall(r'href="([^"#]+)" download', page)
+    files = re.findall(r'href="([^"#]+)" download', text)
     assert [file for file in files if not (folder / file).is_file()] == []
     assert results.plot().axes[0].get_title("left").startswith("Visits: who wins")
-    assert re.match(r"of 4 cells .* undecided$", headlines(results)["ε"])
+    assert re.match(r"of 4 cells .* undecided$", comparison.headlines(results)["ε"])
     assert list(results.to_pandas().columns) == results.table.column_names == results.to_polars().columns
 
 
@@ -371,18 +347,14 @@ def test_without_a_flawed_row_there_is_no_section_on_them_and_without_a_peer_non
     results: ComparisonResults,
 ) -> None:
     rows = [row for row in results if row["method"] in ("em", "svt-s-1:c23")]
-    few = replace(results, table=table(rows, COLUMNS), winners=())
-    assert [f'<section id="{name}"' in render_comparison(few, ABOUT) for name in SECTIONS] == [
-        False,
-        False,
-        False,
-        True,
-    ]
-    assert '<section id="true"' in render_comparison(results, ABOUT)
-    texts = latex_maps(results, LEAGUES[0])
+    few = replace(results, table=table(rows, comparison.COLUMNS), winners=())
+    few_page = page.render_comparison(few, ABOUT)
+    shown = {name for name in ("maps", "true", "peers", "numbers") if f'<section id="{name}"' in few_page}
+    assert shown == {"numbers"}
+    assert '<section id="true"' in page.render_comparison(results, ABOUT)
+    texts = page.latex_maps(results, LEAGUES[0])
     assert list(texts) == [f"winners-pure-{name}" for name in dict.fromkeys(results["dataset"])]
     assert all(text.count(r"\\") == 1 + len(set(results["count"])) for text in texts.values())
 
 
-SECTIONS = ("maps", "true", "peers", "numbers")
 ABOUT = {"datasets": [], "parameters": {}, "created": "now", "versions": {}}

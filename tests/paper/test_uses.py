@@ -19,26 +19,10 @@ from tests.support.selection_laws import laplace_tail
 
 import sparsegate as sg
 from sparsegate.errors import ParameterError
+from sparsegate.paper import uses
 from sparsegate.paper.decisions import Support
 from sparsegate.paper.results import CLAIMED, CORRECTED, MECHANISMS, OURS, TRUE, UseRow, read_uses
-from sparsegate.paper.uses import (
-    ATTRIBUTES,
-    EDGE_WAYS,
-    FEATURE_WAYS,
-    SENSITIVITY,
-    SETS,
-    USES,
-    Chosen,
-    EdgeTask,
-    FeatureTask,
-    PublicBaskets,
-    best_found,
-    dependence,
-    dependences,
-    measure_use,
-    measure_uses,
-    use_tasks,
-)
+from sparsegate.paper.uses import USES, EdgeTask, FeatureTask, measure_use, use_tasks
 from sparsegate.paper.workers import Progress, WorkerPool
 from sparsegate.uses import structure
 
@@ -56,14 +40,15 @@ def test_the_originals_cost_more_than_they_claim_and_the_others_what_they_are_gi
     rows: dict[tuple[str, str], UseRow],
 ) -> None:
     assert list(rows) == list(itertools.product(USES, MECHANISMS))
-    lee, chen = (1 + 3 * SETS) / 4, sg.privacy.tight_epsilon("chen-2015", epsilon=1, queries=math.comb(ATTRIBUTES, 2))
+    lee, pairs = (1 + 3 * uses.SETS) / 4, math.comb(uses.ATTRIBUTES, 2)
+    chen = sg.privacy.tight_epsilon("chen-2015", epsilon=1, queries=pairs)
     costs = [rows[use, CLAIMED].true_epsilon for use in USES]
     assert costs == pytest.approx([0.3 * lee, math.inf, 0.3 * chen])
     assert [rows[use, TRUE].claimed_epsilon for use in USES] == pytest.approx([0.3 / lee, 0.3, 0.3 / chen])
     for use in USES:
         assert rows[use, CLAIMED].claimed_epsilon == 0.3
         assert [rows[use, mechanism].true_epsilon for mechanism in MECHANISMS[1:]] == [0.3] * 3
-    assert sg.privacy.tight_epsilon("lee-clifton-2014", cutoff=SETS, epsilon=0.3 / lee, monotonic=True) == (
+    assert sg.privacy.tight_epsilon("lee-clifton-2014", cutoff=uses.SETS, epsilon=0.3 / lee, monotonic=True) == (
         pytest.approx(0.3)
     )
 
@@ -87,7 +72,7 @@ def test_costly_ones_run_a_quarter_as_often_and_too_few_runs_are_refused() -> No
 def test_rows_are_written_with_their_seed_and_read_back(tmp_path: Path) -> None:
     seen: list[Progress] = []
     tasks = [task for task in use_tasks(epsilons=[1], runs=8, seed=3) if "SCM14" in task.use]
-    measured = measure_uses(tmp_path, WorkerPool(1, seen.append), tasks)
+    measured = uses.measure_uses(tmp_path, WorkerPool(1, seen.append), tasks)
     assert (tmp_path / "uses.csv").is_file()
     assert read_uses(tmp_path, seed=3) == measured
     assert read_uses(tmp_path, seed=4) == read_uses(tmp_path / "nothing", seed=3) == ()
@@ -103,10 +88,10 @@ def test_the_same_seed_gives_the_same_row_and_another_seed_another() -> None:
 FEATURES = [30, 24, 22, 20, 4]
 
 
-def passed(way: str, runs: int) -> Chosen:
+def passed(way: str, runs: int) -> uses.Chosen:
     scores = np.array(FEATURES)
     task = FeatureTask(scores=scores, k=4, epsilon=0.5, sensitivity=1, monotonic=True, runs=runs, seed=1)
-    return FEATURE_WAYS[way](task)
+    return uses.FEATURE_WAYS[way](task)
 
 
 def each_law(share: float, k: int) -> Law:
@@ -139,7 +124,7 @@ def test_the_flawed_gate_says_what_its_threshold_noise_alone_decides() -> None:
 def test_the_flawed_gate_for_pairs_costs_half_its_claim_for_each_of_them() -> None:
     scores = dict.fromkeys([(0, 1), (0, 2), (1, 2)], 1000)
     ways = ("chen-2015 as claimed", "chen-2015 at its loss")
-    spent = [EDGE_WAYS[way](EdgeTask(scores, 3, Fraction(1), sg.Seeded(1), (500,))).spent for way in ways]
+    spent = [uses.EDGE_WAYS[way](EdgeTask(scores, 3, Fraction(1), sg.Seeded(1), (500,))).spent for way in ways]
     assert spent == [Fraction(3, 2), 1]
     assert sg.privacy.tight_epsilon("chen-2015", epsilon=2 / 3, queries=3) == pytest.approx(1)
 
@@ -157,29 +142,29 @@ def exact_half_distance(counts: np.ndarray) -> Fraction:
 @pytest.mark.parametrize("seed", range(5))
 def test_the_score_is_the_definition_rounded_down(seed: int) -> None:
     counts = np.random.default_rng(seed).integers(0, 1000, (3, 4))
-    assert dependence(counts) == exact_half_distance(counts) // 1
+    assert uses.dependence(counts) == exact_half_distance(counts) // 1
 
 
 def test_beyond_what_64_bits_can_multiply_the_score_is_still_exact() -> None:
     half = 2**40
-    assert dependence(np.array([[half, 0], [0, half]])) == half
+    assert uses.dependence(np.array([[half, 0], [0, half]])) == half
 
 
 def test_every_pair_of_attributes_has_its_score() -> None:
     codes = np.array([[0, 1, 2], [1, 1, 0], [0, 0, 2]])
-    assert dependences(codes, (2, 2, 3)) == {(0, 1): 0, (0, 2): 1, (1, 2): 0}
+    assert uses.dependences(codes, (2, 2, 3)) == {(0, 1): 0, (0, 2): 1, (1, 2): 0}
 
 
 def test_the_score_moves_up_and_down_and_one_noise_has_the_scale_of_both(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = np.zeros((10_000, 3), dtype=np.int64)
     rows[:150, :2] = 1
     rows[150:300, 2] = 1
-    before, after = (dependences(table, (2, 2, 2)) for table in (rows, np.vstack([rows, [[1, 1, 1]]])))
-    assert [after[pair] - before[pair] for pair in before] == [SENSITIVITY, -SENSITIVITY, -SENSITIVITY]
+    before, after = (uses.dependences(table, (2, 2, 2)) for table in (rows, np.vstack([rows, [[1, 1, 1]]])))
+    assert [after[pair] - before[pair] for pair in before] == [uses.SENSITIVITY, -uses.SENSITIVITY, -uses.SENSITIVITY]
     scales: list[Fraction] = []
     monkeypatch.setattr(structure, "geometric", lambda _, scale, count: scales.append(scale) or np.zeros(count, int))
-    EDGE_WAYS["one noise"](EdgeTask(before, 3, Fraction(1), sg.Seeded(1), ()))
-    assert scales == [2 * 2 * SENSITIVITY]
+    uses.EDGE_WAYS["one noise"](EdgeTask(before, 3, Fraction(1), sg.Seeded(1), ()))
+    assert scales == [2 * 2 * uses.SENSITIVITY]
 
 
 def test_the_short_list_holds_the_best_sets() -> None:
@@ -191,13 +176,13 @@ def test_the_short_list_holds_the_best_sets() -> None:
     )
     for smallest in (1, 2):
         best = sorted((n for members, n in exact.items() if len(members) >= smallest), reverse=True)[:25]
-        supports = PublicBaskets(everybody).short_list(count=25, smallest=smallest, size=3)
+        supports = uses.PublicBaskets(everybody).short_list(count=25, smallest=smallest, size=3)
         assert supports[:25].tolist() == best
 
 
 def test_sets_of_equal_support_are_as_right_as_each_other() -> None:
     best = np.array([9, 7, 5, 5])
-    assert [best_found(np.array(selected), best) for selected in ([9, 5, 5, 5], [9, 7], [])] == [3, 2, 0]
+    assert [uses.best_found(np.array(selected), best) for selected in ([9, 5, 5, 5], [9, 7], [])] == [3, 2, 0]
 
 
 def test_the_example_of_itemsets_draws_its_picture(tmp_path: Path) -> None:

@@ -11,22 +11,11 @@ from rich.table import Table
 from sparsegate.cli import evaluation_options as opt
 from sparsegate.cli.options import AsJson, option, read_function
 from sparsegate.cli.printing import grid, print_json, print_plain, to_standard_output
-from sparsegate.paper.comparison import (
-    COMPARED,
-    DEFAULT_COUNTS,
-    DEFAULT_EPSILONS,
-    DEFAULT_RUNS,
-    LEAGUES,
-    MEASURES,
-    MOST_RUNS,
-    ComparisonResults,
-    headlines,
-)
-from sparsegate.paper.comparison import compare as compare_methods
+from sparsegate.paper import comparison
 from sparsegate.paper.comparison_page import legend, winner_maps
 from sparsegate.paper.methods import installed
 
-_COUNTS, _EPSILONS = opt.joined(DEFAULT_COUNTS), opt.joined(DEFAULT_EPSILONS)
+_COUNTS, _EPSILONS = opt.joined(comparison.DEFAULT_COUNTS), opt.joined(comparison.DEFAULT_EPSILONS)
 
 
 def compare(
@@ -53,9 +42,11 @@ def compare(
     data: opt.Data = None,
     records: opt.Records = None,
     scale_to_records: opt.ScaleToRecords = False,
-    by: Annotated[str, option("WORD", f"The error that decides: {' or '.join(MEASURES)}.")] = MEASURES[0],
-    runs: opt.FirstRuns = DEFAULT_RUNS,
-    most_runs: Annotated[int, option("", "Runs of a cell at most, until it is known who wins.")] = MOST_RUNS,
+    by: Annotated[
+        str, option("WORD", f"The error that decides: {' or '.join(comparison.MEASURES)}.")
+    ] = comparison.MEASURES[0],
+    runs: opt.FirstRuns = comparison.DEFAULT_RUNS,
+    most_runs: Annotated[int, option("", "Runs of a cell at most, until it is known who wins.")] = comparison.MOST_RUNS,
     latex: opt.Latex = False,
     jobs: opt.Jobs = None,
     seed: opt.Seed = 0,
@@ -77,7 +68,7 @@ def compare(
         most_runs=most_runs,
         seed=seed,
         out=out,
-        methods=COMPARED if methods is None else opt.listed(methods, "methods", str),
+        methods=comparison.COMPARED if methods is None else opt.listed(methods, "methods", str),
         mine=[name if name in installed() else read_function(name, "mine") for name in mine or []],
         peers=not no_peers,
         uses=uses,
@@ -85,22 +76,22 @@ def compare(
         latex=latex,
     )
     with opt.long_run(jobs, out) as how:
-        results = compare_methods(**options, **how)
+        results = comparison.compare(**options, **how)
     page = out / "report.html"
     with to_standard_output(f"all of it is in {page}"):
         if as_json:
             print_json({**results.to_dict(), "report": str(page)})
             return
         print_plain(*_maps(results))
-        for title, text in headlines(results).items():
+        for title, text in comparison.headlines(results).items():
             typer.echo(f"{title}: {text}")
         typer.echo(f"{len(results)} rows: {out / 'results.csv'}, .parquet, .json; winners: {out / 'winners.csv'}")
         typer.echo(f"report: {page}")
 
 
-def _maps(results: ComparisonResults) -> list[Table | str]:
+def _maps(results: comparison.ComparisonResults) -> list[Table | str]:
     """The maps of the first league, one for each dataset, and their letters."""
-    league = LEAGUES[0]
+    league = comparison.LEAGUES[0]
     parts: list[Table | str] = []
     for dataset, chart in winner_maps(results, league).items():
         table = grid("c", *(f"ε={name}" for name in chart.columns), right=("c",), gap=2)

@@ -13,29 +13,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from sparsegate.paper.charts import (
-    LINE_STYLES,
-    ChartLine,
-    ChartPoint,
-    LineChart,
-    LineStyle,
-    MapCell,
-    MapChart,
-    draw,
-    save,
-    styles,
-)
-from sparsegate.paper.comparison import (
-    FALSE_MAP,
-    LEAGUES,
-    NEAREST,
-    PEER_RUNS,
-    PEER_WORK,
-    CellPlaces,
-    ComparisonResults,
-    League,
-    headlines,
-)
+from sparsegate.paper import charts, comparison
+from sparsegate.paper.comparison import LEAGUES, CellPlaces, ComparisonResults, League, headlines
 from sparsegate.paper.decisions import MARGIN
 from sparsegate.paper.figures import use_body
 from sparsegate.paper.latex import latex_table, write_tables
@@ -91,10 +70,10 @@ MOST_LETTERS = 2
 """A cell names at most this many that tie, or may, one more in all, and says how many there are beyond."""
 
 
-def method_styles(keys: Iterable[str]) -> dict[str, LineStyle]:
+def method_styles(keys: Iterable[str]) -> dict[str, charts.LineStyle]:
     """A style for each method, the same in every figure and map."""
     wanted = set(keys)
-    return {key: style for key, style in styles([*_DRAWN, *wanted]).items() if key in wanted}
+    return {key: style for key, style in charts.styles([*_DRAWN, *wanted]).items() if key in wanted}
 
 
 def letters(keys: Iterable[str]) -> dict[str, str]:
@@ -122,11 +101,11 @@ def _method_keys(results: ComparisonResults) -> list[str]:
     return list(dict.fromkeys(results["method"]))
 
 
-def winner_maps(results: ComparisonResults, league: League) -> dict[str, MapChart]:
+def winner_maps(results: ComparisonResults, league: League) -> dict[str, charts.MapChart]:
     """The map of each dataset, c upwards and epsilon to the right."""
     named, drawn = letters(_method_keys(results)), method_styles(_method_keys(results))
 
-    def tile(places: CellPlaces, where: str) -> MapCell:
+    def tile(places: CellPlaces, where: str) -> charts.MapCell:
         parts = {
             f"{where}: lowest error": [f"{places.best:.3f}"],
             "; wins:" if len(places.winners) == 1 else "; tie:": [results.titles[key] for key in places.winners],
@@ -137,7 +116,7 @@ def winner_maps(results: ComparisonResults, league: League) -> dict[str, MapChar
         }
         says = "".join(f"{what} {', '.join(names)}" for what, names in parts.items() if names)
         style = drawn[places.winners[0]] if len(places.winners) == 1 else None  # those that tie have no colour
-        return MapCell(
+        return charts.MapCell(
             text=cell_text(places, named), note=f"{places.best:.2f}", says=says, style=style, sure=places.decided
         )
 
@@ -149,7 +128,7 @@ def winner_maps(results: ComparisonResults, league: League) -> dict[str, MapChar
             if cell.dataset == dataset
         }
         counts, epsilons = sorted({c for c, _ in cells}, reverse=True), sorted({epsilon for _, epsilon in cells})
-        maps[dataset] = MapChart(
+        maps[dataset] = charts.MapChart(
             title=f"{results.titles[dataset]}: who wins, {league.title}",
             columns=[f"{epsilon:g}" for epsilon in epsilons],
             rows=[str(count) for count in counts],
@@ -172,7 +151,7 @@ def draw_maps(results: ComparisonResults, league: League) -> Figure:
     """The maps of all datasets as one figure."""
     named = "   ".join(f"{letter} {title}" for letter, title in legend(results, league).items())
     title = f"Who wins, {league.title}: letters, and the lowest {results.by.upper()}"
-    return draw(list(winner_maps(results, league).values()), title=title, note=named)
+    return charts.draw(list(winner_maps(results, league).values()), title=title, note=named)
 
 
 def write_page(
@@ -185,7 +164,7 @@ def write_page(
     (folder / "figures").mkdir(exist_ok=True)
     leagues = [league for league in LEAGUES if results.league(league.key)]
     for league in leagues:
-        save(draw_maps(results, league), folder / "figures" / f"winners-{league.key}", pdf=latex)
+        charts.save(draw_maps(results, league), folder / "figures" / f"winners-{league.key}", pdf=latex)
     if latex:
         write_tables(folder, {name: text for league in leagues for name, text in latex_maps(results, league).items()})
     replace_text(folder / "report.html", render_comparison(results, about, uses))
@@ -243,8 +222,8 @@ def render_comparison(results: ComparisonResults, about: Mapping[str, Any], uses
         "errors": page.figure(
             "errors", "The best of each kind", "Mean, and two standard errors.", BEST_VIEWS, set(BEST)
         ),
-        "peer_runs": PEER_RUNS,
-        "peer_work": f"{PEER_WORK:,}",
+        "peer_runs": comparison.PEER_RUNS,
+        "peer_work": f"{comparison.PEER_WORK:,}",
         "peers": page.peers(),
         "epsilon": f"{page.epsilon:g}",
         "seconds": page.seconds(),
@@ -269,9 +248,9 @@ class _ComparisonPage:
         leagues = [league for league in LEAGUES if self._results.league(league.key)]
         maps = {league.title: winner_maps(self._results, league) for league in leagues}
         panels = [
-            FigurePanel(title=self._titles[dataset], charts=charts, absent="Fewer than two take part here.")
+            FigurePanel(title=self._titles[dataset], charts=by_league, absent="Fewer than two take part here.")
             for dataset in self._datasets
-            if (charts := {title: by_name[dataset] for title, by_name in maps.items() if dataset in by_name})
+            if (by_league := {title: by_name[dataset] for title, by_name in maps.items() if dataset in by_name})
         ]
         notes = []
         for league in leagues:
@@ -284,7 +263,7 @@ class _ComparisonPage:
             title="Winners",
             caption=f"A letter is a method that is at most {MARGIN:g} behind the best in {self._results.by.upper()}; "
             "the small number is the lowest error. A cell with one sure winner has a colour, a pale one where others "
-            f"may tie with it (?). The chance that any cell is wrong is at most {FALSE_MAP:g}.",
+            f"may tie with it (?). The chance that any cell is wrong is at most {comparison.FALSE_MAP:g}.",
             panels=tuple(panels),
             files={"CSV": "winners.csv", "Parquet": "winners.parquet"},
             note="".join(notes),
@@ -298,31 +277,33 @@ class _ComparisonPage:
             return ""
         panels = []
         for dataset in self._datasets:
-            charts = {}
+            by_view = {}
             for view, methods, rate, against in views:
                 fixed = f"ε = {self.epsilon:g}" if against == "count" else f"c = {self._count}"
                 chart = self._chart(dataset, methods, rate, against)
                 if chart.lines:
-                    charts[f"{view}, {fixed}"] = chart
-            if charts:
-                panels.append(FigurePanel(title=self._titles[dataset], charts=charts))
+                    by_view[f"{view}, {fixed}"] = chart
+            if by_view:
+                panels.append(FigurePanel(title=self._titles[dataset], charts=by_view))
         files = {"CSV": "results.csv", "Parquet": "results.parquet"}
         return PageFigure(name=name, title=title, caption=caption, panels=tuple(panels), files=files).html()
 
-    def _chart(self, dataset: str, methods: Sequence[str], rate: str, against: str) -> LineChart:
+    def _chart(self, dataset: str, methods: Sequence[str], rate: str, against: str) -> charts.LineChart:
         by_count = against == "count"
         fixed, value = ("epsilon", self.epsilon) if by_count else ("count", self._count)
         rows = [row for row in self._rows if row["dataset"] == dataset and row[fixed] == value]
-        points: dict[str, list[ChartPoint]] = {}
+        points: dict[str, list[charts.ChartPoint]] = {}
         for row in sorted((row for row in rows if row["method"] in methods), key=lambda row: float(row[against])):
             if math.isfinite(row[against]):
-                point = ChartPoint(row[against], row[f"{rate}_mean"], row[f"{rate}_error"])
+                point = charts.ChartPoint(row[against], row[f"{rate}_mean"], row[f"{rate}_error"])
                 points.setdefault(row["method"], []).append(point)
-        labels = {key: self._titles[key].removesuffix(", as claimed") for key in points if key not in LINE_STYLES}
-        return LineChart(
+        labels = {
+            key: self._titles[key].removesuffix(", as claimed") for key in points if key not in charts.LINE_STYLES
+        }
+        return charts.LineChart(
             title=self._titles[dataset],
             lines=tuple(
-                ChartLine(style._replace(label=labels.get(key, style.label)), tuple(points[key]))
+                charts.ChartLine(style._replace(label=labels.get(key, style.label)), tuple(points[key]))
                 for key, style in method_styles(points).items()
             ),
             x_label="c" if by_count else "true ε",
@@ -341,7 +322,7 @@ class _ComparisonPage:
                 *(self._titles[ours["method"]], _rate(ours, "fnr"), row["seconds"], ours["seconds"]),
             )
             for (dataset, method, epsilon, count), row in rows.items()
-            if (ours := rows.get((dataset, NEAREST.get(method, ""), epsilon, count)))
+            if (ours := rows.get((dataset, comparison.NEAREST.get(method, ""), epsilon, count)))
         ]
         heads = ["Dataset", "Library", "ε|g", "c|d", "FNR|", "Nearest", "FNR of ours|", "seconds|.3f"]
         shown = table([*heads, "seconds of ours|.3f"], lines, tall=True, names=2)

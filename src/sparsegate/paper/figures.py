@@ -12,19 +12,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from sparsegate.errors import ParameterError
-from sparsegate.paper.charts import (
-    BAR_ERRORS,
-    DATASET_STYLES,
-    LINE_STYLES,
-    BarChart,
-    ChartBar,
-    ChartLine,
-    ChartPoint,
-    LineChart,
-    MapChart,
-    draw,
-    styles,
-)
+from sparsegate.paper import charts
+from sparsegate.paper.charts import LINE_STYLES, BarChart, ChartBar, ChartLine, ChartPoint, LineChart, styles
 from sparsegate.paper.checks import CHANGES, DISTANCE
 from sparsegate.paper.decisions import Quantity
 from sparsegate.paper.page import FigurePanel, PageFigure, element, table
@@ -112,7 +101,7 @@ class ErrorFigure:
         return PageFigure(
             name=self.name,
             title=self.title,
-            caption=f"{self.caption} {fixed}; error bars are ± {BAR_ERRORS} standard errors; {ORACLE}.",
+            caption=f"{self.caption} {fixed}; error bars are ± {charts.BAR_ERRORS} standard errors; {ORACLE}.",
             panels=panels,
             files=_files(self.name, f"figures/{self.name}"),
         )
@@ -239,7 +228,7 @@ def score_figure(findings: Findings) -> PageFigure:
     """The highest scores of each dataset."""
     lines = tuple(
         ChartLine(
-            style=DATASET_STYLES[place % len(DATASET_STYLES)]._replace(
+            style=charts.DATASET_STYLES[place % len(charts.DATASET_STYLES)]._replace(
                 label=str(findings.datasets[dataset]["title"]).split(" (")[0]
             ),
             points=tuple(ChartPoint(rank, scores[rank - 1]) for rank in RANKS if rank <= len(scores)),
@@ -263,8 +252,8 @@ def score_figure(findings: Findings) -> PageFigure:
 def draw_figure(figure: PageFigure) -> Figure:
     """The figure as a picture: the views of each panel that pictures have, side by side."""
     views = [panel.charts[view] for panel in figure.panels for view in PICTURED if view in panel.charts]
-    charts = [chart for chart in views if isinstance(chart, LineChart | MapChart)]
-    return draw(charts, title=f"{figure.title}. {figure.caption}")
+    drawn = [chart for chart in views if isinstance(chart, LineChart | charts.MapChart)]
+    return charts.draw(drawn, title=f"{figure.title}. {figure.caption}")
 
 
 def draw_results(rows: list[dict[str, Any]]) -> Figure:
@@ -275,7 +264,7 @@ def draw_results(rows: list[dict[str, Any]]) -> Figure:
     for row in rows:
         lines = panels.setdefault(f"{row['dataset']}, ε = {row['epsilon']:g}", {})
         lines.setdefault(row["method"], []).append(ChartPoint(row["count"], row["ser_mean"]))
-    charts = [
+    drawn = [
         LineChart(
             title=title,
             lines=tuple(ChartLine(style, tuple(sorted(lines[key])), key) for key, style in styles(lines).items()),
@@ -284,7 +273,7 @@ def draw_results(rows: list[dict[str, Any]]) -> Figure:
         )
         for title, lines in panels.items()
     ]
-    return draw(charts, title=f"Score error rate; {ORACLE}", across=1)
+    return charts.draw(drawn, title=f"Score error rate; {ORACLE}", across=1)
 
 
 REMOVED = "share of the distance removed"
@@ -330,7 +319,7 @@ def use_body(uses: Sequence[UseRow]) -> str:
     """The uses of the Introduction: a panel for each, a view for each epsilon, bars, and all numbers; "" without."""
     panels = []
     for use, data in dict.fromkeys((row.use, row.data) for row in uses):
-        charts = {}
+        by_epsilon = {}
         for epsilon in sorted({row.epsilon for row in uses}):
             bars = tuple(
                 ChartBar(
@@ -340,8 +329,8 @@ def use_body(uses: Sequence[UseRow]) -> str:
                 for cost in [f", costs {epsilon_text(row.true_epsilon)}" if row.mechanism == CLAIMED else ""]
                 if (row.use, row.epsilon) == (use, epsilon)
             )
-            charts[f"ε = {epsilon:g}"] = BarChart(title=f"{use} at ε = {epsilon:g}: share missed", bars=bars)
-        panels.append(FigurePanel(title=use, charts=charts, note=element("p", escape(data), class_="soft")))
+            by_epsilon[f"ε = {epsilon:g}"] = BarChart(title=f"{use} at ε = {epsilon:g}: share missed", bars=bars)
+        panels.append(FigurePanel(title=use, charts=by_epsilon, note=element("p", escape(data), class_="soft")))
     figure = PageFigure(
         name="uses",
         title="The uses that the Introduction names",
