@@ -92,7 +92,8 @@ def results() -> Iterator[Result]:
 
 def _histograms(codes: Codes, source: Seeded) -> Fitted:
     """Every attribute alone, each with an equal part of epsilon, made shares as those of a tree are."""
-    share, noisy = EPSILON / len(SIZES), {}
+    share = EPSILON / len(SIZES)
+    noisy: dict[tuple[int, ...], Codes] = {}
     for place, size in enumerate(SIZES):
         counts = np.bincount(codes[:, place], minlength=size)
         noisy[place,] = laplace(counts, epsilon=share, sensitivity=1, source=source, not_private=True)

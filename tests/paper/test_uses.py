@@ -162,7 +162,12 @@ def test_the_score_moves_up_and_down_and_one_noise_has_the_scale_of_both(monkeyp
     before, after = (uses.dependences(table, (2, 2, 2)) for table in (rows, np.vstack([rows, [[1, 1, 1]]])))
     assert [after[pair] - before[pair] for pair in before] == [uses.SENSITIVITY, -uses.SENSITIVITY, -uses.SENSITIVITY]
     scales: list[Fraction] = []
-    monkeypatch.setattr(structure, "geometric", lambda _, scale, count: scales.append(scale) or np.zeros(count, int))
+
+    def recorded(_: object, scale: Fraction, count: int) -> np.ndarray:
+        scales.append(scale)
+        return np.zeros(count, dtype=np.int64)
+
+    monkeypatch.setattr(structure, "geometric", recorded)
     uses.EDGE_WAYS["one noise"](EdgeTask(before, 3, Fraction(1), sg.Seeded(1), ()))
     assert scales == [2 * 2 * uses.SENSITIVITY]
 

@@ -88,8 +88,8 @@ def test_one_row_of_a_real_table_moves_one_score_up_by_the_whole_bound_and_leave
 def test_one_row_more_moves_no_score_down_and_none_by_more_than_one(seed: int) -> None:
     generator, sizes = np.random.default_rng(seed), (2, 3, 4)
     rows = generator.integers(0, sizes, (int(generator.integers(0, 40)), 3))
-    epsilon, noise = Fraction(int(generator.integers(1, 40)), 10), {"source": sg.Seeded(seed), "not_private": True}
-    once = noisy_tables(rows, sizes, (), epsilon=epsilon, **noise)
+    epsilon = Fraction(int(generator.integers(1, 40)), 10)
+    once = noisy_tables(rows, sizes, (), epsilon=epsilon, source=sg.Seeded(seed), not_private=True)
     before = excesses(rows, sizes, once)
     for row in np.ndindex(*sizes):
         after = excesses(np.vstack([rows, [row]]), sizes, once)

@@ -236,16 +236,16 @@ def _answer_all(
 
 def _spent(alert: Alert, *, paused: bool, went_back: bool) -> str:
     fired = sum(map(bool, alert.answers.values()))
-    text = f"{counted(len(alert.answers), 'window')} answered, {fired} fired; epsilon {float(alert.spent):.6g} spent"
+    text = f"{counted(len(alert.answers), 'window')} answered, {fired} fired; "
+    goes_on = "; the same command with its state file goes on" * paused
     if alert.rho_spent is not None:
-        text = f"{text.partition('; ')[0]}; rho {float(alert.rho_spent):.6g} spent"
-        text += ", and another alarm stays reserved" if alert.epsilon > alert.spent else ""
-        return f"{text}; the same command with its state file goes on" if paused else text
+        reserved = ", and another alarm stays reserved" * (alert.epsilon > alert.spent)
+        return f"{text}rho {float(alert.rho_spent):.6g} spent{reserved}{goes_on}"
+    text += f"epsilon {float(alert.spent):.6g} spent"
     if alert.whole:
-        text = f"{text}, of which nothing goes back to a zCDP ledger"
-        return f"{text}; the same command with its state file goes on" if paused else text
+        return f"{text}, of which nothing goes back to a zCDP ledger{goes_on}"
     if paused:
-        return f"{text}, {exact_text(alert.epsilon)} stays reserved; the same command with its state file goes on"
+        return f"{text}, {exact_text(alert.epsilon)} stays reserved{goes_on}"
     return f"{text} of {exact_text(alert.epsilon)}" + ", the rest went back" * went_back
 
 

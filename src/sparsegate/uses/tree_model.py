@@ -416,7 +416,7 @@ class DependencyTree(Tabular):
     edges_epsilon: Fraction
     """What the choice of the edges cost."""
     tables_epsilon: Fraction
-    """What the tables cost."""
+    """What the counts of single attributes and the tables cost."""
     thresholds: tuple[int, ...] = ()
     """The public thresholds that edges were held against, where a gate chose them."""
 
