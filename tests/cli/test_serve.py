@@ -244,6 +244,7 @@ def test_a_table_in_a_database_is_asked_for_by_name(refused, arguments, named):
         (["--delay", "soon"], "--delay must"),
         (["--delay", "0"], "--delay must"),
         (["--refresh", "0"], "--refresh must"),
+        (["--refresh", "24", "--workers", "2"], "--refresh is for a service of one worker"),
         (["--unit", "row"], "--user or "),
         (["--columns", "cuntry"], "no column 'cuntry'; did you mean 'country'?"),
         (["--host", "nowhere.invalid"], "cannot listen on nowhere.invalid port 0"),

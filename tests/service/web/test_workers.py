@@ -124,7 +124,7 @@ def test_workers_hold_together_what_one_process_holds(tmp_path: Path) -> None:
         both.at_once(lambda: timed(0, gate, "a"), lambda: timed(1, gate, "b"), lambda: timed(1, other, "c"))
         assert min(left.values()) >= delay
         assert max(left["a"], left["b"]) >= 2 * delay
-        assert left["c"] < 2 * delay
+        assert left["c"] < max(left["a"], left["b"])
         # The last of a quota goes to one of two who ask for it at once, at two gates, at two workers.
         bert = both.tokens.add("bert", Role.ANALYST, most_above=1)
         two = both.at_once(
