@@ -205,7 +205,7 @@ def _large(side: str, folder: str, column: str) -> dict[str, Any]:
 
     def plain() -> None:
         spill = tempfile.mkdtemp(dir=folder)
-        settings = {"memory_limit": LIMIT, "temp_directory": spill, "preserve_insertion_order": False}
+        settings: dict[str, Any] = {"memory_limit": LIMIT, "temp_directory": spill, "preserve_insertion_order": False}
         with duckdb.connect(config=settings) as connection:
             connection.execute("SET enable_progress_bar = false")
             connection.execute(query).fetchall()
@@ -252,7 +252,9 @@ ASKED = ("large",)
 """Only where they are named."""
 
 
-def results(names: Sequence[str] = tuple(name for name in FIGURES if name not in ASKED)) -> Iterator[Result]:
+def results(names: Sequence[str] = ()) -> Iterator[Result]:
+    """The figures of these names; of none: all but those that must be asked for."""
+    names = names or [name for name in FIGURES if name not in ASKED]
     with tempfile.TemporaryDirectory(prefix="sparsegate-bench-") as folder:
         if set(names) - set(ASKED):
             make_visits(Path(folder))
@@ -270,7 +272,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if unknown := set(options.figure) - set(FIGURES):
         parser.error(f"no figure {', '.join(sorted(unknown))}; there are {', '.join(FIGURES)}")
-    for result in results(options.figure) if options.figure else results():
+    for result in results(options.figure):
         print(result.line(), flush=True)
     return 0
 

@@ -260,7 +260,7 @@ def release(
     ``report`` is told, while a long query over files runs, in about how many seconds it ends. That is private.
     """
     noise, question = trusted_source(source, not_private), question.paid_by(ledger)
-    asked = {"columns": question.columns, "user": question.user, "value": question.value}
+    asked: dict[str, Any] = {"columns": question.columns, "user": question.user, "value": question.value}
     with open_table(data, **asked, report=report) as opened:
         opened.check_item(question.item if named else None)
         return opened.run(lambda: _released(opened, question, noise, ledger))

@@ -133,8 +133,8 @@ class Relation(Engine):
 
     def over(self, relation: DuckDBPyRelation) -> Relation:
         """The same table with other rows, or more columns."""
-        named = {"types": self._types, "readings": self._readings, "typed": self._typed}
-        return Relation(relation, **named, connection=self._connection)
+        known: dict[str, Any] = {"types": self._types, "readings": self._readings, "typed": self._typed}
+        return Relation(relation, **known, connection=self._connection)
 
     @property
     def types(self) -> dict[str, ColumnType]:
