@@ -370,5 +370,5 @@ def test_a_ledger_without_a_delta_is_refused_in_words_that_say_what_to_do(refuse
     before = Ledger(f"{visits}.ledger").entries()
     said = refused(*serve)
     assert "the sizes of the data are not paid for" in said
-    assert "`sparsegate ledger raise`, or give public sizes, which cost nothing, with --capacity" in said
+    assert "`sparsegate ledger raise --budget-delta`, or give public sizes, which cost nothing, with --capacity" in said
     assert Ledger(f"{visits}.ledger").entries() == before

@@ -53,6 +53,7 @@ print(executors, top.items == here.items, visits.rdd.getNumPartitions())
 """
 
 
+@pytest.mark.soak
 def test_a_release_of_a_standalone_cluster_of_two_workers_is_that_of_this_process(tmp_path: Path) -> None:
     """The executors are processes without this library, and the names are those that DuckDB gives for the seed."""
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:

@@ -91,7 +91,7 @@ class Limits:
     def of_each(self, workers: int) -> Limits:
         """The limits of each of so many workers.
 
-        >>> Limits().of_each(3).burst, Limits(rate=60).of_each(3).rate
+        >>> Limits().of_each(3).burst, Limits(rate=60.0).of_each(3).rate
         (33, 20.0)
         """
         whole = {each.name: getattr(self, each.name) for each in fields(self)}
