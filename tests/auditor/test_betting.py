@@ -193,9 +193,11 @@ def test_what_a_rho_forbids_lies_above_the_line_that_is_bet_on(p: float, q: floa
     assert p - q < 1e-3 or p > ratio[0] * q + delta[0]
 
 
-def test_the_divergence_of_one_order_has_its_own_line() -> None:
-    order, p, q = 4.0, 0.6, 0.2
-    divergence = math.log(p**order * q ** (1 - order) + (1 - p) ** order * (1 - q) ** (1 - order)) / (order - 1)
+@pytest.mark.parametrize("order", [4.0, 700.0, 20_000.0])  # moments of the last two are beyond the largest double
+@pytest.mark.parametrize(("p", "q"), [(0.6, 0.2), (0.9, 0.1)])
+def test_the_divergence_of_one_order_has_its_own_line(order: float, p: float, q: float) -> None:
+    hit, miss = (order * math.log(a) + (1 - order) * math.log(b) for a, b in ((p, q), (1 - p, 1 - q)))
+    divergence = float(np.logaddexp(hit, miss)) / (order - 1)
     ladder = RenyiLadder(values=np.array([0.99, 1.01]) * divergence, level=LEVEL, order=order)
     ratio, delta = ladder.lines(p, q)
     assert (p > ratio * q + delta).tolist() == [True, False]

@@ -253,6 +253,14 @@ def test_to_refute_a_claim_the_event_counts_that_needs_the_fewest_pairs() -> Non
     assert at.promised(p1[1:], p2[1:]) == pytest.approx([0.1], rel=0.02)
 
 
+@pytest.mark.parametrize("alpha", [0.01, 0.5, 0.7, 0.99])
+@pytest.mark.filterwarnings("error")
+def test_at_any_confidence_the_event_that_leaks_more_than_claimed_promises_most(alpha: float) -> None:
+    aim = Aim(trials=1e4, alpha=alpha, delta=0.0, refutes=1.0)
+    p1, p2 = np.array([0.5, 0.5, 0.5, 0.1]), np.array([0.5, 0.25, 0.1, 0.5])
+    assert int(np.argmax(aim.promised(p1, p2))) == 2
+
+
 def test_cells_are_ordered_by_what_their_neighbours_saw_as_well() -> None:
     encoder = Encoder("test")
     sample = encoder.encode(np.random.default_rng(1).normal(size=5000), 5000)

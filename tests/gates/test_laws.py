@@ -149,3 +149,29 @@ def test_a_third_law_is_refused_by_name_and_never_taken_for_laplace_noise(
     assert refusal.value.parameter == "noise"
     assert ("DrawnAlone" if described else "THIRD") in str(refusal.value)
     ANALYSES[analysis](sg.VARIANTS["lyu-2017"])  # which has Laplace noise, and the same numbers
+
+
+class DrawnAndCentred(DrawnAlone):
+    """One that says where its comparison is centred, too."""
+
+    def shift(self, threshold: object, query: object, *, lattice: bool = True) -> float:
+        """Nowhere else."""
+        return 0
+
+
+@pytest.mark.parametrize("key", ["lyu-2017", "lee-clifton-2014"])
+@pytest.mark.parametrize("law", [DrawnAlone, DrawnAndCentred])
+def test_a_third_law_runs_with_a_waiver_once_its_shift_is_known_where_no_loss_is_claimed(
+    key: str, law: type[GateLaw], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    third = object.__new__(sg.variants.Noise)
+    third._name_, third._value_ = "THIRD", "a third law"
+    monkeypatch.setitem(LAWS, "THIRD", law())  # type: ignore[arg-type]
+    row = replace(sg.VARIANTS[key], noise=third)
+    if row.private or law is DrawnAlone:
+        with pytest.raises(sg.ParameterError) as refusal:
+            sg.run(row, [0], **NUMBERS, not_private=True)
+        assert refusal.value.parameter == "noise"
+        return
+    assert len(sg.run(row, [0], **NUMBERS, not_private=True)) == 1
+    assert sg.run_many(row, [0], runs=3, **NUMBERS, not_private=True).asked.tolist() == [1, 1, 1]

@@ -61,6 +61,7 @@ _DOUBT, _LITTLE_DOUBT = 2.0, 0.5
 _ORDERS: Final = (1.02, 1.25, 1.5, 2.0, 3.0, 5.0, 9.0, 17.0, 33.0, 65.0)
 _BISECTIONS, _HALVINGS = 60, 16
 _LEAST_CHANCE: Final = 1e-12
+_HIDDEN: Final = 1e-12
 _MOST_LOG: Final = 700.0
 
 
@@ -130,16 +131,17 @@ class RenyiLadder:
         middle, best = (p1 + p2) / 2, np.full(self.values.size, -np.inf)
         ratio, delta = np.ones(self.values.size), np.ones(self.values.size)
         for order in _ORDERS if self.order is None else (self.order,):
-            allowed = np.exp(np.minimum((order - 1) * self.values * (order if self.order is None else 1), 700.0))
+            # No less than what rounding hides: the weaker claim follows from the one with a smaller value.
+            allowed = np.maximum((order - 1) * self.values * (order if self.order is None else 1), _HIDDEN * order)
             inside, outside = np.zeros(self.values.size), np.ones(self.values.size)
             for _ in range(_BISECTIONS):
                 at = (inside + outside) / 2
-                within = _moment(middle + at * (p1 - middle), middle + at * (p2 - middle), order)[0] < allowed
+                within = _log_moment(middle + at * (p1 - middle), middle + at * (p2 - middle), order)[0] < allowed
                 inside, outside = np.where(within, at, inside), np.where(within, outside, at)
             u, v = middle + outside * (p1 - middle), middle + outside * (p2 - middle)
-            moment, by_p, by_q = _moment(u, v, order)
+            moment, by_p, by_q = _log_moment(u, v, order)
             # Rounded the safe way; where training saw nothing that the claim forbids there is nothing to bet on.
-            usable = (moment >= allowed) & (by_p > 0) & (by_q < 0) & np.isfinite(by_p) & np.isfinite(by_q)
+            usable = (moment >= allowed) & (by_p > 0) & (by_q < 0)
             slope = np.where(usable, -by_q, 1.0) / np.where(usable, by_p, 1.0)
             offset = np.where(usable, np.maximum(u - slope * v, 0.0) + _LEAST_CHANCE, 1.0)
             edge = (p1 - slope * p2 - offset) / np.sqrt(p1 * (1 - p1) + slope**2 * p2 * (1 - p2))
@@ -148,12 +150,15 @@ class RenyiLadder:
         return ratio, delta
 
 
-def _moment(p: Reals, q: Reals, order: float) -> tuple[Reals, Reals, Reals]:
-    """f(p, q) = exp((alpha - 1) D_alpha) of two events of these chances, and its two derivatives."""
-    with np.errstate(over="ignore"):  # beyond what any claim allows
-        hit, miss = (p / q) ** (order - 1), ((1 - p) / (1 - q)) ** (order - 1)
-        moment = p * hit + (1 - p) * miss
-        return moment, order * (hit - miss), (1 - order) * (hit * p / q - miss * (1 - p) / (1 - q))
+def _log_moment(p: Reals, q: Reals, order: float) -> tuple[Reals, Reals, Reals]:
+    """ln f(p, q) = (alpha - 1) D_alpha of two events of these chances, and its two derivatives.
+
+    They are those of f, divided by f: the tangent is the same. At large orders f itself is beyond all doubles.
+    """
+    hit, miss = (order * np.log(x) + (1 - order) * np.log(y) for x, y in ((p, q), (1 - p, 1 - q)))
+    moment = np.logaddexp(hit, miss)
+    hit, miss = np.exp(hit - moment), np.exp(miss - moment)
+    return moment, order * (hit / p - miss / (1 - p)), (1 - order) * (hit / q - miss / (1 - q))
 
 
 def rungs(claim: float, most: float, *, fine: int = 900, coarse: int = 200) -> Reals:

@@ -502,6 +502,7 @@ _SOME_ATOMS, _MANY_ATOMS = 32, 256
 _RUNS_AN_ATOM: Final = 200
 _ENOUGH: Final = 500
 _SURE_ERRORS: Final = 3.5
+_LEAST_ERRORS: Final = 0.25
 _APART: Final = 10
 BEYOND_CHANCE: Final = 3.0
 """Standard errors."""
@@ -545,7 +546,7 @@ class Aim:
 
         n pairs are enough where ``promise`` is the claim. An event that gets there with n/k^2 pairs counts as k claims.
         """
-        z = -NormalDist().inv_cdf(self.alpha)
+        z = max(-NormalDist().inv_cdf(self.alpha), _LEAST_ERRORS)  # at an alpha of 1/2 or more none would be needed
         if self.of_rho:
             return promised_rho(p1, p2, trials=self.trials, z=z)
         bound = promise(p1, p2, trials=self.trials, z=z, delta=self.delta)

@@ -1,8 +1,8 @@
 """The laws of rho and nu: of each its sampler, its moments, the law of rho - nu, what a shift costs, and its density.
 
 Whatever depends on the law of a row's noise asks ``row.noise.law``. A law is a subclass of ``GateLaw`` in ``LAWS``.
-What it does not say is refused by its name, so that none is analysed as if it were another: one that has a sampler
-alone runs with ``not_private=True``, and has no loss.
+What it does not say is refused by its name, so that none is analysed as if it were another: one that has a sampler and
+a shift alone runs with ``not_private=True`` where its row is not said to be private, and has no loss.
 
 **The law of rho - nu.** For independent discrete Laplace variables with ratios p != q and k >= 0,
 
