@@ -172,7 +172,7 @@ def test_a_command_without_a_fence_and_an_option_that_does_not_exist_are_found()
 OTHERS = {
     "deploy/README.md": """--reverse-proxy --set-xauthrequest --cookie-samesite --cookie-secure --email-domain
         --cookie-expire""",  # of oauth2-proxy
-    "docs/explanation/hall.md": "--package --markdown",  # of examples/audit_public.py
+    "docs/explanation/hall.md": "--entry --markdown",  # of examples/audit_public.py
 }
 """Options in sentences that are not those of a command of ours."""
 

@@ -276,6 +276,7 @@ class SuppliedMethod:
     source: object = field(repr=False)
 
     max_items_per_user: ClassVar[None] = None
+    """None: a method of one's own makes no use of it."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.key, str) or not _KEY.fullmatch(self.key):
