@@ -29,7 +29,7 @@ from sparsegate.service.gates import KeyedRequest
 from sparsegate.service.keeper import Keeper
 from sparsegate.service.keys import SealingKey
 from sparsegate.service.tokens import Role, Tokens
-from sparsegate.service.web import workers
+from sparsegate.service.web import server, workers
 from sparsegate.service.web.admission import Limits
 from sparsegate.service.web.connections import ConnectionLimits
 from sparsegate.service.web.server import address, listen
@@ -46,7 +46,7 @@ def stuck_work(*arguments: Any) -> None:
 
 def waiting_work(*arguments: Any) -> None:
     """A worker that waits for its ledger, and has taken nothing over."""
-    workers.server.open_ledger = lambda *_, **__: time.sleep(600)  # type: ignore[assignment, return-value]
+    server.open_ledger = lambda *_, **__: time.sleep(600)  # type: ignore[assignment]
     whole_work(*arguments)
 
 
