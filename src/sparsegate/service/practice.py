@@ -5,7 +5,7 @@ cell of the served table is in them. So nothing here is private, and practice co
 engine are its own, in a temporary folder. When much was asked it starts anew, and its old gates are unknown then.
 
 Workers of one service share the folder, which has a folder in it for each time that practice was started: whoever finds
-the newest full makes the next one, and the others follow.
+the newest full makes the next one, and the others follow, however many starts they have missed.
 """
 
 from __future__ import annotations
@@ -78,16 +78,21 @@ class Practice:
         """The keeper of the gates; a new one where there was none, or where much was asked or opened."""
         with self._guard:
             self._requests += 1
-            behind = self._keeper is not None and self._place(self._number + 1).exists()
+            newest = self._newest()
             full = self._requests > MOST_REQUESTS or (opens and self._keeper is not None and self._full(self._keeper))
-            if self._keeper is None or behind or full:
+            if self._keeper is None or newest > self._number or full:
                 # Whoever is asking the one before may finish; the one before that goes.
                 self._before.close()
                 self._before, self._now, self._requests = self._now, ExitStack(), 0
-                self._number += 1
+                self._number = max(newest, self._number + 1)
                 shutil.rmtree(self._place(self._number - 2), ignore_errors=True)
                 self._keeper = self._made(self._place(self._number))
             return self._keeper
+
+    def _newest(self) -> int:
+        """The number of the last start, whoever made it; its predecessors may be gone. 0: there is none."""
+        starts = (each.name for each in self._place(0).parent.iterdir())
+        return max((int(name) for name in starts if name.isdigit()), default=0)
 
     def _place(self, number: int) -> Path:
         if self._folder is None:
@@ -114,6 +119,7 @@ class Practice:
             SealingKey.create(draft / "practice.key")
             with suppress(OSError):  # another worker was first
                 draft.rename(place)
+            shutil.rmtree(draft, ignore_errors=True)
         columns = [column.name for column in self._schema.columns]
         unit: dict[str, Any] = {"unit": "row"} if self._unit == "row" else {"user": unlike("person", columns)}
         data = enter(ServedTable.open([str(place / "practice.parquet")], columns=columns, cells=self._cells, **unit))

@@ -433,8 +433,12 @@ def test_a_refused_dataset_leaves_no_folder_behind(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_copy_that_is_handed_over_counts_the_same_row_by_row(visits: str) -> None:
+def test_a_copy_that_is_handed_over_counts_the_same_row_by_row(
+    visits: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also what compares two columns, which is worked out by rows; and one that lost its order is refused."""
+    (tmp_path / "it's temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "it's temporary"))
     with ServedTable.open([visits], user="visitor", cells={"page": 1}) as table:
         handed = table.hand_over()
         with ServedTable.take_over(handed) as other:

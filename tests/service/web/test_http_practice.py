@@ -109,6 +109,21 @@ def test_practice_starts_anew_when_it_is_full_and_whoever_is_asking_may_finish(m
         made.close()
 
 
+def test_workers_practise_on_the_same_gates_whatever_starts_one_of_them_has_missed(tmp_path, monkeypatch):
+    monkeypatch.setattr(practice, "MOST_GATES", 1)
+    busy, idle, late = (Practice(EVERY_KIND, "row", folder=tmp_path) for _ in range(3))
+    question = {"threshold": 5, "cutoff": 3, "epsilon": 10}
+    try:
+        assert idle.keeper().gates() == []
+        for start in range(4):  # what the idle one has open is thrown away meanwhile
+            gate = busy.keeper(opens=True).open_gate(KeyedRequest(token=1, key=str(start)), **question)["id"]
+        assert [[each["id"] for each in other.keeper().gates()] for other in (idle, late)] == [[gate], [gate]]
+        assert sorted(each.name for each in tmp_path.iterdir()) == ["3", "4"]
+    finally:
+        for each in (busy, idle, late):
+            each.close()
+
+
 def test_practice_of_one_token_is_bounded_and_that_of_others_goes_on(tmp_path, data):
     with serving(tmp_path, data, limits=Limits(practice_rate=1e-3, practice_burst=2)) as service:
         sent = [service.send("GET", GATES, token="analyst").status_code for _ in range(3)]

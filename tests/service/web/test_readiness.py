@@ -11,6 +11,7 @@ from contextlib import closing
 
 import httpx
 import pytest
+from tests.support.pretend_service import until
 from tests.support.serving import CERTAIN, MANY, NOBODY, TOP, assert_problem, listening, serving, visits
 
 from sparsegate.ledger import database as sqlite_file
@@ -199,3 +200,12 @@ def test_the_same_port_of_another_address_is_the_service(tmp_path, data):
     ):
         assert_problem(httpx.get(f"{url}/metrics"), 401, "unauthenticated")
         assert httpx.get(f"{url}/v1/health").status_code == 200
+
+
+def test_figures_that_could_not_be_written_once_are_written_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(readiness, "own_figures", lambda state: {"asks": state})
+    folder = tmp_path / "there is no such folder yet"
+    with closing(readiness.SharedFigures(folder, 2).written(5)):
+        time.sleep(0.2)
+        folder.mkdir()
+        until(lambda: readiness.SharedFigures(folder, 1).others() == [{"asks": 5}])

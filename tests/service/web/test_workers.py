@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import re
 import signal
@@ -28,7 +29,7 @@ from sparsegate.service.gates import KeyedRequest
 from sparsegate.service.keeper import Keeper
 from sparsegate.service.keys import SealingKey
 from sparsegate.service.tokens import Role, Tokens
-from sparsegate.service.web import workers
+from sparsegate.service.web import server, workers
 from sparsegate.service.web.admission import Limits
 from sparsegate.service.web.connections import ConnectionLimits
 from sparsegate.service.web.server import address, listen
@@ -40,6 +41,12 @@ NUMBERS: dict[str, Any] = CERTAIN | {"epsilon": 100}
 def stuck_work(*arguments: Any) -> None:
     """A worker whose counts never end."""
     ServedTable.count = lambda *_, **__: time.sleep(600)  # type: ignore[method-assign, assignment]
+    whole_work(*arguments)
+
+
+def waiting_work(*arguments: Any) -> None:
+    """A worker that waits for its ledger, and has taken nothing over."""
+    server.open_ledger = lambda *_, **__: time.sleep(600)  # type: ignore[assignment]
     whole_work(*arguments)
 
 
@@ -287,3 +294,26 @@ def test_a_worker_that_cannot_start_stops_the_start(tmp_path: Path) -> None:
         assert [process.exitcode for process in crew.processes] == [1]
         assert crew.folder is not None
         assert not crew.folder.exists()
+
+
+def test_no_copy_is_left_when_the_first_process_is_killed_while_others_start(tmp_path: Path) -> None:
+    """The end of a line is all that they hear of it; whoever has it removes what was handed over."""
+    orders = workers.Orders(
+        ledger=str(tmp_path / "v.ledger"),
+        dataset="visits",
+        key=tmp_path / "v.key",
+        keeping={"pace": DelayPlan()},
+        limits=Limits().of_each(2),
+        connections=ConnectionLimits(),
+    )
+    spawn = multiprocessing.get_context("spawn")
+    ours, theirs = spawn.Pipe()
+    with visits(tmp_path) as data, closing(listen("127.0.0.1", 0)) as sock:
+        handed = data.hand_over()
+        worker = spawn.Process(target=waiting_work, args=(orders, handed, tmp_path, 2, (sock, None), theirs))
+        worker.start()
+        theirs.close()
+        ours.close()
+        worker.join(30)
+        assert worker.exitcode == 1
+        assert not handed.file.parent.exists()

@@ -386,7 +386,7 @@ class CopyEngine(Workspace):
     def hand_over(self) -> tuple[Path, str]:
         """Write the filled tables to a file in the private folder; its path, and a digest of all their rows."""
         file = self.inbox.beside("copy.duckdb")
-        for sql in (f"ATTACH '{file}' AS handed", "COPY FROM DATABASE memory TO handed", "DETACH handed"):
+        for sql in (f"ATTACH {_quoted(file)} AS handed", "COPY FROM DATABASE memory TO handed", "DETACH handed"):
             self._connection.execute(sql)
         return file, self._digest()
 
@@ -394,7 +394,7 @@ class CopyEngine(Workspace):
         """Have the tables of another engine, in memory, each row in its place; then no file can be read here."""
         for sql in (
             "SET preserve_insertion_order = true",
-            f"ATTACH '{file}' AS handed (READ_ONLY)",
+            f"ATTACH {_quoted(file)} AS handed (READ_ONLY)",
             "COPY FROM DATABASE handed TO memory",
             "DETACH handed",
             "SET enable_external_access = false",
@@ -587,3 +587,7 @@ def _declared(types: Mapping[str, str], casts: Mapping[str, tuple[Kind, str]], s
     left_out = () if columns is not None else tuple(name for name in types if name not in casts and name != user)
     declared = tuple(Column(name, casts[name][0]) for name in chosen)
     return Schema(declared, max_cell=source.max_cell, unreadable=left_out)
+
+
+def _quoted(file: Path) -> str:
+    return "'" + str(file).replace("'", "''") + "'"

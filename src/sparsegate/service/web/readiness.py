@@ -30,6 +30,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -112,8 +113,9 @@ class SharedFigures:
         def repeat() -> None:
             while True:
                 draft = self._own.with_suffix(".draft")
-                draft.write_text(json.dumps(own_figures(state)))
-                draft.replace(self._own)
+                with suppress(OSError):  # a disk that is full now may have room in a second
+                    draft.write_text(json.dumps(own_figures(state)))
+                    draft.replace(self._own)
                 if self._stopped.wait(1):
                     return
 

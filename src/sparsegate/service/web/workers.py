@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shutil
 import signal
 import socket
 import tempfile
@@ -196,6 +197,8 @@ def work(orders: Orders, handed: HandedOver, folder: Path, number: int, places: 
 
     def leave() -> None:
         wait([line])
+        # Whoever handed it over may have been killed before it was removed: it is the data, in a file.
+        shutil.rmtree(handed.file.parent, ignore_errors=True)
         if not serving:
             os._exit(1)
         serving[0].should_exit = True
