@@ -31,6 +31,12 @@ def test_a_report_has_its_verdicts_printed_numbers_and_rates_as_tables(tables: d
     assert r"kosarak & 50 & svt-dpbook & 0.705 & 0.700 [" in tables["printed"]
 
 
+def test_numbers_that_were_not_run_have_no_table() -> None:
+    found = made_findings().only(["zipf"])
+    report = Reproduction(folder=Path(), findings=found, checked=tuple(check_all(found)), readings=None)
+    assert list(report.latex()) == ["verdicts", "ser-zipf"]
+
+
 def test_every_row_has_a_cell_for_each_column_and_no_sign_is_beyond_latex(tables: dict[str, str]) -> None:
     for text in tables.values():
         assert text.isascii()
@@ -55,7 +61,7 @@ def test_what_latex_reads_as_a_command_is_set_as_it_is(tmp_path: Path) -> None:
     text = (tmp_path / "tables" / "one.tex").read_text()
     assert text.startswith("% needs \\usepackage{booktabs,graphicx}\n")
     assert r"x & - \\" in text
-    assert r"\begin{tabular}{p{0.56\linewidth}r}" in text
+    assert r"\begin{tabular}{p{0.64\linewidth}r}" in text
     wide = latex_table(["Method", *(f"{c}|d" for c in range(12))], [("em", *range(12))], caption="", label="tab:two")
     assert wide.startswith("\\begin{table*}\n"), "over both columns"
 

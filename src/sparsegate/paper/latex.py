@@ -54,7 +54,7 @@ def latex_table(heads: Sequence[str], rows: Iterable[Sequence[object]], *, capti
     ]
     # Long texts share what the other columns leave of the line, by the root of how long they are.
     long = {place: sum(len(row[place]) for row in cells) ** 0.5 for place, head in enumerate(split) if head[2] == "p"}
-    left = 0.64 - 0.08 * (len(heads) - len(long))
+    left = 0.72 - 0.08 * (len(heads) - len(long))
     shares = {place: left * length / max(sum(long.values()), 1) for place, length in long.items()}
     columns = "".join(
         f"p{{{shares[place]:.2f}\\linewidth}}" if place in shares else "r" if bar else "l"
