@@ -52,7 +52,7 @@ the comparison itself asks for, the looks go wrong 14 times as often as a single
 so that it goes wrong as often as can be, it is 44 times, and 58 times for intervals of 7 standard errors.
 """
 
-# Comparisons of a report, at most, under all readings of the paper together; the default report has about 15,050
+# Comparisons of a report, at most, under all readings of the paper together; the default report has about 15,200
 COMPARISONS = 16_000
 
 # Half the length of an interval, in standard errors
