@@ -244,7 +244,7 @@ class ComparisonJson(BaseModel):
 
     by: str = means("The error that decides.", "fnr")
     margin: float = means("A difference of this much or less is a tie.", 0.02)
-    false_map: float = means("The chance that any cell is wrong is at most this.", 0.001)
+    false_map: float = means("The chance that any cell is wrong is at most this.", 0.004)
     items: list[ComparisonRowJson] = means("A row for each dataset, method, epsilon and count.")
     winners: list[ComparisonCellJson] = means("Who wins each cell.")
     report: str = maybe("Where the page is; from the command line alone.")

@@ -94,3 +94,9 @@ def test_false_negatives_and_false_positives_agree_when_enough_are_selected(
     assert errors.fnr == pytest.approx(errors.fpr)
     assert errors.ser == pytest.approx(errors.total_ser)
     assert (errors.fnr.item() == 0) == (abs(errors.ser.item()) < 1e-12)
+
+
+def test_scores_that_sum_to_nothing_have_no_score_error_rate() -> None:
+    with pytest.raises(ParameterError) as refused:
+        measure([0, 0, 0], np.array([[0, 0]]), count=2)
+    assert refused.value.parameter == "scores"

@@ -224,7 +224,7 @@ def time_release(work: tuple[Release, Ladder, Mapping[str, Any], Fraction]) -> f
     return took
 
 
-FALSE_MAP = 1e-3
+FALSE_MAP = 4e-3
 """The chance that any cell of any map shows somebody who does not belong there, or leaves out somebody who does."""
 
 

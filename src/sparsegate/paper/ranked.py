@@ -180,6 +180,8 @@ def measure(scores: Rankable, rungs: Integers, *, count: int) -> Errors:
     tied = np.minimum((rungs == last).sum(axis=1), count - int(ladder.starts[last]))
     correct = above + tied
     best = float(ladder.highest(count).sum())
+    if best <= 0:
+        raise ParameterError("scores", f"must have {count} highest that sum to more than 0: SER is a share of that")
     some = np.maximum(selected, 1)
     return Errors(
         ser=1 - total / some * (count / best),

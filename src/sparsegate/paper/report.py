@@ -18,6 +18,7 @@ from sparsegate.errors import load_extra
 from sparsegate.paper.charts import save
 from sparsegate.paper.checks import measurements, removed_shares
 from sparsegate.paper.data import PUBLISHED, Dataset
+from sparsegate.paper.decisions import COMPARISONS as COUNTED
 from sparsegate.paper.decisions import FALSE_VERDICT, Judgement, Quantity, Support, empty_places, rate
 from sparsegate.paper.experiments import DEFAULT_COUNTS, DEFAULT_EPSILONS, MOST_RUNS, run
 from sparsegate.paper.figures import (
@@ -458,6 +459,8 @@ class Reproduction:
                 label="tab:printed",
             ),
         }
+        if not printed:
+            del tables["printed"]
         for dataset in findings.datasets:
             keys = sorted(findings.methods, key=[*DEFAULT_METHODS, *METHODS, *findings.methods].index)
             lines = {key: [findings.get(dataset, key, count) for count in counts] for key in keys}
@@ -485,6 +488,7 @@ class Reproduction:
             "short": f"{sum(each.judgement.short for each in self._grid.claims)} of {len(self._grid.claims)} verdicts "
             f"and {sum(place.short for place in marks)} of {len(marks)} marks",
             "false_verdict": f"{FALSE_VERDICT:g}",
+            "comparisons": f"{COUNTED:,}",
             "ablation": self._ablation(shares),
             "ablation_sentence": escape(ablation_sentence(shares)),
             "readings": reading_table(readings, claims) if readings else "",

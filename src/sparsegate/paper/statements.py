@@ -535,10 +535,11 @@ def tally_sentence(counts: Mapping[str, Counter[Support]]) -> str:
         *(f"{statements[other]} {other.value}" for other in (Support.UNDECIDED, Support.NOT_RUN) if statements[other]),
     ]
     within, fitted = printed[Support.SUPPORTED] + printed[Support.CIRCULAR], printed[Support.CIRCULAR]
-    circular = f", of which {fitted} were fitted to" if fitted else ""
+    notes = f", of which {fitted} were fitted to" if fitted else ""
+    notes += f", {printed[Support.NOT_RUN]} not run" if printed[Support.NOT_RUN] else ""
     compared = sum(own[support] for support in COMPARED)
     return (
-        f"{', '.join(parts)}; {within} of {printed.total()} printed numbers within their intervals{circular}; "
+        f"{', '.join(parts)}; {within} of {printed.total()} printed numbers within their intervals{notes}; "
         f"{own[Support.SUPPORTED]} of {compared} self-checks met"
     )
 
