@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.accounts import Noted
 from tests.support.table_counts import PAGES, Visit, check_counts
 from tests.tables.conftest import READERS
 
@@ -292,7 +293,7 @@ def test_what_does_not_fit_into_the_memory_limit_goes_to_the_private_folder_and_
     assert len(set(tops.values())) == 1
 
 
-@pytest.mark.parametrize("limit", ["4", "GB", "-1GB", "0GB", "4 gigabytes", "4GB; SELECT 1", 4])
+@pytest.mark.parametrize("limit", ["4", "GB", "-1GB", "0GB", "0.0GB", "9999999TB", "4 gigabytes", "4GB; SELECT 1", 4])
 def test_a_memory_limit_is_an_amount_and_for_files(limit: Any) -> None:
     with pytest.raises(ParameterError) as refused:
         sg.Table("visits.csv", memory_limit=limit)
@@ -301,6 +302,29 @@ def test_a_memory_limit_is_an_amount_and_for_files(limit: Any) -> None:
         with pytest.raises(ParameterError) as refused:
             sg.Table(table, memory_limit="4GB")
         assert refused.value.parameter == "memory_limit"
+
+
+@pytest.mark.parametrize("limit", ["999999999GiB", "999999.9TB", "0.5GB"])
+def test_every_amount_that_is_accepted_is_one_of_the_engine(limit: str) -> None:
+    sg.Table("visits.csv", memory_limit=limit)
+    with Workspace(memory_limit=limit):
+        pass
+
+
+@pytest.mark.parametrize("limit", ["1KB", "1MB", "20MB"])
+def test_a_memory_limit_that_is_too_small_is_refused_by_name_before_anything_is_spent(
+    tmp_path: Path, monkeypatch, limit: str
+) -> None:
+    spill, table = tmp_path / "spill", tmp_path / "visits.parquet"
+    spill.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(spill))
+    duckdb.sql("SELECT 'secret' || i AS page, i AS visitor FROM range(1_000_000) t(i)").write_parquet(str(table))
+    ledger, asked = Noted(refuses=AssertionError("charged")), {"item": "page", "user": "visitor", "epsilon": 1}
+    limited = sg.Table(table, memory_limit=limit)
+    with pytest.raises(TableError, match="memory_limit") as refused:
+        sg.top_items(limited, **asked, count=3, domain="observed", delta=1e-6, ledger=ledger)
+    assert "secret" not in str(refused.value)
+    assert not list(spill.iterdir())
 
 
 def test_temporary_files_go_where_the_owner_says_and_else_to_a_disk(tmp_path: Path, monkeypatch) -> None:

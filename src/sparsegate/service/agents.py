@@ -278,7 +278,7 @@ class AskedTable(ABC):
 def _listed(name: str, domain: Any) -> dict[str, Any]:
     if isinstance(domain, int):
         return {"from": 0, "to": domain - 1}
-    labels = read_labels(domain, item=name, whole=False) if isinstance(domain, Path) else [*domain]
+    labels = read_labels(domain, item=name) if isinstance(domain, Path) else [*domain]
     return {"candidates": [plain(label) for label in labels[:_SHOWN]], "number": len(labels)}
 
 

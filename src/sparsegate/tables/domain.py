@@ -35,7 +35,7 @@ from sparsegate.tables.columns import as_labels, check_columns, identifier, labe
 from sparsegate.tables.engine_errors import quiet, raise_alone
 from sparsegate.tables.engines.engine import Engine, Frame, open_engine
 from sparsegate.tables.files import DATABASES, expand, kind_of
-from sparsegate.tables.labels import FLOAT, INTEGER, OBJECTS, STRING, Cell, LabelKind
+from sparsegate.tables.labels import BINARY, FLOAT, INTEGER, OBJECTS, STRING, Cell, LabelKind
 from sparsegate.tables.python_tables import is_table
 from sparsegate.tables.text_files import NO_TEXT
 from sparsegate.tables.workspace import Workspace
@@ -58,6 +58,8 @@ MOST_LISTED: Final = 10**7
 """More candidates are not written out, where numbers from 0 on stand for labels that are no whole numbers."""
 
 CHANGED: Final = "the engine counted the same rows differently a second time; make sure nobody writes to the table"
+
+EMPTY: Final = "must hold at least one candidate"
 
 EXPLAINED: Final = (
     "must say which items may be selected, because the list of items seen in the table is private data",
@@ -188,7 +190,7 @@ def _public(domain: Any, item: str, kind: LabelKind) -> Any:
     if isinstance(domain, bool | str | bytes) or domain is None:
         raise ParameterError("domain", EXPLAINED[0], domain, EXPLAINED[1])
     if isinstance(domain, os.PathLike):
-        return read_labels(domain, item=item, whole=kind is INTEGER)
+        return read_labels(domain, item=item, kind=kind)
     if isinstance(domain, int | np.integer):
         return _sized(int(domain), kind)
     if isinstance(domain, range) and domain.start == 0 and domain.step == 1 and kind is INTEGER and domain:
@@ -226,7 +228,7 @@ def _cells(domain: Any, other: Engine | None, item: str, kind: LabelKind) -> dic
     except TypeError:
         raise ParameterError("domain", EXPLAINED[0], domain, EXPLAINED[1]) from None
     if not cells:
-        raise ParameterError("domain", "must hold at least one candidate")
+        raise ParameterError("domain", EMPTY)
     return cells
 
 
@@ -239,6 +241,8 @@ def _checked_size(engine: Engine, listed: Frame, kind: LabelKind) -> int:
     pointed = f"CASE WHEN item LIKE '%.0%' THEN {engine.matches('item', _POINTED)} ELSE false END"
     unlike = ["count_if(item LIKE ' %' OR item LIKE '% ')", f"count_if({pointed})"]
     ((size, *odd),) = engine.rows(listed.select("count(*)", *(unlike if kind in (STRING, OBJECTS) else [])))
+    if size == 0:
+        raise ParameterError("domain", EMPTY)
     _warn(size, *odd)
     return int(size)
 
@@ -263,12 +267,31 @@ def whole_labels(domain: Any) -> bool:
     return whole and not isinstance(domain, bool)
 
 
-def read_labels(domain: os.PathLike[str], *, item: str, whole: bool, parameter: str = "domain") -> list[Any]:
-    """The labels in a public file, in its order, as whole numbers or as strings; errors name the ``parameter``."""
-    kind = "BIGINT" if whole else "VARCHAR"
+_ITEMS: Final = {INTEGER: "BIGINT", FLOAT: "DOUBLE", BINARY: "BLOB", OBJECTS: ""}
+"""The SQL types of items for ``file_labels``; of others their labels are text."""
+
+_VALUES: Final = {
+    **dict.fromkeys([("FLOAT", "FLOAT"), ("FLOAT", "DOUBLE")], "CAST(held AS DOUBLE)"),
+    ("BLOB", "BLOB"): "lower(hex(held))",
+}
+"""SQL for values whose text is another value's, by the type of the label and of the item: as text a float of 32 bits
+has only the digits that tell it from other such floats, and bytes are escaped."""
+
+
+def read_labels(
+    domain: os.PathLike[str], *, item: str, kind: LabelKind = STRING, parameter: str = "domain"
+) -> list[Any]:
+    """The labels in a public file, in its order: whole numbers or strings, or for objects as the file has them.
+
+    Errors name the ``parameter``.
+    """
+    items = _ITEMS.get(kind, "VARCHAR")
     try:
         with Workspace(ordered=True) as workspace, quiet(f"the {parameter} cannot be read"):
-            labels = file_labels(workspace, os.fspath(domain), item=item, kind=kind, parameter=parameter)
+            labels = file_labels(workspace, os.fspath(domain), item=item, kind=items, parameter=parameter)
+            if kind is OBJECTS:
+                cells, own = _labels_of(open_engine(labels), "label")
+                return [own.read(cell) for (cell,) in cells.native.fetchall()]
             return [label for (label,) in labels.fetchall()]
     except TableError as error:
         rule = f"must be a public file that can be read: {error}"
@@ -290,8 +313,9 @@ def _public_file() -> Iterator[None]:
 def file_labels(
     workspace: Workspace, domain: str, *, item: str, kind: str, parameter: str = "domain"
 ) -> DuckDBPyRelation:
-    """The labels as a relation of one column in the workspace, of the SQL type ``kind`` that the items have.
+    """The labels as a relation of one column in the workspace, for items of the SQL type ``kind``.
 
+    They are of that type where it is one of whole numbers, of their own where it is empty, and else text.
     The column is the one named behind a colon, the only one of the file, or the one called like the item.
     """
     file, column = split_column(domain)
@@ -305,7 +329,9 @@ def file_labels(
         hint = f"write {file}:COLUMN with one of {', '.join(names[:9])}"
         raise ParameterError(parameter, f"must name a column of {file}", column, hint)
     whole = kind.endswith("INT") or kind == "INTEGER"
-    converted = whole_numbers("held", kind) if whole else f"TRY_CAST(held AS {kind})"
+    own = str(public.types[names.index(column)])
+    text = f"CAST({_VALUES.get((own, kind), 'held')} AS VARCHAR)"
+    converted = whole_numbers("held", kind) if whole else text if kind else "held"
     held = public.select(f"{identifier(column)} AS held, {converted} AS label").filter("held IS NOT NULL")
     with quiet(f"{file} cannot be read"):
         ((lost,),) = held.aggregate("count(*) - count(label)").fetchall()

@@ -10,6 +10,10 @@ from typing import Final, NoReturn
 from sparsegate.errors import ParameterError, SparsegateError, TableError
 
 DAMAGED: Final = "it is damaged, or a row does not fit; check the file (its content is not shown here)"
+NO_MEMORY: Final = (
+    "the engine ran out of memory, or of disk to spill to; raise memory_limit, if one was given, or set TMPDIR to a "
+    "folder on a larger disk"
+)
 
 
 @contextmanager
@@ -26,7 +30,7 @@ def quiet(trouble: str) -> Iterator[None]:
     except BrokenPipeError:  # whoever read our output has left: no trouble of the engine's
         raise
     except duckdb.OutOfMemoryException:
-        reason = "the engine ran out of memory, and of disk to spill to"
+        reason = NO_MEMORY
     except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException):
         reason = (
             "its tables or columns are not those that were asked for; check the query, if one was given, and the file"

@@ -78,7 +78,7 @@ def public_groups(groups: Any, per: str, kind: LabelKind) -> dict[Any, Hashable]
     ({'3': 3, 'x': 'x', 'true': True}, {3: 3, 7: 7, 8: 8, 9: 9})
     """
     if isinstance(groups, os.PathLike):
-        groups = read_labels(groups, item=per, whole=False, parameter="groups")
+        groups = read_labels(groups, item=per, parameter="groups")
     if isinstance(groups, str):
         parts = [part.strip() for part in groups.split(",")]
         if not all(parts):

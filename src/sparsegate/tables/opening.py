@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from sparsegate.tables.workspace import Workspace
 
 
-_AMOUNT: Final = r"[1-9][0-9]*(\.[0-9]+)? ?([KMGT]i?)B"
+# Neither 0 nor 2**63 bytes or more.
+_AMOUNT: Final = r"(?=.*[1-9])([0-9]{1,9}(\.[0-9]+)? ?[KMG]|[0-9]{1,6}(\.[0-9]+)? ?T)i?B"
 _ENDING: Final = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
 
 
@@ -137,7 +138,7 @@ class OpenedTable:
         self._refuse_itself(domain, "domain", "items", 'give a public list, or domain="observed" with delta=1e-6')
         kind = str(self.table.types[self.table.columns.index(item)])
         # The name of an enumeration is the list of its values, which an error must not hold.
-        kind = kind if kind == "INTEGER" or kind.endswith("INT") else "VARCHAR"
+        kind = kind if kind in ("INTEGER", "FLOAT", "DOUBLE", "BLOB") or kind.endswith("INT") else "VARCHAR"
         return file_labels(self.workspace, os.fspath(domain), item=item, kind=kind), self.table
 
     def numbers(self, columns: Sequence[str]) -> Any:

@@ -303,7 +303,7 @@ def public_size(question: Question) -> int:
     """How many candidates a public domain has; a file of them is public, too."""
     domain = question.domain
     if isinstance(domain, os.PathLike):
-        return len(set(read_labels(domain, item=question.item, whole=False)))
+        return len(set(read_labels(domain, item=question.item)))
     if not isinstance(domain, Sized | int):
         rule = 'must be a number of candidates, the candidates, or "observed"'
         raise ParameterError("domain", rule, domain, "pass for instance domain=10_000")

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from sparsegate.errors import SparsegateError, SparsegateWarning, TableError
+from sparsegate.tables.engine_errors import NO_MEMORY
 from sparsegate.tables.labels import FLOAT, INTEGER, Cell, LabelKind
 
 Result = TypeVar("Result")
@@ -30,6 +31,9 @@ DIGITS: Final = 15
 """Hexadecimal digits of the hash that are used: 60 bits fit every engine's integers."""
 
 UNUSED: Final = 64 - 4 * DIGITS
+
+_NO_MEMORY: Final = "OutOfMemoryException"
+"""How DuckDB calls it."""
 
 _FEW: Final = 1000
 """So many numbers at most are written into a query."""
@@ -223,10 +227,11 @@ def guarded(name: str, action: Callable[[], Result], *, charged: bool = False) -
     except (SparsegateError, SparsegateWarning):  # a warning that was made an error, of public labels, before a charge
         raise
     except Exception as error:
+        trouble = type(error).__name__
+        step = "check that the engine is running and that the columns can be counted in it"
         reason = (
-            f"{name} could not run a query ({type(error).__name__}); its own message may hold data and is not repeated "
-            f"here; {SPENT if charged else 'nothing was spent'}; check that the engine is running and that the columns "
-            "can be counted in it"
+            f"{name} could not run a query ({trouble}); its own message may hold data and is not repeated "
+            f"here; {SPENT if charged else 'nothing was spent'}; {NO_MEMORY if trouble == _NO_MEMORY else step}"
         )
     # Raised out here, and not where it was caught, the error has no link back to the message left behind.
     raise TableError(reason) from None
