@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
-import os
 import pickle
 import signal
+import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -136,15 +138,29 @@ def test_files_stay_open_between_two_counts_and_a_change_is_seen(
         assert [s.count(where, epsilon=50) for where in ("page = '/home'", "country = 'DE'", None)] == [100, 100, 100]
 
 
-def test_threads_count_one_after_the_other_and_a_fork_opens_its_own(csv: Path) -> None:
+def test_threads_count_one_after_the_other_and_a_fork_opens_its_own_and_leaves_no_file(
+    csv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
     with sg.session(csv, user="visitor", budget=900) as s:
         with ThreadPoolExecutor(4) as pool:
             assert [*pool.map(lambda _: s.count("page = '/docs'", epsilon=50), range(8))] == [300] * 8
-        child = os.fork()
-        if child == 0:
-            os._exit(0 if s._people_counts.count("page = '/docs'") == 300 else 1)
-        assert os.waitpid(child, 0)[1] == 0
+        before = set(folder.iterdir())
+        assert before
+
+        def count() -> None:
+            right = s._people_counts.count("page = '/docs'") == 300
+            sys.exit(0 if right and set(folder.iterdir()) > before else 1)
+
+        child = get_context("fork").Process(target=count)
+        child.start()
+        child.join()
+        assert child.exitcode == 0
+        assert set(folder.iterdir()) == before
         assert s.count("page = '/docs'", epsilon=50) == 300
+    assert not any(folder.iterdir())
 
 
 def test_a_count_that_is_stopped_costs_nothing_and_the_next_one_is_right(

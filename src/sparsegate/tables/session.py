@@ -160,6 +160,7 @@ class PeopleCounts:
     def __init__(self, table: Table, user: str | None) -> None:
         self._table, self._user = table, user
         self._held: dict[int, _HeldOpen] = {}
+        self._maker = os.getpid()
         self.close = weakref.finalize(self, _let_go, self._held)
 
     def count(self, *conditions: str | None) -> int:
@@ -178,7 +179,12 @@ class PeopleCounts:
         """The rows to be matched, once each of the conditions has been read as one, and what runs a count of them."""
         asked = [part for part in conditions if part is not None]
         names = {*(name for part in asked for name in names_in(part)), *filter(None, [self._user])}
-        held = self._held.setdefault(os.getpid(), _HeldOpen())
+        if (process := os.getpid()) not in self._held and process != self._maker:
+            from multiprocessing.util import Finalize
+
+            # A child of multiprocessing ends without Python's own finalizers: its temporary files would stay.
+            Finalize(None, _let_go, (self._held,), exitpriority=0)
+        held = self._held.setdefault(process, _HeldOpen())
         with held.turn:
             try:
                 files = self._files()
