@@ -91,6 +91,17 @@ def duckdb_results(folder: Path) -> Iterator[Result]:
     yield compared("DuckDB", "numbers, a size as domain", lambda: private(visits, ITEMS), plain("item"))
     yield compared("DuckDB", "strings, a list as domain", lambda: private(visits, pages, "page"), plain("page"))
 
+    listed = f"read_parquet('{folder / 'pages.parquet'}')"
+
+    def with_list() -> None:
+        """What the list alone costs: whether a label is there twice, and the groups that are on it."""
+        connection.execute(f"SELECT count(*), count(DISTINCT page) FROM {listed}").fetchall()
+        counted = "SELECT page, count(DISTINCT visitor) AS n FROM visits GROUP BY ALL"
+        _run(visits, f"SELECT * FROM ({counted}) SEMI JOIN {listed} USING (page) ORDER BY n DESC LIMIT {COUNT}")
+
+    what = "strings, beside the plain query with the list"
+    yield compared("DuckDB", what, lambda: private(visits, pages, "page"), with_list)
+
 
 def polars_results(folder: Path) -> Iterator[Result]:
     import polars
