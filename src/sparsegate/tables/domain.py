@@ -33,7 +33,7 @@ from sparsegate.tables.columns import as_labels, check_columns, identifier, labe
 from sparsegate.tables.engine_errors import quiet, raise_alone
 from sparsegate.tables.engines.engine import Engine, Frame, open_engine
 from sparsegate.tables.files import DATABASES, expand, kind_of
-from sparsegate.tables.labels import BEYOND, BINARY, FLOAT, INTEGER, OBJECTS, STRING, Cell, LabelKind
+from sparsegate.tables.labels import BINARY, FLOAT, INTEGER, OBJECTS, STRING, Cell, LabelKind
 from sparsegate.tables.python_tables import is_table
 from sparsegate.tables.text_files import NO_TEXT
 from sparsegate.tables.workspace import Workspace
@@ -203,7 +203,7 @@ def _labels_of(other: Engine, item: str) -> tuple[Frame, LabelKind]:
     if kind is INTEGER and (cell := rows.collect_schema()["item"].cell).startswith("TRY_CAST"):
         ((lost,),) = other.rows(rows.where(f"{cell.format('item')} IS NULL").select("count(*)"))
         if lost:
-            raise ParameterError("domain", BEYOND)
+            raise ParameterError("domain", "must hold whole numbers of 64 bits", next_step="convert its labels")
     return as_labels(rows, kind), kind
 
 

@@ -30,8 +30,6 @@ from sparsegate.tables.identity import labels
 
 Cell: TypeAlias = int | str
 
-BEYOND: Final = "must hold whole numbers of 64 bits"
-
 _LIMIT: Final = 2**63
 _SECOND: Final = 10**9
 _DAY: Final = 86_400 * _SECOND
@@ -99,10 +97,8 @@ def _integer(label: Any) -> int | None:
     if _of(label, int, float, Decimal) != label:
         return None
     number = int(label)
-    if number != label:
+    if number != label or not -_LIMIT <= number < _LIMIT:
         raise ValueError
-    if not -_LIMIT <= number < _LIMIT:
-        raise ParameterError("domain", BEYOND)
     return number
 
 
