@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.support.made_findings import made_findings
 
-from sparsegate.paper.latex import escaped, latex_table, write_tables
+from sparsegate.paper.page import escaped, latex_table, write_tables
 from sparsegate.paper.report import Reproduction
 from sparsegate.paper.statements import check_all
 
