@@ -195,7 +195,7 @@ def serve(
 
     for module in ("sqlalchemy", "fastapi", "uvicorn"):
         load_extra(module, extra="serve")
-    from sparsegate.service.client.client import is_loopback
+    from sparsegate.service.client import is_loopback
     from sparsegate.service.data import sizes
     from sparsegate.service.data.copying import read_cells, read_declarations
     from sparsegate.service.data.dataset import ServedTable, TableSource
