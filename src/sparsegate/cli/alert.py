@@ -77,7 +77,7 @@ def alert(
     name: Annotated[str, option("NAME", "On the ledger and in the metrics.")] = "alert",
     state: Annotated[str | None, option("FILE", "A secret file, to go on after a restart.")] = None,
     *,
-    account: opt.Account,
+    account: opt.LedgerOptions,
     no_refund: opt.NoRefund = False,
     separator: opt.Separator = None,
     metrics: Annotated[Path | None, option("FILE", "Numbers for Prometheus.")] = None,

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sparsegate.cli.options import Account, JsonLines, Spending, grouped, option
+from sparsegate.cli.options import JsonLines, LedgerOptions, Spending, grouped, option
 from sparsegate.cli.printing import counted, print_json, ready_to_print, to_standard_output
 from sparsegate.display.plain import exact_text
 from sparsegate.errors import ParameterError
@@ -29,7 +29,7 @@ def holdout(
     high: Annotated[float, option("", "The largest value of a record.")] = 1.0,
     name: Annotated[str, option("NAME", "Which holdout of the ledger it is.")] = "holdout",
     *,
-    account: Account,
+    account: LedgerOptions,
     as_json: JsonLines = False,
 ) -> None:
     """Score each model, a column of both files, on the holdout; pay only where it disagrees with training.

@@ -31,14 +31,14 @@ def itemsets(
     pool: Annotated[int | None, option("", "How many items are selected first; 4 times the root of -c.")] = None,
     selection: Annotated[str, option("WORD", "How a level selects: subset, one-shot or exponential.")] = "auto",
     *,
-    source: opt.Source,
+    source: opt.InputOptions,
     memory_limit: opt.MemoryLimit = None,
     preview: Annotated[bool, option("", "Say how good it will be; the data is not opened.", "--preview")] = False,
     within: Annotated[int | None, option("W", "With --preview: the epsilon for W people at most.")] = None,
     times: opt.Times = None,
     people: Annotated[int | None, option("N", "With --preview: how many people there are, PUBLIC.")] = None,
-    account: opt.Account,
-    shown: opt.Shown,
+    account: opt.LedgerOptions,
+    shown: opt.OutputOptions,
     plot: opt.Plot = None,
 ) -> None:
     """The --count sets of up to --size items that most people have, without exposing a person."""

@@ -16,7 +16,7 @@ import typer
 from rich.table import Table
 
 import sparsegate as sg
-from sparsegate.cli.options import AsJson, LedgerDelta, Shown, budget_like, grouped, option, recorded
+from sparsegate.cli.options import AsJson, LedgerDelta, OutputOptions, budget_like, grouped, option, recorded
 from sparsegate.cli.printing import (
     counted,
     draw,
@@ -52,7 +52,7 @@ def show(
     file: File,
     release: Annotated[int | None, option("N", "Print again what entry N gave; it costs nothing.")] = None,
     *,
-    shown: Shown,
+    shown: OutputOptions,
     plot: Annotated[str | None, option("FILE", "With --release of a `top` that has counts: draw them.")] = None,
 ) -> None:
     """The budget, what is spent, what remains, and every entry; or what one release gave."""
@@ -124,7 +124,7 @@ def asks(
     gate: Annotated[str | None, option("ID", "Only those of this gate.")] = None,
     by: Annotated[str | None, option("NAME", "Only those of this token.")] = None,
     *,
-    shown: Shown,
+    shown: OutputOptions,
 ) -> None:
     """Who asked a service what, and what came of it: newest first, and only answers that have left."""
     from sparsegate.service.gate_store import GateStore

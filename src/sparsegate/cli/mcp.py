@@ -32,8 +32,8 @@ def mcp(
         option("COLUMN=FILE|N", "PUBLIC candidates of a column, for `top`; may be repeated."),
     ] = None,
     *,
-    source: opt.Source,
-    account: opt.Account,
+    source: opt.InputOptions,
+    account: opt.LedgerOptions,
     confirm_above: Annotated[
         float, option("EPSILON", "A person is asked before more than this is spent since the last yes.")
     ] = 0.1,

@@ -101,7 +101,7 @@ def grouped(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class InputOptions:
     """How the data is read."""
 
     table: Annotated[str | None, option("NAME", "The table to read of a database.")] = None
@@ -135,7 +135,7 @@ class Source:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shown:
+class OutputOptions:
     """How a result is printed; --json and --csv are short forms."""
 
     output: Output = None
@@ -149,7 +149,7 @@ class Shown:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Account:
+class LedgerOptions:
     """Which ledger is charged.
 
     With a budget the ledger is made if it is missing, and must have that budget if it is there; without one it must
@@ -174,7 +174,7 @@ class Account:
 class Spending:
     """What ``ledger=`` is given: where a release is recorded, if anywhere. Nothing is written before ``spend``."""
 
-    account: Account
+    account: LedgerOptions
     recorded: str = NOT_RECORDED
     again: str = "the result is lost: with --ledger it would be kept"
     stage: Callable[..., object] = field(default=lambda stage, left=None: None)

@@ -180,7 +180,7 @@ def serve(
     ] = None,
     workers: Annotated[int, option("N", "Processes that answer, each with a copy of the data.", min=1, max=64)] = 1,
     *,
-    source: opt.Source,
+    source: opt.InputOptions,
     log_format: Annotated[str, option("text|json", "How lines of the log are written.")] = "text",
     token_file: TokenFile = None,
 ) -> None:

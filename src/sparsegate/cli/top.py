@@ -80,10 +80,10 @@ def top(
     ] = None,
     people: Annotated[int | None, option("N", "How many people there are, PUBLIC: refuse the hopeless.")] = None,
     *,
-    account: opt.Account,
-    source: opt.Source,
+    account: opt.LedgerOptions,
+    source: opt.InputOptions,
     memory_limit: opt.MemoryLimit = None,
-    shown: opt.Shown,
+    shown: opt.OutputOptions,
     plot: opt.Plot = None,
 ) -> None:
     """The --count items that most users touched, or all that about --above users did, without exposing a user.
@@ -195,7 +195,7 @@ def check_candidates(domain: object, files: Sequence[str] | None) -> None:
             raise ParameterError("domain", rule, str(domain), "give a public list, or their number")
 
 
-def _paid(question: Question, account: opt.Account) -> Question:
+def _paid(question: Question, account: opt.LedgerOptions) -> Question:
     """The question as the ledger would pay for it, or one of such a budget: it is looked at, and not made."""
     if account.ledger is None or account.allowed is not None:
         return question.paid_by(None, account.allowed)
@@ -206,7 +206,7 @@ def _paid(question: Question, account: opt.Account) -> Question:
 
 
 def show_preview(
-    make: Callable[[], Preview], account: opt.Account, *, times: int | None, form: str, plot: str | None
+    make: Callable[[], Preview], account: opt.LedgerOptions, *, times: int | None, form: str, plot: str | None
 ) -> None:
     """Print a preview, and draw it; with --times what so many cost, for the budget or for what a ledger has left."""
     if plot is not None:

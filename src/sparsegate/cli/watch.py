@@ -44,8 +44,8 @@ def watch(
     user: opt.User = None,
     unit: opt.Unit = None,
     *,
-    source: opt.Source,
-    account: opt.Account,
+    source: opt.InputOptions,
+    account: opt.LedgerOptions,
     no_refund: opt.NoRefund = False,
     as_json: opt.JsonLines = False,
 ) -> None:
@@ -118,7 +118,7 @@ def watch(
 
 
 def _rows(
-    engine: CopyEngine, files: list[str], listed: Numbered | None, source: opt.Source, user: str | None
+    engine: CopyEngine, files: list[str], listed: Numbered | None, source: opt.InputOptions, user: str | None
 ) -> DuckDBPyRelation:
     """A copy of the rows, with the columns that are asked for."""
     from sparsegate.conditions import names_in
