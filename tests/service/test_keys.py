@@ -95,11 +95,11 @@ def rotate_until(step: str, shop: Shop) -> None:
     """For a forked child: a rotation that is killed at this step."""
 
     def then_die(call: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda *args: (call(*args), die())
+        return lambda *args, **options: (call(*args, **options), die())
 
     steps: dict[str, tuple[Any, str, Callable[..., Any]]] = {
         "key half written": (os, "fsync", die),
-        "key written": (SealingKey, "create_beside", then_die(SealingKey.create_beside)),
+        "key written": (SealingKey, "create", then_die(SealingKey.create)),
         "one gate sealed": (SealingKey, "seal", then_die(SealingKey.seal)),
         "before the commit": (keys, "_seal_anew", then_die(keys._seal_anew)),
         "before the rename": (Path, "replace", die),
