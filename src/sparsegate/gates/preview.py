@@ -10,13 +10,14 @@ delta; then there is no curve.) The margin at other cutoffs is that of a gate ma
 from __future__ import annotations
 
 import contextlib
+import inspect
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Final
+from functools import cached_property, partial, wraps
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec
 
 from sparsegate.budget import Cost, in_decimals
 from sparsegate.display.charts import new_figure
@@ -384,3 +385,27 @@ def figure_text(figure: float) -> str:
 def _shown(error: float) -> str:
     """With three digits at least, and rounded up from a hundred on: an error is not told smaller than it is."""
     return f"{math.ceil(error):,}" if error >= 100 else f"{error:.3g}"
+
+
+_P = ParamSpec("_P")
+
+
+def previews(made: Callable[Concatenate[Any, _P], object]) -> Callable[[Callable[..., Preview]], Callable[_P, Preview]]:
+    """Give a preview the parameters of the method ``made`` that it previews: it is called with all of them, by name.
+
+    Those that were left out have their defaults. ``inspect.signature`` shows every parameter.
+    """
+    _, *parameters = inspect.signature(made).parameters.values()
+    signature = inspect.Signature(parameters, return_annotation=Preview)
+
+    def with_parameters(preview: Callable[..., Preview]) -> Callable[_P, Preview]:
+        @wraps(preview)
+        def called(*args: _P.args, **kwargs: _P.kwargs) -> Preview:
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            return preview(**bound.arguments)
+
+        called.__signature__ = signature  # type: ignore[attr-defined]
+        return called
+
+    return with_parameters

@@ -61,11 +61,7 @@ def check_unit(user: Any, unit: Any) -> None:
 
 
 def near_names(name: str, there: Sequence[str]) -> list[str]:
-    """The names that are nearly this one, and no others: the first line of a file may be a row, not a header.
-
-    >>> near_names("Page", ["page", "pages", "visitor"])
-    ['page', 'pages']
-    """
+    """The names that are nearly this one, and no others: the first line of a file may be a row, not a header."""
     near = difflib.get_close_matches(name, there, n=3, cutoff=0.5)
     return [other for other in there if other.lower() == name.lower() and other not in near] + near
 
@@ -83,11 +79,7 @@ def identifier(name: str) -> str:
 
 
 def unlike(name: str, there: Sequence[str]) -> str:
-    """A name for a column of our own, like this one and unlike all that are there, whatever their capitals.
-
-    >>> unlike("person", ["Person", "page"])
-    "person'"
-    """
+    """A name for a column of our own, like this one and unlike all that are there, whatever their capitals."""
     while name.lower() in {other.lower() for other in there}:
         name += "'"
     return name

@@ -78,7 +78,7 @@ def count_items(engine: Engine, rows: Frame, domain: Domain | None, most: int | 
         rows = cut_users(engine, rows if domain is None else domain.restrict(rows), most)
     counts = rows.group("item", score=number_of_people(rows))
     if domain is not None and most is None:
-        counts = domain.restrict(engine.settled(counts))  # two million items are joined sooner than twenty million rows
+        counts = domain.restrict(counts)  # two million items are joined sooner than twenty million rows
     return Counted.of(engine, counts)
 
 

@@ -1,8 +1,8 @@
 """The public candidates: what may be selected, fixed without a look at the private table.
 
-Candidates that the table does not mention have the score zero, and are as real as the others: leaving them out would
-tell that nobody has them. They are never listed. The mechanism sees them as one group of (size of the domain - number
-of candidates with a score), and a rank drawn for that group is turned into a name here:
+Candidates that the table does not mention have the score zero, and leaving them out would tell that nobody has them.
+They are never listed. The mechanism sees them as one group of (size of the domain - number of candidates with a score),
+and a rank drawn for that group is turned into a name here:
 
 * a *listed* domain is sorted by label once the candidates with a score are taken away, in the engine;
 * a *sized* domain 0, 1, ..., n-1 is searched digit by digit, in base 4096. The engine counts the candidates with a
@@ -11,9 +11,9 @@ of candidates with a score), and a rank drawn for that group is turned into a na
 
 The rank is drawn uniformly before, so every candidate without a score is equally likely, whatever order is used.
 
-Candidates may be in a file: ``pages.csv``, or ``pages.csv:path`` where a column must be named. It is read like the
-owner's own (see ``tables.workspace``), and its labels become what the items of the table are, whole numbers or strings,
-by a rule that looks at types alone. The file is public, so an error may name its columns.
+Candidates may be in a file: ``pages.csv``, or ``pages.csv:path`` where a column must be named. Its labels become what
+the items of the table are, whole numbers or strings, by a rule that looks at types alone. The file is public, so an
+error may name its columns.
 """
 
 from __future__ import annotations
@@ -21,14 +21,12 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sparsegate.errors import ParameterError, SparsegateWarning, TableError
 from sparsegate.tables.columns import as_labels, check_columns, identifier, label_kind
@@ -44,8 +42,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
 
 
-Integers: TypeAlias = NDArray[np.int64]
-
 Taken: TypeAlias = Callable[[int, Sequence[int] | None], dict[int, int]]
 """How many candidates with a score each block of a width has; in some blocks only, BASE times as wide, where given."""
 
@@ -60,6 +56,8 @@ MOST_LISTED: Final = 10**7
 CHANGED: Final = "the engine counted the same rows differently a second time; make sure nobody writes to the table"
 
 EMPTY: Final = "must hold at least one candidate"
+
+_POINTED: Final = r"^[+-]?[0-9]+[.]0+$"
 
 EXPLAINED: Final = (
     "must say which items may be selected, because the list of items seen in the table is private data",
@@ -100,23 +98,19 @@ class Sized:
         while True:
             counted = taken(width, inside)
             for start in np.unique(starts).tolist():
-                block = starts == start
-                starts[block], left[block] = self._descend(start, left[block], width, counted)
+                within = starts == start
+                begin = np.arange(start, min(start + width * BASE, self.size), width)
+                free = np.minimum(width, self.size - begin)
+                free -= np.array([counted.get(block, 0) for block in (begin // width).tolist()], dtype=np.int64)
+                reached = np.cumsum(free)
+                if int(left[within].max()) >= int(reached[-1]):
+                    raise TableError(CHANGED)
+                block = np.searchsorted(reached, left[within], side="right")
+                starts[within], left[within] = begin[block], left[within] - (reached - free)[block]
             if width == 1:
                 return cast("list[Any]", starts.tolist())
             inside = np.unique(starts // width).tolist()
             width //= BASE
-
-    def _descend(self, start: int, ranks: Integers, width: int, taken: dict[int, int]) -> tuple[Integers, Integers]:
-        """Where the blocks of ``width`` numbers start in which the ranks after ``start`` lie, and the ranks in them."""
-        begin = np.arange(start, min(start + width * BASE, self.size), width)
-        free = np.minimum(width, self.size - begin)
-        free -= np.array([taken.get(block, 0) for block in (begin // width).tolist()], dtype=np.int64)
-        reached = np.cumsum(free)
-        if ranks.size and int(ranks.max()) >= int(reached[-1]):
-            raise TableError(CHANGED)
-        block = np.searchsorted(reached, ranks, side="right")
-        return begin[block], ranks - (reached - free)[block]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,10 +123,9 @@ class Listed:
     frame: Frame
     size: int
     originals: Mapping[Cell, Any] | None = None
-    sieve: Callable[[Frame], Frame] | None = None
 
     def restrict(self, rows: Frame) -> Frame:
-        return rows.join(self.frame, "item", how="semi") if self.sieve is None else self.sieve(rows)
+        return rows.join(self.frame, "item", how="semi")
 
     def absent(self, engine: Engine, counts: Frame, ranks: Sequence[int]) -> list[Any]:
         free = engine.numbered(self.frame.join(counts, "item", how="anti"), "item")
@@ -155,16 +148,13 @@ def public_domain(engine: Engine, domain: Any, *, item: str, kind: LabelKind) ->
     domain = _public(domain, item, kind)
     if isinstance(domain, Sized):
         return domain
-    other, originals = engine.beside(domain) if is_table(domain) else None, None
-    joined = other is not None and kind is not OBJECTS and engine.joins(other)
-    if other is not None and joined and (labels := _labels_of(other, item))[1] is kind:
-        listed = engine.candidates(labels[0])
-    else:
-        cells = _cells(domain, other, item, kind)
-        listed = engine.bring({"item": sorted(cells)})
-        originals = cells if kind is OBJECTS else None
-    size, sieve = _checked_size(engine, listed, kind), engine.sieve(listed)
-    return Listed(frame=listed, size=size, originals=originals, sieve=sieve)
+    other = engine.beside(domain) if is_table(domain) else None
+    if other is not None and kind is not OBJECTS and engine.joins(other):
+        labels, theirs = _labels_of(other, item)
+        if theirs is kind:
+            return _listed(engine, engine.candidates(labels), kind)
+    cells = _cells(domain, other, item, kind)
+    return _listed(engine, engine.bring({"item": sorted(cells)}), kind, cells if kind is OBJECTS else None)
 
 
 def label_reader(domain: Domain | None, kind: LabelKind) -> Callable[[Cell], Any]:
@@ -191,29 +181,30 @@ def _public(domain: Any, item: str, kind: LabelKind) -> Any:
         raise ParameterError("domain", EXPLAINED[0], domain, EXPLAINED[1])
     if isinstance(domain, os.PathLike):
         return read_labels(domain, item=item, kind=kind)
-    if isinstance(domain, int | np.integer):
-        return _sized(int(domain), kind)
     if isinstance(domain, range) and domain.start == 0 and domain.step == 1 and kind is INTEGER and domain:
-        return _sized(len(domain), kind)
-    return domain
-
-
-def _sized(size: int, kind: LabelKind) -> Sized | range:
+        domain = len(domain)
+    if not isinstance(domain, int | np.integer):
+        return domain
     most, shown = (MOST_CANDIDATES, "2**53") if kind is INTEGER else (MOST_LISTED, f"{MOST_LISTED:,} of {kind}")
-    if not 1 <= size <= most:
-        raise ParameterError("domain", f"must be a number of candidates from 1 to {shown}", size)
+    if not 1 <= domain <= most:
+        raise ParameterError("domain", f"must be a number of candidates from 1 to {shown}", domain)
     if kind not in (INTEGER, FLOAT, OBJECTS):
         rule = f"must not be a number where items are {kind}: it stands for the labels 0, 1, ..., n-1"
-        raise ParameterError("domain", rule, size, "pass the list of candidates")
-    return Sized(size=size) if kind is INTEGER else range(size)
+        raise ParameterError("domain", rule, domain, "pass the list of candidates")
+    return Sized(size=int(domain)) if kind is INTEGER else range(int(domain))
 
 
 def _labels_of(other: Engine, item: str) -> tuple[Frame, LabelKind]:
-    """The labels of a public table, as cells, and what they are."""
+    """The labels of a public table, as cells, and what they are; whole numbers beyond 64 bits are refused."""
     column = other.names[0] if len(other.names) == 1 else item
     check_columns(other.names, [column])
     kind = label_kind(other.types[column], column)
-    return as_labels(other.select({"item": column}).drop_nulls(), kind), kind
+    rows = other.select({"item": column}).drop_nulls()
+    if kind is INTEGER and (cell := rows.collect_schema()["item"].cell).startswith("TRY_CAST"):
+        ((lost,),) = other.rows(rows.where(f"{cell.format('item')} IS NULL").select("count(*)"))
+        if lost:
+            raise ParameterError("domain", "must hold whole numbers of 64 bits", next_step="convert its labels")
+    return as_labels(rows, kind), kind
 
 
 def _cells(domain: Any, other: Engine | None, item: str, kind: LabelKind) -> dict[Cell, Any]:
@@ -232,30 +223,27 @@ def _cells(domain: Any, other: Engine | None, item: str, kind: LabelKind) -> dic
     return cells
 
 
-def _checked_size(engine: Engine, listed: Frame, kind: LabelKind) -> int:
-    """How many candidates there are; with a warning where they look unlike the labels of a column of text.
+def _listed(engine: Engine, labels: Frame, kind: LabelKind, originals: Mapping[Cell, Any] | None = None) -> Listed:
+    """These different labels; with a warning where they look unlike the labels of a column of text.
 
     The labels are public, and so is the type of the column. Whether an item is written like them is private.
     """
     # A pattern is looked for where it can be alone: on a list of two million that is three times as fast.
     pointed = f"CASE WHEN item LIKE '%.0%' THEN {engine.matches('item', _POINTED)} ELSE false END"
     unlike = ["count_if(item LIKE ' %' OR item LIKE '% ')", f"count_if({pointed})"]
-    ((size, *odd),) = engine.rows(listed.select("count(*)", *(unlike if kind in (STRING, OBJECTS) else [])))
+    ((size, *odd),) = engine.rows(labels.select("count(*)", *(unlike if kind in (STRING, OBJECTS) else [])))
     if size == 0:
         raise ParameterError("domain", EMPTY)
     _warn(size, *odd)
-    return int(size)
+    return Listed(frame=labels, size=int(size), originals=originals)
 
 
 def _warn(size: int, *unlike: int) -> None:
-    for labels, how in zip(unlike, _UNLIKE, strict=False):
+    looks = ("begin or end with a space", "are whole numbers that end in .0, and the items are text")
+    for labels, how in zip(unlike, looks, strict=False):
         if labels:
             text = f"{labels} of the {size} labels of the domain {how}; labels match items that are written alike"
             warnings.warn(text, SparsegateWarning, stacklevel=2)
-
-
-_POINTED: Final = r"^[+-]?[0-9]+[.]0+$"
-_UNLIKE: Final = ("begin or end with a space", "are whole numbers that end in .0, and the items are text")
 
 
 def whole_labels(domain: Any) -> bool:
@@ -267,17 +255,6 @@ def whole_labels(domain: Any) -> bool:
     return whole and not isinstance(domain, bool)
 
 
-_ITEMS: Final = {INTEGER: "BIGINT", FLOAT: "DOUBLE", BINARY: "BLOB", OBJECTS: ""}
-"""The SQL types of items for ``file_labels``; of others their labels are text."""
-
-_VALUES: Final = {
-    **dict.fromkeys([("FLOAT", "FLOAT"), ("FLOAT", "DOUBLE")], "CAST(held AS DOUBLE)"),
-    ("BLOB", "BLOB"): "lower(hex(held))",
-}
-"""SQL for values whose text is another value's, by the type of the label and of the item: as text a float of 32 bits
-has only the digits that tell it from other such floats, and bytes are escaped."""
-
-
 def read_labels(
     domain: os.PathLike[str], *, item: str, kind: LabelKind = STRING, parameter: str = "domain"
 ) -> list[Any]:
@@ -285,31 +262,18 @@ def read_labels(
 
     Errors name the ``parameter``.
     """
-    items = _ITEMS.get(kind, "VARCHAR")
+    own = {INTEGER: "BIGINT", FLOAT: "DOUBLE", BINARY: "BLOB", OBJECTS: ""}.get(kind, "VARCHAR")
     try:
         with Workspace(ordered=True) as workspace, quiet(f"the {parameter} cannot be read"):
-            labels = file_labels(workspace, os.fspath(domain), item=item, kind=items, parameter=parameter)
-            if kind is OBJECTS:
-                cells, own = _labels_of(open_engine(labels), "label")
-                return [own.read(cell) for (cell,) in cells.native.fetchall()]
-            return [label for (label,) in labels.fetchall()]
+            labels = file_labels(workspace, os.fspath(domain), item=item, kind=own, parameter=parameter)
+            if kind is not OBJECTS:
+                return [label for (label,) in labels.fetchall()]
+            cells, theirs = _labels_of(open_engine(labels), "label")
+            return [theirs.read(cell) for (cell,) in cells.native.fetchall()]
     except TableError as error:
-        rule = f"must be a public file that can be read: {error}"
-    raise ParameterError(parameter, rule, os.fspath(domain))
+        raise_alone(ParameterError(parameter, f"must be a public file that can be read: {error}", os.fspath(domain)))
 
 
-@contextmanager
-def _public_file() -> Iterator[None]:
-    """Where an error speaks of a public file: of its encoding nothing can be said, so that it must be UTF-8."""
-    try:
-        yield
-        return
-    except TableError as error:
-        reason = str(error).replace(NO_TEXT, "save it in UTF-8")
-    raise_alone(TableError(reason))
-
-
-@_public_file()
 def file_labels(
     workspace: Workspace, domain: str, *, item: str, kind: str, parameter: str = "domain"
 ) -> DuckDBPyRelation:
@@ -319,20 +283,25 @@ def file_labels(
     The column is the one named behind a colon, the only one of the file, or the one called like the item.
     """
     file, column = split_column(domain)
-    kinds = {kind_of(name) for name in expand([file])}
-    if kinds & set(DATABASES):
-        raise ParameterError(parameter, "must be a file of labels, not a database", file, "export the column first")
-    public = workspace.open([file], columns=[column] if column and kinds == {"CSV"} else None)
+    try:
+        kinds = {kind_of(name) for name in expand([file])}
+        if kinds & set(DATABASES):
+            raise ParameterError(parameter, "must be a file of labels, not a database", file, "export the column first")
+        public = workspace.open([file], columns=[column] if column and kinds == {"CSV"} else None)
+    except TableError as error:  # encoding= is that of the data, and would not help
+        raise_alone(TableError(str(error).replace(NO_TEXT, "save it in UTF-8")))
     names = public.columns
     column = column or (names[0] if len(names) == 1 else item)
     if column not in names:
         hint = f"write {file}:COLUMN with one of {', '.join(names[:9])}"
         raise ParameterError(parameter, f"must name a column of {file}", column, hint)
-    whole = kind.endswith("INT") or kind == "INTEGER"
+    # As text a float of 32 bits has only the digits that tell it from other such floats, and bytes are escaped.
     own = str(public.types[names.index(column)])
-    text = f"CAST({_VALUES.get((own, kind), 'held')} AS VARCHAR)"
-    converted = whole_numbers("held", kind) if whole else text if kind else "held"
-    held = public.select(f"{identifier(column)} AS held, {converted} AS label").filter("held IS NOT NULL")
+    exact = "CAST(held AS DOUBLE)" if own == "FLOAT" and kind in ("FLOAT", "DOUBLE") else "held"
+    exact = "lower(hex(held))" if own == kind == "BLOB" else exact
+    whole = kind.endswith("INT") or kind == "INTEGER"
+    label = whole_numbers("held", kind) if whole else f"CAST({exact} AS VARCHAR)" if kind else "held"
+    held = public.select(f"{identifier(column)} AS held, {label} AS label").filter("held IS NOT NULL")
     with quiet(f"{file} cannot be read"):
         ((lost,),) = held.aggregate("count(*) - count(label)").fetchall()
     if lost:

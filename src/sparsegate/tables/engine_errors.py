@@ -9,11 +9,23 @@ from typing import Final, NoReturn
 
 from sparsegate.errors import ParameterError, SparsegateError, TableError
 
-DAMAGED: Final = "it is damaged, or a row does not fit; check the file (its content is not shown here)"
 NO_MEMORY: Final = (
     "the engine ran out of memory, or of disk to spill to; raise memory_limit, if one was given, or set TMPDIR to a "
     "folder on a larger disk"
 )
+_REASONS: Final = {
+    "OutOfMemoryException": NO_MEMORY,
+    **dict.fromkeys(
+        ("ParserException", "BinderException", "CatalogException"),
+        "its tables or columns are not those that were asked for; check the query, if one was given, and the file",
+    ),
+    **dict.fromkeys(
+        ("IOException", "PermissionException", "OSError"),
+        "it is missing, cut short, unreadable or in use, or the disk is full",
+    ),
+    "Error": "it is damaged, or a row does not fit; check the file (its content is not shown here)",
+}
+"""By the name of the class of an error, or of one above it."""
 
 
 @contextmanager
@@ -26,20 +38,11 @@ def quiet(trouble: str) -> Iterator[None]:
 
     try:
         yield
-        return
     except BrokenPipeError:  # whoever read our output has left: no trouble of the engine's
         raise
-    except duckdb.OutOfMemoryException:
-        reason = NO_MEMORY
-    except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException):
-        reason = (
-            "its tables or columns are not those that were asked for; check the query, if one was given, and the file"
-        )
-    except (duckdb.IOException, duckdb.PermissionException, OSError):
-        reason = "it is missing, cut short, unreadable or in use, or the disk is full"
-    except (duckdb.Error, sqlite3.Error):
-        reason = DAMAGED
-    raise_alone(TableError(f"{trouble}: {reason}"))
+    except (duckdb.Error, sqlite3.Error, OSError) as error:
+        reason = next(_REASONS[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _REASONS)
+        raise_alone(TableError(f"{trouble}: {reason}"))
 
 
 @contextmanager
@@ -54,9 +57,7 @@ def refused(parameter: str) -> Iterator[None]:
         yield
     except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException, sqlite3.OperationalError) as error:
         reason = str(error).partition("\n")[0]
-    else:
-        return
-    raise_alone(ParameterError(parameter, f"is refused by the engine: {reason}"))
+        raise_alone(ParameterError(parameter, f"is refused by the engine: {reason}"))
 
 
 def raise_alone(error: SparsegateError) -> NoReturn:

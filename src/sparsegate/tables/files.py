@@ -1,16 +1,15 @@
 """The files that an owner means: which they are, of what kind, and how their text is written.
 
-**Kinds** are told from names, first bytes and a header line. The first bytes tell a database or a workbook; everything
-else goes by what the owner says (``TextForm``), or else by the ending of its name. Where these say that the first line
-is somebody's own (baskets, lines, JSON), the first bytes tell nothing: a basket may begin as a database does.
+**Kinds.** The first bytes tell a database or a workbook; everything else goes by what the owner says (``TextForm``), or
+else by the ending of its name. Where these say that the first line is somebody's own (baskets, lines, JSON), the first
+bytes tell nothing: a basket may begin as a database does.
 
 **Headers.** The header of a CSV file is public, and the only line of it that is read to find out how to read it. But a
 first line may be a row all the same. So nothing of it is shown or suggested unless all of it looks like names, and of
 another only the columns that the owner asks for by name are given theirs.
 
-**Text** is UTF-8 to engines. The owner says what else it is, and nothing of it is guessed from rows. Text in another
-encoding is written anew first, by Python's own decoder, into the private folder of the workspace (``Inbox``), and goes
-with it; so is standard input, which can be read only once.
+**Text** is UTF-8 to engines. The owner says what else it is. Text in another encoding is written anew first, by
+Python's own decoder, into the private folder of the workspace (``Inbox``), and goes with it; so is standard input.
 """
 
 from __future__ import annotations
@@ -56,15 +55,12 @@ class TextForm:
 
     def __post_init__(self) -> None:
         if self.format is not None and self.format not in FORMATS:
-            words = " or ".join(f'"{word}"' for word in FORMATS)
-            raise ParameterError("format", f"must be {words}, or left out", self.format)
+            raise ParameterError("format", 'must be "fimi" or "baskets", or left out', self.format)
         if (separator := self.separator) == r"\t":  # as it is typed in a shell
-            object.__setattr__(self, "separator", "\t")
-        elif separator is not None:
-            fits = (
-                isinstance(separator, str) and 0 < len(separator.encode()) <= 4 and not set(separator) & set('"\r\n\0')
-            )
-            if not fits:
+            object.__setattr__(self, "separator", separator := "\t")
+        if separator is not None:
+            text = separator if isinstance(separator, str) else ""
+            if not 0 < len(text.encode()) <= 4 or set(text) & set('"\r\n\0'):
                 rule = "must be one to four characters, without quotes and line ends"
                 raise ParameterError("separator", rule, separator, 'pass for instance "," or "\\t"')
             if self.format == "fimi":
@@ -207,20 +203,15 @@ def header_of(
     once = {name for name in folded if name and folded.count(name) == 1}
     if names and all(map(_NAME.fullmatch, names)) and len(once) == len(names):
         return delimiter, tuple(names)
+    first = f"the first line of {file} must"
     if asked is None and query is None:
-        raise TableError(
-            f"the first line of {file} must hold its column names: different ones, each beginning with a letter"
-        )
+        raise TableError(f"{first} hold its column names: different ones, each beginning with a letter")
     wanted = {name.casefold() for name in asked or ()}
-    if query is None:
-        for name in asked or ():
-            if name.casefold() not in once:
-                raise TableError(
-                    f"the first line of {file} must name the column {name!r} once, and does not; check that it holds "
-                    "the names of the columns"
-                )
-    else:
+    if query is not None:
         wanted |= {name for name in once if name in query.casefold()}
+    elif missing := [name for name in asked or () if name.casefold() not in once]:
+        step = "check that it holds the names of the columns"
+        raise TableError(f"{first} name the column {missing[0]!r} once, and does not; {step}")
     return delimiter, tuple(
         name if name.casefold() in wanted & once else unlike(f"column {place}", [*names, *wanted])
         for place, name in enumerate(names, 1)
@@ -272,13 +263,10 @@ class Inbox:
                 target.open("x", encoding="utf-8", newline="") as kept,
             ):
                 shutil.copyfileobj(text, kept, _CHUNK)
-            reason = ""
         except UnicodeError:
-            reason = f"{shown} is not written in {encoding}; pass another encoding="
+            raise_alone(TableError(f"{shown} is not written in {encoding}; pass another encoding="))
         except OSError:
-            reason = f"{shown} cannot be read, or the disk is full"
-        if reason:
-            raise_alone(TableError(reason))
+            raise_alone(TableError(f"{shown} cannot be read, or the disk is full"))
         return str(target)
 
     def beside(self, file: str) -> Path:

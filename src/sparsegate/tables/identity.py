@@ -50,6 +50,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 Known: TypeAlias = tuple[str, str] | None
+"""The kind of a cell and its text, or None."""
 
 _EXACT: Final = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, traps=[])
 

@@ -3,13 +3,12 @@
 Inside an engine an item is a *cell* of one of two types, which every engine counts, joins, sorts and hashes alike: a
 whole number of 64 bits, or a string. A date is its number of days, an instant its number of units since 1970, a float
 the 64 bits of its double, a decimal its digits, bytes are in hexadecimal. Different values of a type have different
-cells, and equal ones the same cell: no label is lost, and none is made up.
+cells, and equal ones the same cell.
 
-On the way out a cell is read back as the value it stands for: ``datetime.date``, ``bool``, ``Decimal``, and so on; an
-instant comes in UTC. A float that is whole is a whole number, because pandas makes floats of whole numbers where one is
-missing. What Python has no value for, an instant between two microseconds, is text in ISO form. Cells outside of what
-Python can hold, such as a date in the year 10000, are no labels, like nulls: see ``tables.identity``. JSON has the
-labels as text (``display.plain``), and that text is a label of a domain again.
+On the way out a cell is read back as the value it stands for; an instant comes in UTC. A float that is whole is a whole
+number, because pandas makes floats of whole numbers where one is missing. An instant between two microseconds is text
+in ISO form. Cells outside of what Python can hold, such as a date in the year 10000, are no labels, like nulls. JSON
+has the labels as text (``display.plain``), and that text is a label of a domain again.
 """
 
 from __future__ import annotations
@@ -30,9 +29,6 @@ from sparsegate.errors import ParameterError
 from sparsegate.tables.identity import labels
 
 Cell: TypeAlias = int | str
-
-UNITS: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-"""How many of a unit make a second."""
 
 _LIMIT: Final = 2**63
 _SECOND: Final = 10**9
@@ -101,10 +97,8 @@ def _integer(label: Any) -> int | None:
     if _of(label, int, float, Decimal) != label:
         return None
     number = int(label)
-    if number != label:
+    if number != label or not -_LIMIT <= number < _LIMIT:
         raise ValueError
-    if not -_LIMIT <= number < _LIMIT:
-        raise ParameterError("domain", "must hold whole numbers of 64 bits")
     return number
 
 
@@ -123,9 +117,7 @@ def _of_bits(cell: int) -> int | float:
 
 
 def _boolean(label: Any) -> int:
-    if isinstance(label, str):
-        return ("false", "true").index(label.lower())
-    return (0, 1).index(_of(label, bool, int))
+    return ("false", "true").index(label.lower()) if isinstance(label, str) else (0, 1).index(_of(label, bool, int))
 
 
 @functools.cache
@@ -157,6 +149,11 @@ def _time(label: Any) -> int:
     if _of(label, time).tzinfo is not None:
         raise ValueError
     return _nanoseconds(datetime.combine(_EPOCH, label)) + more
+
+
+def _as_time(cell: int) -> time | str:
+    moment, more = _of_nanoseconds(cell)
+    return moment.time().isoformat("microseconds") + more if more else moment.time()
 
 
 def _moment(label: Any, *, zoned: bool) -> int:
@@ -192,15 +189,10 @@ def _of_nanoseconds(nanoseconds: int) -> tuple[datetime, str]:
     return _EPOCH + timedelta(microseconds=microseconds), f"{more:03}" if more else ""
 
 
-def _as_time(cell: int) -> time | str:
-    moment, more = _of_nanoseconds(cell)
-    return moment.time().isoformat("microseconds") + more if more else moment.time()
-
-
 @functools.cache
 def moments(unit: str, *, zoned: bool) -> LabelKind:
     """Instants in a time zone, or without one, counted in this unit."""
-    step = _SECOND // UNITS[unit]
+    step = {"s": _SECOND, "ms": 10**6, "us": 1000, "ns": 1}[unit]
 
     def write(label: Any) -> int:
         cell, rest = divmod(_moment(label, zoned=zoned), step)
@@ -219,14 +211,6 @@ def moments(unit: str, *, zoned: bool) -> LabelKind:
     return LabelKind(f"{name}, in {unit}", write, read, None if unit == "ns" else held)
 
 
-def _bytes(label: Any) -> str:
-    return (bytes.fromhex(label) if isinstance(label, str) else bytes(_of(label, bytes))).hex()
-
-
-def _uuid(label: Any) -> str:
-    return str(label if isinstance(label, uuid.UUID) else uuid.UUID(_of(label, str)))
-
-
 INTEGER: Final = LabelKind("whole numbers", _integer, int)
 STRING: Final = LabelKind("strings", lambda label: str(_of(label, str)), str)
 OBJECTS: Final = LabelKind("objects", lambda label: labels([label])[0], str)
@@ -239,5 +223,7 @@ DATE: Final = LabelKind(
     ((date.min - _EPOCH.date()).days, (date.max - _EPOCH.date()).days),
 )
 TIME: Final = LabelKind("times of day", _time, _as_time, (0, _DAY - 1))
-BINARY: Final = LabelKind("bytes", _bytes, bytes.fromhex)
-UUID: Final = LabelKind("UUIDs", _uuid, uuid.UUID)
+BINARY: Final = LabelKind(
+    "bytes", lambda label: (bytes.fromhex(label) if isinstance(label, str) else _of(label, bytes)).hex(), bytes.fromhex
+)
+UUID: Final = LabelKind("UUIDs", lambda label: str(uuid.UUID(str(_of(label, str, uuid.UUID)))), uuid.UUID)

@@ -5,9 +5,8 @@ for a part that can fail all the same through a fault of the engine. The express
 evaluates row by row after a failure. And for counts the rules of the optimizer are off, all but the one that leaves out
 columns: those that look at statistics, which are everybody's rows, cannot decide what is evaluated.
 
-**Errors.** What is wrong with a condition shows when it is read, in words that cannot hold a cell: first by
-``conditions``, and then by the engine, over a row of nulls, which refuses for instance a regular expression that is
-none. On the data itself nothing is left to fail.
+What is wrong with a condition shows when it is read, in words that cannot hold a cell: first by ``conditions``, and
+then by the engine, over a row of nulls. On the data itself nothing is left to fail.
 """
 
 from __future__ import annotations
@@ -24,7 +23,9 @@ from sparsegate.tables.engines.engine import Engine
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
 
+    from sparsegate.conditions.condition import Condition
     from sparsegate.conditions.tree import Node
+    from sparsegate.tables.engines.duckdb import Relation
 
 KEPT_RULES = ("unused_columns",)
 """What the optimizer may still do: it looks at the query alone."""
@@ -48,10 +49,7 @@ class Matching:
     def check(self, where: str) -> str:
         """Read a condition without the data, or raise ``ConditionError``; returns what a row is asked."""
         condition = read_condition(where, self._schema)
-        guarded = f"TRY({condition.sql(cells=self._cells)})"
-        if reason := self._refused(guarded):
-            raise ConditionError("must be a condition that the engine takes", where, 0, len(where), next_step=reason)
-        return guarded
+        return self._taken(f"TRY({condition.sql(cells=self._cells)})", condition, "a condition")
 
     def text(self, per: str, check: Callable[[Node], None]) -> str:
         """Read an expression without the data, or raise ``ConditionError``; returns how a row's group is written.
@@ -63,23 +61,21 @@ class Matching:
             if read.tree.kind not in (Kind.TEXT, Kind.INTEGER, Kind.BOOLEAN, Kind.DATE):
                 step = "use for instance year_month(day), or CAST it"
                 raise read.refusal("must be text, a whole number, true or false, or a date", step)
+            check(read.tree)
+            return self._taken(f"TRY(CAST({read.sql(cells=self._cells)} AS VARCHAR))", read, "an expression")
         except ConditionError as error:
             raise error.about("per") from None
-        check(read.tree)
-        guarded = f"TRY(CAST({read.sql(cells=self._cells)} AS VARCHAR))"
-        if reason := self._refused(guarded):
-            raise read.refusal("must be an expression that the engine takes", reason).about("per")
-        return guarded
 
-    def _refused(self, expression: str) -> str:
-        """Why the engine does not take an expression, over a row of nulls; empty where it does."""
+    def _taken(self, sql: str, read: Condition, what: str) -> str:
+        """The SQL, which the engine takes over a row of nulls."""
         import duckdb
 
         try:
-            self._row.project(expression).fetchall()
+            self._row.project(sql).fetchall()
         except duckdb.Error as error:
-            return str(error).partition("\n")[0]
-        return ""
+            reason = str(error).partition("\n")[0]
+            raise read.refusal(f"must be {what} that the engine takes", reason) from None
+        return sql
 
     def rows(self, where: str) -> DuckDBPyRelation:
         """The rows that match, with all their columns."""
@@ -88,14 +84,11 @@ class Matching:
 
 def matching_engine(engine: Engine, where: str | None) -> Engine:
     """The engine of a table with the rows that match."""
-    from sparsegate.tables.engines.duckdb import Relation
-
     if where is None:
         return engine
-    if not isinstance(engine, Relation):
-        step = "filter the DataFrame before you pass it, by a test of each row alone"
-        raise ParameterError("where", f"must not be given for a table of {engine.name}", next_step=step)
-    return engine.over(Matching(engine.frame.native).rows(where))
+    step = "filter the DataFrame before you pass it, by a test of each row alone"
+    relation = _relation(engine, "where", "not be given", None, step)
+    return relation.over(Matching(relation.frame.native).rows(where))
 
 
 def grouping_engine(engine: Engine, per: str | None, check: Callable[[Node], None]) -> Engine:
@@ -103,17 +96,22 @@ def grouping_engine(engine: Engine, per: str | None, check: Callable[[Node], Non
 
     ``check`` may refuse what was read of the expression, before a row is.
     """
-    from sparsegate.tables.engines.duckdb import Relation
-
     if per is None or per in engine.names:
         return engine
     if per.lower() in map(str.lower, engine.names):
         check_columns(engine.names, [per])
+    step = "compute the column before you pass the DataFrame, from each row alone"
+    relation = _relation(engine, "per", "be the name of a column", per, step)
+    rows = relation.frame.native
+    return relation.over(rows.project(f"*, {Matching(rows).text(per, check)} AS {identifier(per)}"))
+
+
+def _relation(engine: Engine, parameter: str, rule: str, value: str | None, next_step: str) -> Relation:
+    from sparsegate.tables.engines.duckdb import Relation
+
     if not isinstance(engine, Relation):
-        step = "compute the column before you pass the DataFrame, from each row alone"
-        raise ParameterError("per", f"must be the name of a column for a table of {engine.name}", per, step)
-    relation = engine.frame.native
-    return engine.over(relation.project(f"*, {Matching(relation).text(per, check)} AS {identifier(per)}"))
+        raise ParameterError(parameter, f"must {rule} for a table of {engine.name}", value, next_step)
+    return engine
 
 
 class MatchingUsers(Matching):

@@ -36,16 +36,15 @@ from sparsegate.tables.labels import INTEGER, OBJECTS, moments
 from sparsegate.tables.workspace import without_bar
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection, DuckDBPyRelation
+    from duckdb import DuckDBPyConnection
 
 Held: TypeAlias = Any
 """A column that DuckDB reads: an array of numpy, or a chunked array of Arrow."""
 
 _UNTYPED: Final = ColumnType(name="object", kind=OBJECTS)
 _DURATION: Final = ColumnType(name="duration")
-_WIDE: Final = (ColumnType(name="hugeint", kind=INTEGER), ColumnType(name="uhugeint", kind=INTEGER))
+_WIDE: Final = {kind: ColumnType(name=kind, kind=INTEGER) for kind in ("hugeint", "uhugeint")}
 """Whole numbers that come as text."""
-_UNITS: Final = ("s", "ms", "us", "ns")
 _TABLES: Final = {
     "pandas": ("DataFrame", "Series"),
     "polars": ("DataFrame", "LazyFrame", "Series"),
@@ -66,6 +65,19 @@ def is_held(data: Any) -> bool:
 def has_an_engine(data: Any) -> bool:
     """Whether this is a relation of DuckDB's, or of Spark."""
     return type(data).__name__ == "DuckDBPyRelation" or type(data).__module__.startswith("pyspark.")
+
+
+def _library(data: Any) -> str:
+    """The library that a table or series is of, or ""."""
+    for kind in type(data).__mro__:
+        library = kind.__module__.partition(".")[0]
+        if kind.__name__ in _TABLES.get(library, ()):
+            return library
+    return ""
+
+
+def _is_stream(data: Any) -> bool:
+    return hasattr(data, "__arrow_c_stream__") or type(data).__module__ == "pyarrow._dataset"
 
 
 def read_table(
@@ -107,19 +119,6 @@ def read_table(
     return _related({name: data[name] for name in chosen}, connection, roles)
 
 
-def _library(data: Any) -> str:
-    """The library that a table or series is of, or ""."""
-    for kind in type(data).__mro__:
-        library = kind.__module__.partition(".")[0]
-        if kind.__name__ in _TABLES.get(library, ()):
-            return library
-    return ""
-
-
-def _is_stream(data: Any) -> bool:
-    return hasattr(data, "__arrow_c_stream__") or type(data).__module__ == "pyarrow._dataset"
-
-
 def _chosen(names: Sequence[str], columns: Sequence[str] | None) -> list[str]:
     """The names that are asked for: as they are written, or else whatever their capitals, or in no plain words."""
     texts = list(names)
@@ -144,8 +143,12 @@ def _as_it_is(values: Any) -> bool:
     dtype = getattr(values, "dtype", None)
     if isinstance(dtype, np.dtype):
         return dtype.kind in "biuf"
-    storage = "pyarrow" if hasattr(dtype, "pyarrow_dtype") else getattr(dtype, "storage", "")
-    return storage == "pyarrow" or _library(values) in ("pyarrow", "polars")
+    return _in_arrow(dtype) or _library(values) in ("pyarrow", "polars")
+
+
+def _in_arrow(dtype: Any) -> bool:
+    """Whether a column of pandas is in the memory of Arrow."""
+    return hasattr(dtype, "pyarrow_dtype") or getattr(dtype, "storage", "") == "pyarrow"
 
 
 def _related(
@@ -171,31 +174,26 @@ def _related(
                     held[own] = np.array(numbers(column), np.float64) if as_floats else _texts(people(column))
         elif column is not None:
             held[name] = column
-    if any(column.ndim != 1 for column in held.values() if isinstance(column, np.ndarray)) or (
-        len({len(column) for column in held.values()}) > 1
-    ):
+    arrays = [column for column in held.values() if isinstance(column, np.ndarray)]
+    if any(array.ndim != 1 for array in arrays) or len({len(column) for column in held.values()}) > 1:
         rule = "must have columns of one length, each a flat list, array or series"
         raise ParameterError("data", rule, next_step="check how it is made")
-    relation = _registered(held, connection)
-    if wide := {name: dtype.name for name, dtype in types.items() if dtype in _WIDE}:
-        whole = ", ".join(f"CAST({identifier(name)} AS {kind}) AS {identifier(name)}" for name, kind in wide.items())
-        relation = relation.project(f"* REPLACE ({whole})")
-    return Relation(relation, types=types, readings=readings, typed=True, connection=connection)
-
-
-def _registered(held: dict[str, Held], connection: DuckDBPyConnection) -> DuckDBPyRelation:
-    """A relation over the columns, where they are."""
     if not held:
-        return connection.sql("SELECT 1 AS nothing WHERE false")
-    if not all(isinstance(column, np.ndarray) for column in held.values()):
+        relation = connection.sql("SELECT 1 AS nothing WHERE false")
+    elif len(arrays) < len(held):
         import pyarrow as pa
 
-        return connection.from_arrow(pa.table({name: _arrow(pa, column) for name, column in held.items()}))
-    connection.execute("SET pandas_analyze_sample = 0")  # objects are text, and no type is to be guessed
-    taken = [name for (name,) in connection.execute("SELECT view_name FROM duckdb_views()").fetchall()]
-    view = unlike("sparsegate_columns", taken)
-    connection.register(view, held)
-    return connection.sql(f"FROM {identifier(view)}")
+        relation = connection.from_arrow(pa.table({name: _arrow(pa, column) for name, column in held.items()}))
+    else:
+        connection.execute("SET pandas_analyze_sample = 0")  # objects are text, and no type is to be guessed
+        taken = [name for (name,) in connection.execute("SELECT view_name FROM duckdb_views()").fetchall()]
+        view = unlike("sparsegate_columns", taken)
+        connection.register(view, held)
+        relation = connection.sql(f"FROM {identifier(view)}")
+    if wide := {name: dtype.name for name, dtype in types.items() if dtype in _WIDE.values()}:
+        whole = ", ".join(f"CAST({identifier(name)} AS {kind}) AS {identifier(name)}" for name, kind in wide.items())
+        relation = relation.project(f"* REPLACE ({whole})")
+    return Relation(relation, known=types, readings=readings, typed=True, connection=connection)
 
 
 def _arrow(pa: Any, column: Held) -> Any:
@@ -227,7 +225,7 @@ def _column(values: Any, connection: DuckDBPyConnection) -> tuple[Any, ColumnTyp
         if module == "polars" and str(values.dtype) == "Object":
             return None, ColumnType(name="object", person=False)
         if module == "polars" and str(values.dtype) in ("Int128", "UInt128"):  # Arrow has none so wide
-            return pa.chunked_array(values.cast(str)), _WIDE[str(values.dtype) == "UInt128"]
+            return pa.chunked_array(values.cast(str)), _WIDE["hugeint" if str(values.dtype) == "Int128" else "uhugeint"]
         chunks = values if hasattr(values, "__arrow_c_stream__") else [pa.array(values)]
         return _arrow_column(pa.chunked_array(chunks), connection)
     if isinstance(values, np.ndarray) and not isinstance(values, np.ma.MaskedArray) and values.dtype.kind in "biufmMU":
@@ -243,7 +241,7 @@ def _numpy_column(values: Any) -> tuple[Held, ColumnType | None]:
         return _texts(labels(values.tolist())), None
     if values.dtype.kind in "mM":
         unit, _ = np.datetime_data(values.dtype)
-        values = values if unit in _UNITS else values.astype(f"{values.dtype.kind}8[s]")
+        values = values if unit in ("s", "ms", "us", "ns") else values.astype(f"{values.dtype.kind}8[s]")
         if values.dtype.kind == "m":
             return np.ma.MaskedArray(values.astype(np.int64), mask=np.isnat(values)), _DURATION
     if values.dtype.itemsize > 8:
@@ -267,7 +265,7 @@ def _pandas_column(values: Any, connection: DuckDBPyConnection) -> tuple[Any, Co
     if isinstance(dtype, pd.DatetimeTZDtype):
         fields = series.dt.tz_convert("UTC").dt.tz_localize(None)
         return _numpy_column(fields.to_numpy())[0], _zoned(dtype.unit)
-    if hasattr(dtype, "pyarrow_dtype") or getattr(dtype, "storage", "") == "pyarrow":
+    if _in_arrow(dtype):
         return _arrow_column(series.array.__arrow_array__(), connection)
     if isinstance(dtype, pd.StringDtype):
         return _texts(labels(series.to_numpy(object, na_value=None))), None
@@ -323,7 +321,7 @@ def _streamed(data: Any, columns: Sequence[str] | None, connection: DuckDBPyConn
     if changed or not stays:
         relation.query("streamed", "CREATE TABLE memory.main.copied AS FROM streamed")
         relation = connection.sql("SELECT * FROM memory.main.copied")
-    return Relation(relation, types=types, typed=True)
+    return Relation(relation, known=types, typed=True)
 
 
 def _exact(table: Any, names: Sequence[str], connection: DuckDBPyConnection) -> tuple[Any, dict[str, ColumnType]]:

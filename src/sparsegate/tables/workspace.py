@@ -6,14 +6,9 @@ that are asked for (the keys of its records would change with one person's recor
 header line alone, and no line changes how another one is read (``tables.text_files``). Parquet files and DuckDB
 databases keep the types of their schema.
 
-Rows come in any order, unless the workspace is ``ordered``: a query here that needs their order says so.
-
-No error from an engine leaves this module with its own words: see ``tables.engine_errors``.
-
 **SQLite** is read by Python's own driver: DuckDB's extension for it would be a download. A cell has a type of its own,
-whatever its column says. Every column becomes labels, and the column of the users becomes keys, too (see
-``tables.identity``): SQLite calls 17 and 17.0 equal, and 17 and '17' different. Text is equal where the collation of
-its column says so; SQLite has three, BINARY, NOCASE and RTRIM.
+whatever its column says. Every column becomes labels, and the column of the users becomes keys, too
+(``tables.identity``). Text is equal where the collation of its column says so: BINARY, NOCASE or RTRIM.
 """
 
 from __future__ import annotations
@@ -50,14 +45,13 @@ LINE = (
     "delim='\x01', quote='', escape='', header=false, auto_detect=false, max_line_size=2100000, "
     "columns={'line': 'VARCHAR'}"
 )
+LINES: Final = "newline_delimited"
 # In one piece: where a row has several lines, the engine loses its way at the edge of a block.
 SERIAL = ", parallel=false, max_line_size=100000000"
-ONE_TABLE = 'pass table="NAME", or sql="SELECT ..."'
 BATCH: Final = 50_000
 """How many rows of SQLite are copied at a time."""
 SHORTEST: Final = 2
 """After so many seconds of a query its time left is told."""
-_LOWER: Final = {ord(upper): upper.lower() for upper in string.ascii_uppercase}
 Result = TypeVar("Result")
 
 
@@ -98,15 +92,12 @@ class Workspace:
         memory_limit: str | None = None,
         report: Callable[[float], object] | None = None,
     ) -> None:
-        self._stack, self._ordered = ExitStack(), ordered
+        self._stack, self._ordered, self._report = ExitStack(), ordered, report
         self._limit = {} if memory_limit is None else {"memory_limit": memory_limit}
-        self._report = report
         self._begun, self._share = 0.0, 1.0
-        self._turn = threading.Lock()
+        self._turn, self._done = threading.Lock(), threading.Event()
         self._stopped: BaseException | None = None
         self._paying = False
-        self._done = threading.Event()
-        self.files: list[str] = []
 
     def __enter__(self) -> Self:
         import duckdb
@@ -230,16 +221,15 @@ class Workspace:
         if len(kinds) > 1:
             raise TableError(f"the files must be of one kind, and these are {', '.join(sorted(kinds))}; read one kind")
         (kind,) = kinds
-        self.kind, self.people, self.files = kind, user, files
+        self.kind, self.people = kind, user
         named = self.inbox.shown(*files)
         with quiet(f"{named} cannot be read as {kind}"):
             if kind in TEXT:
                 files = [self._unpacked(file) for file in files]
             if kind in DATABASES:
                 if len(files) > 1 or (table is None) == (sql is None):
-                    raise ParameterError(
-                        "table", "or sql= must say what to read of a database, which is read alone", next_step=ONE_TABLE
-                    )
+                    rule = "or sql= must say what to read of a database, which is read alone"
+                    raise ParameterError("table", rule, next_step='pass table="NAME", or sql="SELECT ..."')
                 if kind == "SQLite":
                     return self._sqlite(files[0], table, sql, user)
                 opened = self._duckdb(files[0], table, sql)
@@ -306,24 +296,32 @@ class Workspace:
         forms: dict[str, list[str]] = {}
         for file in files:
             form = _json_form(file, self.inbox.shown(file))
-            read = self.inbox.lines(file, "JSON", self._go_on, whole=form != "newline_delimited")
+            read = self.inbox.lines(file, "JSON", self._go_on, whole=form != LINES)
             forms.setdefault(form, []).append(read)
+        # Where each line is a record, one that cannot be read is a record without keys.
+        sources = {
+            form: f"{_quoted_list(each)}, format='{form}', ignore_errors={str(form == LINES).lower()}"
+            for form, each in forms.items()
+        }
         if asked is None:
             # Left to itself the engine takes records with many different keys for a map, and refuses them.
             read_as = "records=true, union_by_name=true, maximum_depth=1, map_inference_threshold=-1"
-            asked = self._connection.sql(
-                " UNION ALL BY NAME ".join(
-                    f"FROM read_json({_quoted_list(each)}, {read_as}, {_json_options(form)})"
-                    for form, each in forms.items()
-                )
-            ).columns
+            parts = (f"FROM read_json({source}, {read_as})" for source in sources.values())
+            asked = self._connection.sql(" UNION ALL BY NAME ".join(parts)).columns
         names = asked or ["record"]
         chosen = [f"{json_label(identifier(name))} AS {identifier(name)}" for name in names]
         if user is not None and user in names:
             self.people = unlike(f"{user} (person)", names)
             chosen.append(f"{json_person(identifier(user))} AS {identifier(self.people)}")
-        parts = " UNION ALL ".join(_json_reader(each, form, names) for form, each in forms.items())
-        return self._connection.sql(f"SELECT {', '.join(chosen)} FROM ({parts})")
+        # Of a key that a record has twice the first counts; what is no object has none.
+        wanted = _quoted(json.dumps(dict.fromkeys(names, "JSON"), ensure_ascii=False))
+        readers = (
+            f"(FROM read_json({source}, records=true, columns={_columns(names, 'JSON')}))"
+            if form == LINES
+            else f"(SELECT unnest(json_transform(json, {wanted})) FROM read_json_objects({source}))"
+            for form, source in sources.items()
+        )
+        return self._connection.sql(f"SELECT {', '.join(chosen)} FROM ({' UNION ALL '.join(readers)})")
 
     def _of_lines(self, files: Sequence[str], kind: str, form: TextForm) -> DuckDBPyRelation:
         """Each line as an item; or, of baskets, ``user`` is a number for the line, and ``item`` each cell on it.
@@ -412,34 +410,21 @@ def _folding(database: sqlite3.Connection, users: str) -> Callable[[str], str]:
 def _nocase(text: str) -> str:
     """The letters of ASCII, up to a zero; from there on SQLite compares only the length."""
     head, zero, tail = text.partition("\0")
-    return head.translate(_LOWER) + zero + "." * len(tail.encode("utf-8", "surrogateescape"))
+    lower = head.translate({ord(upper): upper.lower() for upper in string.ascii_uppercase})
+    return lower + zero + "." * len(tail.encode("utf-8", "surrogateescape"))
 
 
 def _json_form(file: str, shown: str) -> str:
     """How records stand in a file: its name says lines; else its first byte, and for an object its first line, tell."""
     if file.lower().removesuffix(".gz").endswith((".jsonl", ".ndjson")):
-        return "newline_delimited"  # whatever the first of them is
+        return LINES  # whatever the first of them is
     start = begins(file)
     if start and start[:1] not in b"{[":
         raise TableError(f"{shown} is not JSON: it must begin with {{ or [")
     if start.startswith(b"["):
         return "array"
     first, ended, _ = start.partition(b"\n")
-    return "newline_delimited" if not ended or first.rstrip().endswith(b"}") else "unstructured"
-
-
-def _json_options(form: str) -> str:
-    # Where each line is a record, one that cannot be read is a record without keys.
-    return f"format='{form}', ignore_errors={'true' if form == 'newline_delimited' else 'false'}"
-
-
-def _json_reader(files: Sequence[str], form: str, names: Sequence[str]) -> str:
-    """The columns as JSON. Of a key that a record has twice the first counts; what is no object has none."""
-    read = f"{_quoted_list(files)}, {_json_options(form)}"
-    if form == "newline_delimited":
-        return f"(FROM read_json({read}, records=true, columns={_columns(names, 'JSON')}))"
-    wanted = _quoted(json.dumps(dict.fromkeys(names, "JSON"), ensure_ascii=False))
-    return f"(SELECT unnest(json_transform(json, {wanted})) FROM read_json_objects({read}))"
+    return LINES if not ended or first.rstrip().endswith(b"}") else "unstructured"
 
 
 def _columns(names: Sequence[str], kind: str) -> str:

@@ -52,7 +52,7 @@ from sparsegate.gates.cells import Gates, resume_cells, threshold_noises
 from sparsegate.gates.gate import resume, threshold_noise
 from sparsegate.gates.laplace import laplace
 from sparsegate.gates.per_above import zcdp_ledger
-from sparsegate.gates.preview import Preview
+from sparsegate.gates.preview import Preview, previews
 from sparsegate.gates.sparse_vector import SparseVector, gate_calibration
 from sparsegate.ledger.gate import DurableGate, PaidGate, is_ledger, pay_for_gate
 from sparsegate.noise import Source, exact_scale
@@ -429,31 +429,9 @@ class Alert(Uncopied):
                 self._file.write(AlertState(entry, self._paid.ledger.dataset, settings, self._draws.secret))
         self._last = max(self._answers, default=-1)
 
-    @classmethod
-    def preview(
-        cls,
-        *,
-        threshold: int,
-        cutoff: int | None = None,
-        epsilon: Number | None = None,
-        windows: TimeWindows | None = None,
-        windows_per_user: int | None = None,
-        most_windows: int | None = None,
-        fires: Literal["above", "below"] = "above",
-        closes: Literal["above", "rarer"] = "above",
-        method: Method = "auto",
-        cells: Iterable[Hashable] | int | None = None,
-        cells_per_user: int | None = None,
-        within: Number | None = None,
-        expect: int | None = None,
-        name: object = "alert",
-        about: object = "people",
-        ledger: object = None,
-        state: object = None,
-        refund: object = True,
-        source: object = None,
-        not_private: object = False,
-    ) -> Preview:
+    @staticmethod
+    @previews(__init__)
+    def preview(**parameters: Any) -> Preview:
         """What an alert with these parameters would be good for: nothing is drawn, charged or looked at.
 
         They are those of the alert; the last seven change nothing. ``quiet_cost`` is what windows cost that never
@@ -467,7 +445,7 @@ class Alert(Uncopied):
         >>> print(preview.statement)
         a noisy count of every window: right with 95 % for a count 15 or more from the threshold (gate 43; noisy ...
         """
-        return alert_plan(locals()).preview()
+        return alert_plan(parameters).preview()
 
     def _earlier(self, ledger: Spender | None, title: str, asks: Mapping[str, Any]) -> list[DurableGate]:
         """The gates of alerts of this name; what they answered is answered."""

@@ -28,38 +28,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn, cast
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    ColumnElement,
-    Connection,
-    Date,
-    DateTime,
-    Integer,
-    MetaData,
-    Select,
-    String,
-    Table,
-    TextClause,
-    TextualSelect,
-    Uuid,
-    column,
-    false,
-    func,
-    inspect,
-    literal,
-    literal_column,
-    select,
-    text,
-    union_all,
-    values,
-)
+import sqlalchemy as sa
+from sqlalchemy import func, literal_column
 
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.tables.columns import MOST_LABEL, check_columns, check_table, identifier
 from sparsegate.tables.engines.engine import digest
 from sparsegate.tables.identity import labels
 from sparsegate.tables.labels import INTEGER, STRING, LabelKind
+from sparsegate.tables.question import Question
 
 PROBES: Final[dict[LabelKind, tuple[Any, ...]]] = {
     STRING: ("", " a", "A", "A ", "a", "a ", "a\u0308", "ss", "\u00c4", "\u00df", "\u00e1", "\u00e4"),
@@ -67,25 +44,7 @@ PROBES: Final[dict[LabelKind, tuple[Any, ...]]] = {
 }
 MOST_LISTED: Final = 10_000
 """Each candidate is a parameter of the query."""
-_PEOPLE: Final = (Integer, String, Boolean, Date, DateTime, Uuid)
-
-
-@dataclass(frozen=True, kw_only=True)
-class AskedRows:
-    """A table, or a query, and the columns of it that are counted."""
-
-    table: str | None
-    sql: str | None
-    item: str
-    user: str | None
-    where: str | None = None
-    value: str | None = None
-    per: str | None = None
-
-    @property
-    def columns(self) -> list[str]:
-        """The names that must be there."""
-        return [name for name in (self.item, self.user, self.value, self.per) if name is not None]
+_PEOPLE: Final = (sa.Integer, sa.String, sa.Boolean, sa.Date, sa.DateTime, sa.Uuid)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,82 +57,90 @@ class DialectRows:
     """
 
     kind: LabelKind
-    rows: Select[Any]
-    candidates: Callable[[Sequence[Any]], Select[Any] | TextualSelect]
-    digest: Callable[..., ColumnElement[int]]
+    rows: sa.Select[Any]
+    candidates: Callable[[Sequence[Any]], sa.Select[Any] | sa.TextualSelect]
+    digest: Callable[..., sa.ColumnElement[int]]
     group_kind: LabelKind = STRING
 
 
-def rows_of(place: str, columns: dict[str, str], condition: str = "") -> Select[Any]:
+def asked_columns(question: Question) -> list[str]:
+    """The names that must be there."""
+    named = (question.item, question.user, question.value, question.per)
+    return [name for name in named if name is not None]
+
+
+def rows_of(place: str, columns: dict[str, str], condition: str = "") -> sa.Select[Any]:
     """Rows in the words of a dialect: SQL for each column by its name, from a place, where a condition holds."""
-    labelled: list[ColumnElement[Any]] = [literal_column(sql).label(name) for name, sql in columns.items()]
-    chosen: Select[Any] = select(*labelled).select_from(written(place))
+    labelled: list[sa.ColumnElement[Any]] = [literal_column(sql).label(name) for name, sql in columns.items()]
+    chosen: sa.Select[Any] = sa.select(*labelled).select_from(written(place))
     return chosen.where(literal_column(condition)) if condition else chosen
 
 
-def written(sql: str) -> TextClause:
+def written(sql: str) -> sa.TextClause:
     """SQL as it is: what looks like the name of a parameter is none."""
-    return text(sql.replace(":", r"\:"))
+    return sa.text(sql.replace(":", r"\:"))
 
 
-def names_at(connection: Connection, place: str) -> list[str]:
+def names_at(connection: sa.Connection, place: str) -> list[str]:
     """The columns there, told without a row."""
     # A statement with a parameter is one, or none: no driver takes a second one behind it.
-    empty: Select[Any] = select(literal_column("*")).select_from(written(place)).where(literal(1) == literal(0))
+    empty: sa.Select[Any] = (
+        sa.select(literal_column("*")).select_from(written(place)).where(sa.literal(1) == sa.literal(0))
+    )
     return list(connection.execute(empty).keys())
 
 
 # --- any database ----------------------------------------------------------------------------------------------------
 
 
-def other_rows(connection: Connection, asked: AskedRows) -> DialectRows:
+def other_rows(connection: sa.Connection, question: Question, table_name: str | None) -> DialectRows:
     """The rows of a table of a database of which nothing is known but its dialect."""
     dialect = connection.dialect.name
 
     def refuse(parameter: str, next_step: str) -> NoReturn:
         raise ParameterError(parameter, f"is not known to work in {dialect}", next_step=next_step)
 
-    if asked.where is not None:
+    if question.where is not None:
         refuse("where", "use a view")
-    if asked.per is not None:
+    if question.per is not None:
         refuse("per", "copy the table to Parquet, and release from that")
-    if asked.table is None:
+    if table_name is None:
         refuse("sql", "make a view of it, and name that with table")
-    schema, _, name = asked.table.rpartition(".")
-    inspector = inspect(connection)
+    schema, _, name = table_name.rpartition(".")
+    inspector = sa.inspect(connection)
     check_table(name, [*inspector.get_table_names(schema or None), *inspector.get_view_names(schema or None)])
-    table = Table(name, MetaData(), schema=schema or None, autoload_with=connection)
-    check_columns(list(table.c.keys()), asked.columns)
-    item = table.c[asked.item]
-    kind = INTEGER if isinstance(item.type, Integer) else STRING
-    if not isinstance(item.type, Integer | String):
-        raise TableError(f"the items in column {asked.item!r} must be whole numbers or strings; use a view")
+    table = sa.Table(name, sa.MetaData(), schema=schema or None, autoload_with=connection)
+    check_columns(list(table.c.keys()), asked_columns(question))
+    item = table.c[question.item]
+    kind = INTEGER if isinstance(item.type, sa.Integer) else STRING
+    if not isinstance(item.type, sa.Integer | sa.String):
+        raise TableError(f"the items in column {question.item!r} must be whole numbers or strings; use a view")
     if not exact(connection, item, kind):
         raise TableError(
-            f"{dialect} does not tell {kind} in column {asked.item!r} apart exactly, by a test with public values; "
+            f"{dialect} does not tell {kind} in column {question.item!r} apart exactly, by a test with public values; "
             "give the column a binary collation, in a view, or copy the table to Parquet"
         )
     columns = [item.label("item")]
-    if asked.user is not None:
-        person = table.c[asked.user]
-        whole = isinstance(person.type, Integer)
+    if question.user is not None:
+        person = table.c[question.user]
+        whole = isinstance(person.type, sa.Integer)
         if not isinstance(person.type, _PEOPLE) or (whole and not exact(connection, person, INTEGER)):
             raise TableError(
-                f"the users in column {asked.user!r} must be of a type that tells people apart exactly, such as "
+                f"the users in column {question.user!r} must be of a type that tells people apart exactly, such as "
                 "whole numbers or text; cast the column in a view"
             )
         columns.append(person.label("person"))
-    rows = select(*columns)
+    rows = sa.select(*columns)
     if kind is INTEGER:  # BIGINT UNSIGNED goes on
-        low, high = (literal(end, BigInteger()) for end in (-MOST_LABEL - 1, MOST_LABEL))
+        low, high = (sa.literal(end, sa.BigInteger()) for end in (-MOST_LABEL - 1, MOST_LABEL))
         rows = rows.where(item.between(low, high))
 
-    def candidates(labels: Sequence[Any]) -> Select[Any]:
+    def candidates(labels: Sequence[Any]) -> sa.Select[Any]:
         if len(labels) > MOST_LISTED:
             rule = f"must list at most {MOST_LISTED} candidates for a table that stays in {dialect}"
             raise ParameterError("domain", rule, len(labels), "give fewer, or copy the table to Parquet")
-        listed = values(column("item", _type(labels[0])), name="listed").data([(label,) for label in labels])
-        return select(listed.cte().c.item)
+        listed = sa.values(sa.column("item", _type(labels[0])), name="listed").data([(label,) for label in labels])
+        return sa.select(listed.cte().c.item)
 
     def no_digest(*_: str) -> NoReturn:
         refuse("max_items_per_user", "leave it out, or copy the table to Parquet")
@@ -181,23 +148,23 @@ def other_rows(connection: Connection, asked: AskedRows) -> DialectRows:
     return DialectRows(kind=kind, rows=rows, candidates=candidates, digest=no_digest)
 
 
-def exact(connection: Connection, asked: ColumnElement[Any], kind: LabelKind) -> bool:
+def exact(connection: sa.Connection, asked: sa.ColumnElement[Any], kind: LabelKind) -> bool:
     """Whether the database tells values of such a column apart, finds them equal, and sorts them, as Python does."""
     probes = PROBES[kind]
-    none = select(asked.label("item")).where(false())
-    cells = union_all(none, *(select(literal(each, _type(each))) for each in probes)).cte("cells")
+    none = sa.select(asked.label("item")).where(sa.false())
+    cells = sa.union_all(none, *(sa.select(sa.literal(each, _type(each))) for each in probes)).cte("cells")
     other = cells.alias("other")
     place = func.row_number().over(order_by=cells.c.item).label("place")
-    different = connection.execute(select(func.count(cells.c.item.distinct()))).scalar_one()
-    equal = connection.execute(select(func.count()).select_from(cells.join(other, cells.c.item == other.c.item)))
-    grouped = select(cells.c.item).group_by(cells.c.item).subquery()
-    groups = connection.execute(select(func.count()).select_from(grouped)).scalar_one()
-    ordered = [value for _, value in sorted(connection.execute(select(place, cells.c.item)).all())]
+    different = connection.execute(sa.select(func.count(cells.c.item.distinct()))).scalar_one()
+    equal = connection.execute(sa.select(func.count()).select_from(cells.join(other, cells.c.item == other.c.item)))
+    grouped = sa.select(cells.c.item).group_by(cells.c.item).subquery()
+    groups = connection.execute(sa.select(func.count()).select_from(grouped)).scalar_one()
+    ordered = [value for _, value in sorted(connection.execute(sa.select(place, cells.c.item)).all())]
     return different == equal.scalar_one() == groups == len(probes) and ordered == sorted(probes)
 
 
 def _type(value: Any) -> Any:
-    return BigInteger() if isinstance(value, int) else String()
+    return sa.BigInteger() if isinstance(value, int) else sa.String()
 
 
 # --- SQLite ----------------------------------------------------------------------------------------------------------
@@ -210,37 +177,39 @@ _LABEL: Final = """CASE typeof({0})
 _WHOLE: Final = re.compile(r"[\t\n\f\r ]*([+-]?)0*([0-9]{1,19})[\t\n\f\r ]*")
 
 
-def sqlite_rows(connection: Connection, asked: AskedRows, *, whole: bool) -> DialectRows:
+def sqlite_rows(
+    connection: sa.Connection, question: Question, table: str | None, sql: str | None, *, whole: bool
+) -> DialectRows:
     """The rows of a table or of a query; ``whole`` says that items are to be whole numbers."""
-    if asked.where is not None:
+    if question.where is not None:
         step = "pass the path of the file instead of its URL, or put the condition into sql"
-        raise ParameterError("where", "must not be given for a table that stays in SQLite", asked.where, step)
-    if asked.table is not None:
+        raise ParameterError("where", "must not be given for a table that stays in SQLite", question.where, step)
+    if table is not None:
         rows = connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
-        check_table(asked.table, [name for (name,) in rows])
-    place = f"{identifier(asked.table)} AS t" if asked.table is not None else f"({asked.sql}\n) AS t"
-    check_columns(names_at(connection, place), asked.columns)
-    label = _LABEL.format(f"t.{identifier(asked.item)}")
+        check_table(table, [name for (name,) in rows])
+    place = f"{identifier(table)} AS t" if table is not None else f"({sql}\n) AS t"
+    check_columns(names_at(connection, place), asked_columns(question))
+    label = _LABEL.format(f"t.{identifier(question.item)}")
     columns = {"item": f"sparsegate_whole({label})" if whole else label}
-    if asked.user is not None:
-        columns["person"] = f"t.{identifier(asked.user)}"
-    if asked.per is not None:
-        columns["part"] = _LABEL.format(f"t.{identifier(asked.per)}")
+    if question.user is not None:
+        columns["person"] = f"t.{identifier(question.user)}"
+    if question.per is not None:
+        columns["part"] = _LABEL.format(f"t.{identifier(question.per)}")
 
-    def candidates(labels: Sequence[Any]) -> Select[Any]:
-        each = func.json_each(literal(json.dumps(list(labels)))).table_valued(column("value"))
-        return select(each.c.value.label("item"))
+    def candidates(labels: Sequence[Any]) -> sa.Select[Any]:
+        each = func.json_each(sa.literal(json.dumps(list(labels)))).table_valued(sa.column("value"))
+        return sa.select(each.c.value.label("item"))
 
-    def digest_of(*names: str) -> ColumnElement[int]:
+    def digest_of(*names: str) -> sa.ColumnElement[int]:
         joined = " || ':' || ".join(names)
-        return literal_column(f"sparsegate_digest({joined})", BigInteger())
+        return literal_column(f"sparsegate_digest({joined})", sa.BigInteger())
 
     kind = INTEGER if whole else STRING
     return DialectRows(kind=kind, rows=rows_of(place, columns), candidates=candidates, digest=digest_of)
 
 
 @contextmanager
-def known_functions(connection: Connection) -> Iterator[None]:
+def known_functions(connection: sa.Connection) -> Iterator[None]:
     """Let a connection of SQLite's know the functions above, until the end."""
     driver = cast("sqlite3.Connection", connection.connection.dbapi_connection)
     for name, arguments, function in _FUNCTIONS:

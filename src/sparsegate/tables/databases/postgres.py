@@ -27,26 +27,18 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
-    Connection,
-    Text,
-    TextualSelect,
-    bindparam,
-    column,
-    literal_column,
-    text,
-)
+import sqlalchemy as sa
+from sqlalchemy import text
 from sqlalchemy.types import NullType
 
 from sparsegate.conditions import MAX_CELL, Column, Kind, Schema, read_condition
 from sparsegate.conditions.postgres_sql import MOST_TIMESTAMP, Folding, postgres_sql
 from sparsegate.errors import ParameterError, TableError
-from sparsegate.tables.columns import check_columns, identifier, near_names
-from sparsegate.tables.databases.dialects import AskedRows, DialectRows, names_at, rows_of, written
-from sparsegate.tables.engines.engine import DIGITS, SALT
+from sparsegate.tables.columns import check_columns, check_user, identifier, label_kind, near_names
+from sparsegate.tables.databases.dialects import DialectRows, asked_columns, names_at, rows_of, written
+from sparsegate.tables.engines.engine import DIGITS, SALT, ColumnType
 from sparsegate.tables.labels import BINARY, BOOLEAN, DATE, FLOAT, INTEGER, STRING, TIME, UUID, decimals, moments
+from sparsegate.tables.question import Question
 
 _CUT: Final = '(left({}::text, {cut}) COLLATE "C")'
 _UNCUT: Final = '({}::text COLLATE "C")'
@@ -66,11 +58,8 @@ _READ_AS: Final[dict[str, tuple[Kind, str]]] = {
 }
 _PEOPLE: Final = {*_READ_AS, "numeric", "bytea"} - {"float4", "float8"}
 _WHOLE_DIGITS, _MOST_DIGITS = 38, 300
-_SERVED: Final = {"r": "table", "p": "partitioned table", "m": "materialized view"}
 _OTHERS: Final = {"v": "view", "f": "foreign table"}
-COMPUTED: Final = "computed when it is read"
-ANY: Final = (*_SERVED, *_OTHERS)
-"""All that has rows."""
+_COMPUTED: Final = "computed when it is read"
 
 _FIND: Final = text(
     """SELECT c.oid, n.nspname, c.relname, c.relkind::text AS sort
@@ -130,13 +119,13 @@ class DatabaseTable:
 
 
 def find_table(
-    connection: Connection, name: str, *, user: str | None, columns: Sequence[str] | None, max_cell: int
+    connection: sa.Connection, name: str, *, user: str | None, columns: Sequence[str] | None, max_cell: int
 ) -> DatabaseTable:
     """Look the table up in the catalogue, or raise a TableError that says what is wrong with what was asked for."""
-    found = locate(connection, name, sorts=_SERVED)
+    found = locate(connection, name, stored=True)
     check_columns(list(found.types), [*([] if user is None else [user]), *(columns or ())])
     if user is not None:
-        check_person(found.types, user)
+        check_user(column_type(found.types[user]), user)
     for each in columns or ():
         if (kind := found.types[each]) not in _READ_AS:
             step = "give it a precision, as numeric(20, 2)" if kind == "numeric" else "cast it"
@@ -148,8 +137,8 @@ def find_table(
     return found.asked(chosen, max_cell, tuple(others))
 
 
-def locate(connection: Connection, name: str, *, sorts: Iterable[str] = ANY) -> DatabaseTable:
-    """Look the name up; from here on no other schema than PostgreSQL's own is looked at."""
+def locate(connection: sa.Connection, name: str, *, stored: bool = False) -> DatabaseTable:
+    """Look the name up, of what is ``stored`` or of all that has rows; from here on only PostgreSQL's own schema is."""
     path = connection.exec_driver_sql("SELECT pg_catalog.current_schemas(false)").scalar_one()
     # An operator in another schema may fit better than the one that is meant, and its function would run as this user.
     connection.exec_driver_sql("SET LOCAL search_path = pg_catalog")
@@ -158,7 +147,7 @@ def locate(connection: Connection, name: str, *, sorts: Iterable[str] = ANY) -> 
         near = near_names(name, [str(each) for (each,) in connection.execute(_NAMES, {"path": path})])
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "check its name, and its schema"
         raise TableError(f"the database has no table {name!r} that this user sees; {hint}")
-    if found.sort not in sorts:
+    if stored and found.sort in _OTHERS:
         raise TableError(
             f"{name!r} is a {_OTHERS[found.sort]}: how long it takes depends on more than its rows; make a copy of it, "
             "with CREATE MATERIALIZED VIEW"
@@ -166,12 +155,12 @@ def locate(connection: Connection, name: str, *, sorts: Iterable[str] = ANY) -> 
     rows = connection.execute(_COLUMNS, {"oid": found.oid}).all()
     return DatabaseTable(
         place=f"{identifier(str(found.nspname))}.{identifier(str(found.relname))}",
-        types={str(row.attname): COMPUTED if row.made == "v" else _named(row.type, row.size) for row in rows},
+        types={str(row.attname): _COMPUTED if row.made == "v" else _named(row.type, row.size) for row in rows},
         sizes={str(row.attname): int(row.size) for row in rows},
     )
 
 
-def type_of(connection: Connection, column: str, rows: str) -> str:
+def type_of(connection: sa.Connection, column: str, rows: str) -> str:
     """The type of a column of a query, told without a row of it."""
     found = f"SELECT pg_typeof((SELECT {identifier(column)} FROM {rows} LIMIT 0))::oid::bigint"
     return str(connection.execute(_COLUMN, {"oid": connection.execute(written(found)).scalar_one()}).scalar_one())
@@ -194,17 +183,8 @@ def _cell(name: str, kind: str, size: int, max_cell: int | None) -> str:
     return (_UNCUT if short else _READ_AS[kind][1]).format(f"t.{identifier(name)}", cut=max_cell)
 
 
-def check_person(types: Mapping[str, str], user: str) -> None:
-    """Raise a TableError for users of a type that cannot tell people apart."""
-    if types[user] not in _PEOPLE:
-        raise TableError(
-            f"the users in column {user!r} must be of a type that tells people apart exactly, such as whole numbers or "
-            f"text, not {types[user]}; cast the column in a materialized view"
-        )
-
-
 CANDIDATES: Final = ("pg_c_utf8", "C.utf8", "C.UTF-8", "en_US.utf8", "en_US.UTF-8")
-FUNCTIONS: Final = ("lower", "upper")
+_FOLDED: Final = ((1, "lower"), (2, "upper"))
 MOST_MENDED: Final = 16
 """Each costs a look at every character of every cell."""
 _POINTS: Final = "BETWEEN 1 AND 131071 AND i NOT BETWEEN 55296 AND 57343"
@@ -212,9 +192,14 @@ _POINTS: Final = "BETWEEN 1 AND 131071 AND i NOT BETWEEN 55296 AND 57343"
 Cases = dict[str, dict[str, str]]
 
 
-def found_folding(connection: Connection) -> Folding | None:
+def found_folding(connection: sa.Connection) -> Folding | None:
     """The first candidate that folds as the embedded engine does, if there is one."""
-    wanted = _embedded()
+    import duckdb
+
+    with duckdb.connect() as engine:
+        points = f"SELECT i::INT AS i FROM range(131072) AS t(i) WHERE i {_POINTS}"
+        engine.execute(f"CREATE TABLE points AS SELECT chr(i) AS x FROM ({points})")
+        wanted = _cases(engine.execute("SELECT x, lower(x), upper(x) FROM points").fetchall())
     names = ", ".join(f"'{name}'" for name in CANDIDATES)
     rows = connection.exec_driver_sql(
         f"""SELECT collname::text FROM pg_collation WHERE collname IN ({names}) AND collprovider IN ('c', 'b')
@@ -247,9 +232,9 @@ def mended(collation: str, found: Cases, wanted: Cases) -> Folding | None:
     return Folding(collation=collation, corrections=corrections)
 
 
-def _asked(connection: Connection, collation: str) -> Cases:
+def _asked(connection: sa.Connection, collation: str) -> Cases:
     fold = ", ".join(
-        f'{function}(x COLLATE {identifier(collation)}) COLLATE "C" AS {function}' for function in FUNCTIONS
+        f'{function}(x COLLATE {identifier(collation)}) COLLATE "C" AS {function}' for _, function in _FOLDED
     )
     rows = connection.exec_driver_sql(
         f"""SELECT x, lower, upper FROM (SELECT x, {fold} FROM (
@@ -259,22 +244,10 @@ def _asked(connection: Connection, collation: str) -> Cases:
     return _cases(rows.all())
 
 
-def _embedded() -> Cases:
-    import duckdb
-
-    with duckdb.connect() as engine:
-        points = f"SELECT i::INT AS i FROM range(131072) AS t(i) WHERE i {_POINTS}"
-        engine.execute(f"CREATE TABLE points AS SELECT chr(i) AS x FROM ({points})")
-        return _cases(engine.execute("SELECT x, lower(x), upper(x) FROM points").fetchall())
-
-
-def _cases(rows: object) -> Cases:
-    cases: Cases = {function: {} for function in FUNCTIONS}
-    for mark, *folded in rows:  # type: ignore[attr-defined]
-        for function, becomes in zip(FUNCTIONS, folded, strict=True):
-            if becomes != mark:
-                cases[function][mark] = becomes
-    return cases
+def _cases(rows: Iterable[Any]) -> Cases:
+    """Of rows (character, lower, upper) what becomes of the characters that change."""
+    table = list(rows)
+    return {function: {row[0]: row[at] for row in table if row[at] != row[0]} for at, function in _FOLDED}
 
 
 _FLOATS: Final = ("float4", "float8")
@@ -302,72 +275,71 @@ _LABELS: Final = {
 }
 
 
-def postgres_rows(connection: Connection, asked: AskedRows) -> DialectRows:
+def column_type(name: str, size: int = 0) -> ColumnType:
+    """What a type of PostgreSQL's says; ``size`` is the ``atttypmod`` of a column."""
+    kind, cell = _LABELS.get(name, (None, "{0}"))
+    if name == "narrow numeric":
+        kind, cell = decimals((size - 4) & 0x7FF), "(nullif({0}, 'NaN')::text COLLATE \"C\")"
+    return ColumnType(name=name, kind=kind, cell=cell, person=name in _PEOPLE, numeric=name in _NUMBERS)
+
+
+def postgres_rows(connection: sa.Connection, question: Question, table: str | None, sql: str | None) -> DialectRows:
     """The rows of a table or of a query, over the alias t."""
-    condition, scale = "", 0
-    if asked.table is not None:
-        located = locate(connection, asked.table)
-        check_columns(list(located.types), asked.columns)
-        types, place, scale = located.types, f"{located.place} AS t", (located.sizes[asked.item] - 4) & 0x7FF
-        if asked.where is not None:
+    condition, asked = "", asked_columns(question)
+    if table is not None:
+        located = locate(connection, table)
+        check_columns(list(located.types), asked)
+        place = f"{located.place} AS t"
+        types = {name: column_type(located.types[name], located.sizes[name]) for name in asked}
+        if question.where is not None:
             readable = located.readable()
             located = located.asked(readable, None)
             read = dict(zip(readable, located.cells, strict=True))
-            tree = read_condition(asked.where, located.schema)
+            tree = read_condition(question.where, located.schema)
             condition = postgres_sql(tree, read, cache(lambda: found_folding(connection)))
     else:
-        if asked.where is not None:
-            raise ParameterError("where", "must not be given with sql", asked.where, "put it into the query")
-        place = f"({asked.sql}\n) AS t"
-        check_columns(names_at(connection, place), asked.columns)
-        types = {name: type_of(connection, name, place) for name in asked.columns}
-    narrow = (decimals(scale), "(nullif({0}, 'NaN')::text COLLATE \"C\")")
-    kind, form = narrow if types[asked.item] == "narrow numeric" else _LABELS.get(types[asked.item], (None, ""))
-    if kind is None:
-        raise TableError(
-            f"the items in column {asked.item!r} must be numbers, strings, booleans, bytes, UUIDs, dates, times of "
-            f"day or instants, not {types[asked.item]}; cast the column, in a query or in a view"
-        )
-    columns = {"item": form.format(f"t.{identifier(asked.item)}")}
-    if asked.user is not None:
-        columns["person"] = f"t.{identifier(asked.user)}"
-        if types[asked.user] in _FLOATS:
-            columns["person"] = f"nullif({columns['person']}, 'NaN')"
+        if question.where is not None:
+            raise ParameterError("where", "must not be given with sql", question.where, "put it into the query")
+        place = f"({sql}\n) AS t"
+        check_columns(names_at(connection, place), asked)
+        types = {name: column_type(type_of(connection, name, place)) for name in asked}
+    cells = {name: f"t.{identifier(name)}" for name in asked}
+    item, group_kind = types[question.item], STRING
+    kind = label_kind(item, question.item)
+    columns = {"item": item.cell.format(cells[question.item])}
+    if (user := question.user) is not None:
+        if types[user].kind is FLOAT:
+            columns["person"] = f"nullif({cells[user]}, 'NaN')"
         else:
-            check_person(types, asked.user)
-    group_kind = STRING
-    if asked.per is not None:
-        if types[asked.per] not in _LABELS:
+            check_user(types[user], user)
+            columns["person"] = cells[user]
+    if (per := question.per) is not None:
+        group_kind = label_kind(types[per], per, "groups")
+        columns["part"] = types[per].cell.format(cells[per])
+    if (value := question.value) is not None:
+        if not types[value].numeric:
             raise TableError(
-                f"the groups in column {asked.per!r} must be text, whole numbers, booleans or dates, not "
-                f"{types[asked.per]}; cast the column, in a query or in a view"
+                f"the values in column {value!r} must be numbers, not {types[value].name}; cast the column"
             )
-        group_kind, form = _LABELS[types[asked.per]]
-        columns["part"] = form.format(f"t.{identifier(asked.per)}")
-    if asked.value is not None:
-        if types[asked.value] not in _NUMBERS:
-            raise TableError(
-                f"the values in column {asked.value!r} must be numbers, not {types[asked.value]}; cast the column"
-            )
-        columns["value"] = f"nullif(t.{identifier(asked.value)}::float8, 'NaN')"
+        columns["value"] = f"nullif({cells[value]}::float8, 'NaN')"
     rows = rows_of(place, columns, condition)
     return DialectRows(kind=kind, rows=rows, candidates=_candidates, digest=_digest, group_kind=group_kind)
 
 
-def _candidates(labels: Sequence[Any]) -> TextualSelect:
+def _candidates(labels: Sequence[Any]) -> sa.TextualSelect:
     # Sent as one text, and as a parameter: the driver writes a list word by word, and the planner knows the length of
     # an array that it is given.
     numbers = isinstance(labels[0], int)
     array = ",".join(map(str, labels) if numbers else (_quoted(label) for label in labels))
     form = "unnest(CAST(:labels AS bigint[]))" if numbers else 'unnest(CAST(:labels AS text[])) COLLATE "C"'
-    listed = text(f"SELECT {form} AS item").bindparams(bindparam("labels", f"{{{array}}}", type_=NullType()))
-    return listed.columns(column("item", BigInteger() if numbers else Text()))
+    listed = text(f"SELECT {form} AS item").bindparams(sa.bindparam("labels", f"{{{array}}}", type_=NullType()))
+    return listed.columns(sa.column("item", sa.BigInteger() if numbers else sa.Text()))
 
 
-def _digest(*columns: str) -> ColumnElement[int]:
+def _digest(*columns: str) -> sa.ColumnElement[int]:
     joined = " || ':' || ".join(f"{column}::text" for column in columns)
     hashed = f"encode(sha256(convert_to('{SALT}' || {joined}, 'UTF8')), 'hex')"
-    return literal_column(f"('x' || substr({hashed}, 1, {DIGITS}))::bit({4 * DIGITS})::bigint", BigInteger())
+    return sa.literal_column(f"('x' || substr({hashed}, 1, {DIGITS}))::bit({4 * DIGITS})::bigint", sa.BigInteger())
 
 
 def _quoted(label: str) -> str:

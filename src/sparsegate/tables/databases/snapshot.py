@@ -78,9 +78,9 @@ def database_engine(url: str) -> Engine:
         place = make_url(url).set(drivername="postgresql+psycopg")
         # Native hstore would be looked up on every connection, before the search path is pinned.
         return create_engine(place, poolclass=NullPool, use_native_hstore=False, connect_args=_CONNECTED)
-    except (ArgumentError, ValueError):
-        pass  # the text itself may hold a password
-    raise ParameterError("url", "must be as postgresql://user@host/database, with special characters as %40")
+    except (ArgumentError, ValueError):  # the text itself may hold a password
+        rule = "must be as postgresql://user@host/database, with special characters as %40"
+        raise_alone(ParameterError("url", rule))
 
 
 @contextmanager
@@ -88,24 +88,18 @@ def quiet_database(trouble: str) -> Iterator[None]:
     """Turn an error of the database into a TableError in these constant words."""
     try:
         yield
-        return
     except UnicodeError:  # a name that no database can have
-        reason = _REASONS["42"]
+        raise_alone(TableError(f"{trouble}: {_REASONS['42']}"))
     except SQLAlchemyError as error:
         cause = error.orig if isinstance(error, DBAPIError) else None
         state = getattr(cause, "sqlstate", None) or ""
         unknown = _UNREACHED if cause is None or hasattr(cause, "sqlstate") else _ELSEWHERE
-        reason = _REASONS.get(state) or _REASONS.get(state[:2], unknown)
-    raise_alone(TableError(f"{trouble}: {reason}"))
+        raise_alone(TableError(f"{trouble}: {_REASONS.get(state) or _REASONS.get(state[:2], unknown)}"))
 
 
 def pin(connection: Connection, settings: Mapping[str, str]) -> None:
     """Settings for the rest of the transaction."""
     connection.exec_driver_sql("; ".join(f"SET LOCAL {name} = {value}" for name, value in settings.items()))
-
-
-NAMES: Final = {"postgresql": "PostgreSQL", "sqlite": "SQLite"}
-"""The dialects whose rules are known here; of all others the probe finds them out."""
 
 
 def engine_at(url: str) -> Engine:

@@ -1,6 +1,4 @@
-"""A table of a database, counted there in a transaction that only reads.
-
-Only the histogram of the scores, and the picked labels, leave the database.
+"""A table of a database, counted there in a transaction that only reads: a histogram and the picked labels leave.
 
 The queries say in SQL what ``tables.counting`` says for frames, with the same hashes and the same order of labels:
 equal seeds name equal items.
@@ -23,31 +21,14 @@ from itertools import accumulate
 from types import MappingProxyType
 from typing import Any, Final
 
-from sqlalchemy import (
-    CTE,
-    BigInteger,
-    ColumnElement,
-    Connection,
-    Double,
-    Engine,
-    Select,
-    String,
-    Subquery,
-    case,
-    column,
-    func,
-    literal,
-    null,
-    select,
-    union_all,
-    values,
-)
+import sqlalchemy as sa
+from sqlalchemy import func
 
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.gates.normal import PARTS
 from sparsegate.tables.counting import SEED_SHIFT, Named, Pick
-from sparsegate.tables.databases.dialects import AskedRows, DialectRows, known_functions, other_rows, sqlite_rows
-from sparsegate.tables.databases.snapshot import NAMES, UNREAD, engine_at, one_moment, quiet_database
+from sparsegate.tables.databases.dialects import DialectRows, known_functions, other_rows, sqlite_rows
+from sparsegate.tables.databases.snapshot import UNREAD, engine_at, one_moment, quiet_database
 from sparsegate.tables.domain import BASE, CHANGED, Sized, public_labels, whole_labels
 from sparsegate.tables.groups import public_groups
 from sparsegate.tables.prepared import STRIDE, CountsInPlace, GroupsInPlace, TableInPlace, check_groups
@@ -64,15 +45,15 @@ MOST_PLACES: Final = 10_000
 CURSOR: Final = "sparsegate_counts"
 
 
-def readable(table: DialectRows) -> Select[Any]:
+def readable(table: DialectRows) -> sa.Select[Any]:
     """The rows that have all that is asked for."""
     read = table.rows.subquery("cells")
-    return select(*read.c).where(*(each.is_not(None) for each in read.c))
+    return sa.select(*read.c).where(*(each.is_not(None) for each in read.c))
 
 
 def scored(
     table: DialectRows, domain: Candidates, most: int | None, clip: Clip | None = None, *, weighted: bool = False
-) -> CTE:
+) -> sa.CTE:
     """The query for (item, score); with a list of labels all of them have a score, and it may be 0.
 
     With ``clip`` a score is a sum of values, else a number of people; ``weighted``, a sum of weights, (item, score,
@@ -90,58 +71,56 @@ def scored(
         if weighted:
             return _weights(kept).cte("scored")
         number = func.count(kept.c.person.distinct()) if "person" in kept.c else func.count()
-        counts = select(kept.c.item, number.label("score")).group_by(kept.c.item)
+        counts = sa.select(kept.c.item, number.label("score")).group_by(kept.c.item)
     if listed is None:
         return counts.cte("scored")
     held = counts.subquery("counts")
     joined = listed.outerjoin(held, listed.c.item == held.c.item)
-    return select(listed.c.item, func.coalesce(held.c.score, 0).label("score")).select_from(joined).cte("scored")
+    return sa.select(listed.c.item, func.coalesce(held.c.score, 0).label("score")).select_from(joined).cte("scored")
 
 
-def _restricted(table: DialectRows, rows: Select[Any], domain: Candidates) -> Select[Any]:
+def _restricted(table: DialectRows, rows: sa.Select[Any], domain: Candidates) -> sa.Select[Any]:
     """The rows of candidates."""
     item = rows.selected_columns.item
     if domain is None:
         return rows
     if isinstance(domain, Sized):
         return rows.where(item.between(0, domain.size - 1))
-    return rows.where(item.in_(select(table.candidates(domain).cte("allowed").c.item)))
+    return rows.where(item.in_(sa.select(table.candidates(domain).cte("allowed").c.item)))
 
 
 def _cut(
     table: DialectRows,
-    pairs: CTE,
+    pairs: sa.CTE,
     most: int,
-    *,
     cut: str = "item",
     told_by: Sequence[str] = ("item",),
-    within: Sequence[str] = ("person",),
-) -> Select[Any]:
+    within: Any = ("person",),
+) -> sa.Select[Any]:
     """At most ``most`` of each person's ``pairs``, different items: the rule, and the proof, of ``counting.cut_users``.
 
     People are never joined: what "=" says of citext depends on a path, and what groups say of it does not. Of what is
     ``cut`` the first ``most`` are kept with all their rows; ``told_by`` are the columns whose hashes make the seed.
     """
-    seeded_name = f"{pairs.name}_seeded"
     part = table.digest(*(f"{pairs.name}.{name}" for name in told_by)) // 2**SEED_SHIFT
-    person = [pairs.c[name] for name in within]
-    seeded = select(pairs, func.sum(part).over(partition_by=person).label("seed")).cte(seeded_name)
-    order = (table.digest(f"{seeded_name}.seed", f"{seeded_name}.{cut}"), seeded.c[cut])
+    seed = func.sum(part).over(partition_by=[pairs.c[name] for name in within]).label("seed")
+    seeded = sa.select(pairs, seed).cte(f"{pairs.name}_seeded")
+    order = (table.digest(f"{seeded.name}.seed", f"{seeded.name}.{cut}"), seeded.c[cut])
     person = [seeded.c[name] for name in within]
     place = func.dense_rank().over(partition_by=person, order_by=order).label("place")
-    placed = select(seeded, place).subquery(f"{pairs.name}_placed")
-    return select(*(placed.c[each.name] for each in pairs.c)).where(placed.c.place <= most)
+    placed = sa.select(seeded, place).subquery(f"{pairs.name}_placed")
+    return sa.select(*(placed.c[each.name] for each in pairs.c)).where(placed.c.place <= most)
 
 
-def scored_groups(table: DialectRows, domain: Candidates, question: Question, groups: Mapping[Any, Hashable]) -> CTE:
+def scored_groups(table: DialectRows, domain: Candidates, question: Question, groups: Mapping[Any, Hashable]) -> sa.CTE:
     """The query for (item, score) of all groups, without scores of 0: see the head of this file."""
     rows = _restricted(table, readable(table), domain).cte("rows")
     cells = list(groups)
-    kind = BigInteger() if isinstance(cells[0], int) else String()
-    listed = values(column("part", kind), column("place", BigInteger()), name="listed_groups")
+    kind = sa.BigInteger() if isinstance(cells[0], int) else sa.String()
+    listed = sa.values(sa.column("part", kind), sa.column("place", sa.BigInteger()), name="listed_groups")
     places = listed.data([(cell, place) for place, cell in enumerate(cells)]).cte("places")
     named = [rows.c[name] for name in ("item", "person") if name in rows.c]
-    inside = select(*named, places.c.place.label("part")).join_from(rows, places, rows.c.part == places.c.part)
+    inside = sa.select(*named, places.c.place.label("part")).join_from(rows, places, rows.c.part == places.c.part)
     if question.user is not None:
         if (most := question.groups_per_user or 1) < len(cells):
             inside = _cut(table, inside.cte("parts"), most, cut="part", told_by=("part", "item"))
@@ -150,49 +129,55 @@ def scored_groups(table: DialectRows, domain: Candidates, question: Question, gr
             inside = _cut(table, inside.cte("pairs"), question.cut, within=("person", "part"))
     kept = inside.subquery("kept")
     score = (kept.c.part * STRIDE + func.count()).label("score")
-    return select(kept.c.item, score).group_by(kept.c.part, kept.c.item).cte("scored")
+    return sa.select(kept.c.item, score).group_by(kept.c.part, kept.c.item).cte("scored")
 
 
-def _weights(kept: Subquery) -> Select[Any]:
+def _weights(kept: sa.Subquery) -> sa.Select[Any]:
     """Sums of the weights of different pairs: the rule, and the proof, of ``counting.weigh_items``."""
     size = func.count().over(partition_by=kept.c.person).label("size")
-    sized = select(kept.c.item, size).subquery("sized")
-    nearest = func.floor(_double(2**PARTS) / func.sqrt(sized.c.size.cast(Double()))).cast(BigInteger).label("weight")
-    near = select(sized, nearest).subquery("near")
-    heavier = near.c.weight * near.c.weight * near.c.size > literal(4**PARTS, BigInteger())
-    weight = near.c.weight - case((heavier, 1), else_=0)
-    total = func.sum(weight).cast(BigInteger).label("score")
-    return select(near.c.item, total, func.count().label("people")).group_by(near.c.item)
+    sized = sa.select(kept.c.item, size).subquery("sized")
+    nearest = (
+        func.floor(_double(2**PARTS) / func.sqrt(sized.c.size.cast(sa.Double()))).cast(sa.BigInteger).label("weight")
+    )
+    near = sa.select(sized, nearest).subquery("near")
+    heavier = near.c.weight * near.c.weight * near.c.size > sa.literal(4**PARTS, sa.BigInteger())
+    weight = near.c.weight - sa.case((heavier, 1), else_=0)
+    total = func.sum(weight).cast(sa.BigInteger).label("score")
+    return sa.select(near.c.item, total, func.count().label("people")).group_by(near.c.item)
 
 
-def _sums(table: DialectRows, rows: CTE, most: int | None, clip: Clip) -> Select[Any]:
+def _sums(table: DialectRows, rows: sa.CTE, most: int | None, clip: Clip) -> sa.Select[Any]:
     """Sums of values on the lattice, each person's clipped: the rule, and the proof, of ``tables.sums``."""
     step, (low, high) = clip.granularity, clip.steps
     cap = float(CAP * step)
-    capped: ColumnElement[float] = func.least(func.greatest(rows.c.value, _double(-cap)), _double(cap), type_=Double())
-    scaled = func.floor(capped * _double(step.denominator) / _double(step.numerator) + _double(0.5)).cast(BigInteger)
+    capped: sa.ColumnElement[float] = func.least(
+        func.greatest(rows.c.value, _double(-cap)), _double(cap), type_=sa.Double()
+    )
+    scaled = func.floor(capped * _double(step.denominator) / _double(step.numerator) + _double(0.5)).cast(sa.BigInteger)
     # A quotient too small for a double is an error in PostgreSQL; whatever is below half a step has the place 0.
-    place = case((func.abs(rows.c.value) < _double(float(step / 4)), literal(0, BigInteger())), else_=scaled)
-    placed = select(rows.c.item, place.label("value"))
+    place = sa.case((func.abs(rows.c.value) < _double(float(step / 4)), sa.literal(0, sa.BigInteger())), else_=scaled)
+    placed = sa.select(rows.c.item, place.label("value"))
     if "person" in rows.c:
         by = rows.c.item, rows.c.person
-        placed = select(*by, func.sum(place).label("value")).group_by(*by)
+        placed = sa.select(*by, func.sum(place).label("value")).group_by(*by)
         if most is not None:
             placed = _cut(table, placed.cte("pairs"), most)
     each = placed.subquery("placed_values")
     total = func.sum(func.least(func.greatest(each.c.value, low), high)).label("score")
-    return select(each.c.item, total).group_by(each.c.item).having(total != 0)
+    return sa.select(each.c.item, total).group_by(each.c.item).having(total != 0)
 
 
-def _double(number: float) -> ColumnElement[float]:
-    return literal(float(number), Double())
+def _double(number: float) -> sa.ColumnElement[float]:
+    return sa.literal(float(number), sa.Double())
 
 
 class DatabaseCounts(CountsInPlace):
-    """What a table in a database says about items. Counted when the histogram is first asked for, and private."""
+    """What a table in a database says about items. Counted when the histogram is first asked for, and private.
 
-    def __init__(self, connection: Connection, table: DialectRows, domain: Candidates, counted: CTE) -> None:
-        """``counted`` has (item, score), or (item, score, people) where scores are sums of weights."""
+    ``counted`` has (item, score), or (item, score, people) where scores are sums of weights.
+    """
+
+    def __init__(self, connection: sa.Connection, table: DialectRows, domain: Candidates, counted: sa.CTE) -> None:
         self._connection, self._domain, self.read = connection, domain, table.kind.read
         self._table, self._scored = table, counted
         self._number = counted.c.people if "people" in counted.c else counted.c.score
@@ -226,51 +211,45 @@ class DatabaseCounts(CountsInPlace):
         # The database numbers the items itself, so that nothing rests on who puts them in which order.
         listed = self._table.candidates(items).cte("released")
         place = (func.row_number().over(order_by=listed.c.item) - 1).label("place")
-        known = select(listed.c.item, place).cte("known")
-        order = [
-            cell for _, cell in sorted(tuple(row) for row in self._connection.execute(select(place, listed.c.item)))
-        ]
+        known = sa.select(listed.c.item, place).cte("known")
+        order = [cell for _, cell in sorted(map(tuple, self._connection.execute(sa.select(place, listed.c.item))))]
         if len(order) != len(items) or set(order) != set(items):
             raise TableError(CHANGED)
         rows = readable(self._table).subquery("held")
-        pairs = select(rows.c.person, known.c.place).join_from(rows, known, rows.c.item == known.c.item).distinct()
+        pairs = sa.select(rows.c.person, known.c.place).join_from(rows, known, rows.c.item == known.c.item).distinct()
         each = pairs.subquery("pairs")
-        bits = [
-            case(
-                {start + bit: literal(1 << bit, BigInteger()) for bit in range(min(width, len(items) - start))},
-                value=each.c.place,
-                else_=literal(0, BigInteger()),
-            )
-            for start in range(0, len(items), width)
-        ]
-        sums = [func.sum(bit).label(f"word{word}") for word, bit in enumerate(bits)]
-        people = select(*sums).select_from(each).group_by(each.c.person).subquery("people")
-        masks = select(*people.c, func.count()).group_by(*people.c)
+        sums = []
+        for start in range(0, len(items), width):
+            places = range(start, min(start + width, len(items)))
+            bits = {place: sa.literal(1 << (place - start), sa.BigInteger()) for place in places}
+            word = sa.case(bits, value=each.c.place, else_=sa.literal(0, sa.BigInteger()))
+            sums.append(func.sum(word).label(f"word{start}"))
+        people = sa.select(*sums).select_from(each).group_by(each.c.person).subquery("people")
+        masks = sa.select(*people.c, func.count()).group_by(*people.c)
         return order, [[int(number) for number in row] for row in self._connection.execute(masks)]
 
-    def close(self) -> None:
-        """Let go of what the database holds for this."""
+    def close(self) -> None: ...
 
     @cached_property
     def _sizes(self) -> dict[int, int]:
         """How many items have each score, by rising score, 0 included where candidates are listed."""
         score = self._scored.c.score
-        sizes = self._connection.execute(select(score, func.count()).group_by(score))
+        sizes = self._connection.execute(sa.select(score, func.count()).group_by(score))
         return {int(score): int(items) for score, items in sorted(sizes.all())}
 
     def _rows_at(self, places: Sequence[int]) -> list[tuple[int, Any, int]]:
         """The (score, item, number) at these places, rising, of all in order of score and label."""
         score, item = self._scored.c.score, self._scored.c.item
         place = (func.row_number().over(order_by=(score, item)) - 1).label("place")
-        at = self._at(select(place, score, item, self._number.label("number")), places)
+        at = self._at(sa.select(place, score, item, self._number.label("number")), places)
         return [(int(score), item, int(number)) for _, (score, item, number) in sorted(at.items())]
 
-    def _at(self, query: Select[Any], places: Sequence[int]) -> dict[int, Sequence[Any]]:
+    def _at(self, query: sa.Select[Any], places: Sequence[int]) -> dict[int, Sequence[Any]]:
         """The rows of a query whose first column is one of the places, by that."""
         numbered = query.subquery("numbered")
         rows: dict[int, Sequence[Any]] = {}
         for start in range(0, len(places), MOST_PLACES):
-            chosen = select(numbered).where(numbered.c[0].in_(places[start : start + MOST_PLACES]))
+            chosen = sa.select(numbered).where(numbered.c[0].in_(places[start : start + MOST_PLACES]))
             rows |= {int(place): row for place, *row in self._connection.execute(chosen)}
         return rows
 
@@ -281,27 +260,27 @@ class DatabaseCounts(CountsInPlace):
             return domain.find(ranks, partial(self._taken, place=place))
         assert domain is not None
         listed = self._table.candidates(domain).cte("candidates")
-        taken = select(self._scored.c.item).where(self._in_group(place))
-        free = select(listed.c.item).where(listed.c.item.not_in(taken)).subquery("free")
+        taken = sa.select(self._scored.c.item).where(self._in_group(place))
+        free = sa.select(listed.c.item).where(listed.c.item.not_in(taken)).subquery("free")
         rank = (func.row_number().over(order_by=free.c.item) - 1).label("rank")
-        names = self._at(select(rank, free.c.item), ranks)
+        names = self._at(sa.select(rank, free.c.item), ranks)
         if len(names) != len(set(ranks)):
             raise TableError(CHANGED)
         return [names[rank][0] for rank in ranks]
 
-    def _in_group(self, place: int) -> ColumnElement[bool]:
+    def _in_group(self, place: int) -> sa.ColumnElement[bool]:
         return self._scored.c.score.between(place * STRIDE + 1, (place + 1) * STRIDE - 1)
 
     def _taken(self, width: int, inside: Sequence[int] | None, *, place: int | None = None) -> dict[int, int]:
         """How many items with a score, in a group, there are in blocks of ``width`` numbers; see ``domain.Taken``."""
         item = self._scored.c.item
-        blocks = select((item // width).label("block"))
+        blocks = sa.select((item // width).label("block"))
         if place is not None:
             blocks = blocks.where(self._in_group(place))
         if inside is not None:
             blocks = blocks.where((item // (width * BASE)).in_(inside))
         block = blocks.subquery("blocks").c.block
-        return dict(map(tuple, self._connection.execute(select(block, func.count()).group_by(block)).all()))
+        return dict(map(tuple, self._connection.execute(sa.select(block, func.count()).group_by(block)).all()))
 
 
 class HeldCounts(DatabaseCounts):
@@ -318,12 +297,12 @@ class HeldCounts(DatabaseCounts):
     def _sizes(self) -> dict[int, int]:
         score, item = self._scored.c.score, self._scored.c.item
         # A bare NULL has no type and no collation of its own: it takes those of the items.
-        none = null().label("item")
-        first = select(literal(0).label("part"), score.label("score"), none, func.count().label("items"))
+        none = sa.null().label("item")
+        first = sa.select(sa.literal(0).label("part"), score.label("score"), none, func.count().label("items"))
         groups = func.count().over().label("groups")
         histogram = first.add_columns(groups).group_by(score)
-        others = select(literal(1), score, item, self._number, null())
-        both = union_all(histogram, others).order_by("part", "score", "item")
+        others = sa.select(sa.literal(1), score, item, self._number, sa.null())
+        both = sa.union_all(histogram, others).order_by("part", "score", "item")
         compiled = both.compile(dialect=self._connection.dialect)
         self._tell(f"DECLARE {CURSOR} NO SCROLL CURSOR FOR {compiled}", compiled.params)
         sizes: dict[int, int] = {}
@@ -378,13 +357,13 @@ class GroupCounts(CountsInPlace):
 class TableInDatabase(TableInPlace):
     """A table, or a query, in the database with this URL, or of this engine of SQLAlchemy's."""
 
-    def __init__(self, place: str | Engine, *, table: str | None = None, sql: str | None = None) -> None:
+    def __init__(self, place: str | sa.Engine, *, table: str | None = None, sql: str | None = None) -> None:
         super().__init__()
         if (table is None) == (sql is None):
             raise ParameterError("table", "must be given for a database, or a query in its place, and not both")
         self._engine = engine_at(place) if isinstance(place, str) else place
         self._table, self._sql, self._dialect = table, sql, self._engine.dialect.name
-        self.name = NAMES.get(self._dialect, self._dialect)
+        self.name = {"postgresql": "PostgreSQL", "sqlite": "SQLite"}.get(self._dialect, self._dialect)
         self.weighs = self._dialect == "postgresql"
         self.elsewhere = "copy the table to Parquet, and release from that"
         if self._dialect == "sqlite":  # which is copied, and knows all of it
@@ -430,33 +409,22 @@ class TableInDatabase(TableInPlace):
             rule = "must not be given for a table that stays in its database"
             raise ParameterError("value", rule, question.value, self.elsewhere)
 
-    def _read(self, question: Question, domain: Any) -> tuple[Connection, DialectRows, Candidates]:
+    def _read(self, question: Question, domain: Any) -> tuple[sa.Connection, DialectRows, Candidates]:
         """The rows of the table at one moment, and the public domain."""
-        asked = AskedRows(
-            table=self._table,
-            sql=self._sql,
-            item=question.item,
-            user=question.user,
-            where=question.where,
-            value=question.value,
-            per=question.per,
-        )
         connection = self._opened.enter_context(one_moment(self._engine))
-        table = self._rows(connection, asked, whole=whole_labels(domain))
+        if self._dialect == "postgresql":
+            from sparsegate.tables.databases.postgres import postgres_rows
+
+            table = postgres_rows(connection, question, self._table, self._sql)
+        elif self._dialect == "sqlite":
+            self._opened.enter_context(known_functions(connection))
+            table = sqlite_rows(connection, question, self._table, self._sql, whole=whole_labels(domain))
+        else:
+            table = other_rows(connection, question, self._table)
         public = None if question.observed else public_labels(domain, item=question.item, kind=table.kind)
         if isinstance(public, list) and isinstance(public[0], str):
             _check_labels(public)
         return connection, table, public
-
-    def _rows(self, connection: Connection, asked: AskedRows, *, whole: bool) -> DialectRows:
-        if self._dialect == "postgresql":
-            from sparsegate.tables.databases.postgres import postgres_rows
-
-            return postgres_rows(connection, asked)
-        if self._dialect == "sqlite":
-            self._opened.enter_context(known_functions(connection))
-            return sqlite_rows(connection, asked, whole=whole)
-        return other_rows(connection, asked)
 
 
 def _sized(public: Candidates) -> Sized | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -55,12 +55,6 @@ _LABELS: Final[dict[str, tuple[LabelKind, str]]] = {
 """What the values of a type are, and SQL for their cells: see ``tables.labels``."""
 _DECIMAL: Final = r"regexp_replace(CAST({0} AS VARCHAR), '^(-?)\.', '\10.')"  # .5 where its type has no digit before it
 
-MOST_BITS: Final = 2**27
-"""Bits that are spent on the public labels at most: 16 MB."""
-
-SPARSEST: Final = 64
-"""Bits for each label, at most: as many as the label itself has."""
-
 
 def column_type(dtype: Any) -> ColumnType:
     """What a type of DuckDB's says."""
@@ -88,9 +82,8 @@ class DuckDBFrame(Frame):
 
     def group(self, *by: str, **aggregates: str) -> Frame:
         keys = self._listed(by)
-        return DuckDBFrame(
-            self.native.aggregate(", ".join([keys, *(f'{sql} AS "{name}"' for name, sql in aggregates.items())]), keys)
-        )
+        worked_out = (f'{sql} AS "{name}"' for name, sql in aggregates.items())
+        return DuckDBFrame(self.native.aggregate(", ".join([keys, *worked_out]), keys))
 
     def join(self, other: Frame, *on: str, how: str = "inner") -> Frame:
         left, right = self.native.set_alias("l"), other.native.set_alias("r")
@@ -110,9 +103,9 @@ class DuckDBFrame(Frame):
 class Relation(Engine):
     """A relation. What is kept becomes a temporary table of its connection, which spills to disk.
 
-    ``types`` says more of some columns than DuckDB's types do, and ``readings`` from which other column cells come, by
-    their alias and name: see ``tables.python_tables``. ``typed`` says that text is text: in a file it may be numbers.
-    ``connection`` is that of a relation over a table of this process.
+    ``known`` says more of some columns than DuckDB's types do, and ``readings`` from which other column cells come, by
+    alias and name. Of a ``typed`` source a value in text is no number. ``connection`` is that of a relation over a
+    table of this process.
     """
 
     name = "DuckDB"
@@ -121,24 +114,24 @@ class Relation(Engine):
         self,
         relation: DuckDBPyRelation,
         *,
-        types: Mapping[str, ColumnType] | None = None,
+        known: Mapping[str, ColumnType] | None = None,
         readings: Mapping[tuple[str, str], str] | None = None,
         typed: bool = False,
         connection: DuckDBPyConnection | None = None,
     ) -> None:
         super().__init__(DuckDBFrame(relation))
-        self._connection = connection
-        self._relation, self._types, self._readings, self._typed = relation, types or {}, readings or {}, typed
+        self._relation, self._connection = relation, connection
+        self._known, self._readings, self._typed = known or {}, readings or {}, typed
         self._kept: list[str] = []
 
     def over(self, relation: DuckDBPyRelation) -> Relation:
         """The same table with other rows, or more columns."""
-        known: dict[str, Any] = {"types": self._types, "readings": self._readings, "typed": self._typed}
+        known: dict[str, Any] = {"known": self._known, "readings": self._readings, "typed": self._typed}
         return Relation(relation, **known, connection=self._connection)
 
     @property
     def types(self) -> dict[str, ColumnType]:
-        return {**self.frame.collect_schema(), **self._types}
+        return {**self.frame.collect_schema(), **self._known}
 
     @property
     def names(self) -> list[str]:
@@ -148,24 +141,37 @@ class Relation(Engine):
         types = self.frame.collect_schema()
         chosen = []
         for alias, name in named.items():
-            untyped = alias in ("user", "value") and name in self._types and self._types[name].kind is OBJECTS
+            untyped = alias in ("user", "value") and name in self._known and self._known[name].kind is OBJECTS
             column = self._readings[alias, name] if untyped else name
             chosen.append(f'{self._exact(column, types[column].name, alias)} AS "{alias}"')
         return DuckDBFrame(self._relation.project(", ".join(chosen)))
 
-    def keep(self, frame: Frame) -> Frame:
-        return self._from(f"FROM {self._stored(frame.native)}")
+    def _exact(self, name: str, kind: str, alias: str) -> str:
+        """SQL in which two labels are one only where they are written alike, and people where DuckDB calls them equal.
 
-    def _stored(self, relation: DuckDBPyRelation) -> str:
-        """The name of a temporary table with the rows of a relation."""
+        A collation, of the column or of the session, would make one group of 'Secret' and 'secret', and then show the
+        spelling of one person under the count of many. Of people nothing is shown: they are compared as their column
+        says. Values in text, as all columns of a CSV file are, are read as numbers, and are null where they are none.
+        """
+        column = identifier(name)
+        if kind == "varchar" and alias == "value" and not self._typed:
+            return f"TRY_CAST({column} AS DOUBLE)"
+        if kind == "enum" or (kind == "varchar" and alias != "user"):
+            return f'CAST({column} AS VARCHAR) COLLATE "binary"'
+        return column
+
+    def keep(self, frame: Frame) -> Frame:
         name = f"sparsegate_{uuid.uuid4().hex}"
-        relation.query("sparsegate_kept", f"CREATE TEMP TABLE {name} AS FROM sparsegate_kept")
+        frame.native.query("sparsegate_kept", f"CREATE TEMP TABLE {name} AS FROM sparsegate_kept")
         self._kept.append(name)
-        return f"temp.{name}"
+        return DuckDBFrame(self._run(f"FROM temp.{name}"))
 
     def close(self) -> None:
         while self._kept:
-            self._relation.query("sparsegate_table", f"DROP TABLE IF EXISTS temp.{self._kept.pop()}")
+            self._run(f"DROP TABLE IF EXISTS temp.{self._kept.pop()}")
+
+    def _run(self, query: str) -> DuckDBPyRelation:
+        return self._relation.query("sparsegate_table", query)  # type: ignore[return-value]  # None of a DROP
 
     def rows(self, frame: Frame) -> list[tuple[Any, ...]]:
         rows: list[tuple[Any, ...]] = frame.native.fetchall()
@@ -176,16 +182,14 @@ class Relation(Engine):
 
         # The connection of a relation cannot be had, and it may be closed to Python's variables. A constant always gets
         # in, and one text is read in a fraction of the time that a list of a million constants would take.
+        kinds = {name: "varchar" if isinstance(values[0], str) else "bigint" for name, values in columns.items()}
         chosen = []
         for name, values in columns.items():
-            kind = "VARCHAR" if isinstance(values[0], str) else "BIGINT"
             text = ConstantExpression(json.dumps(list(values), ensure_ascii=False))
-            parsed = FunctionExpression("from_json", text, ConstantExpression(f'["{kind}"]'))
+            parsed = FunctionExpression("from_json", text, ConstantExpression(f'["{kinds[name]}"]'))
             chosen.append(FunctionExpression("unnest", parsed).alias(name))
-        brought = self._from("SELECT 1").native.select(*chosen)
-        types = DuckDBFrame(brought).collect_schema()
-        exact = ", ".join(f'{self._exact(name, types[name].name, "item")} AS "{name}"' for name in columns)
-        return self.keep(DuckDBFrame(brought.project(exact)))
+        exact = ", ".join(f'{self._exact(name, kind, "item")} AS "{name}"' for name, kind in kinds.items())
+        return self.keep(DuckDBFrame(self._run("SELECT 1").select(*chosen).project(exact)))
 
     def beside(self, table: Any) -> Engine:
         from sparsegate.tables.python_tables import is_held, read_table
@@ -214,52 +218,3 @@ class Relation(Engine):
 
     def numbered(self, frame: Frame, *order: str) -> Frame:
         return frame.select("*", f"row_number() OVER (ORDER BY {', '.join(map(identifier, order))}) - 1 AS index")
-
-    def candidates(self, labels: Frame) -> Frame:
-        kept = self.keep(labels)
-        # As most lists are, they are different: to see that costs half of making them so, and of numbers a sixth.
-        bits = self._bits(kept)
-        seen = kept.select("count(*)", "count(DISTINCT hash(item))")  # equal labels have equal hashes
-        ((count, different),) = self.rows(seen if bits is None else self._from(f"SELECT count, ones FROM {bits[0]}"))
-        return kept if count == different else super().candidates(kept)
-
-    def _bits(self, labels: Frame) -> tuple[str, int, int] | None:
-        """A table with a bit for each whole number from the least label to the greatest, where that is not too many."""
-        if labels.collect_schema()["item"].name != "bigint":
-            return None
-        ((least, most, count),) = labels.native.aggregate("min(item), max(item), count(*)").fetchall()
-        if count == 0 or most - least >= min(SPARSEST * count, MOST_BITS):
-            return None
-        marked = labels.native.aggregate(f"bitstring_agg(item, {least}, {most}) AS bits, count(*) AS count")
-        marked = marked.project("bits, count, bit_count(bits) AS ones")
-        return self._stored(marked), least, most
-
-    def sieve(self, labels: Frame) -> Callable[[Frame], Frame] | None:
-        if (marked := self._bits(labels)) is None:
-            return None
-        bits, least, most = marked
-        # No item fails, whatever is evaluated first: those outside are moved inside before their bit is looked up.
-        place = f"CAST(least(greatest(item, {least}), {most}) - ({least}) AS INTEGER)"
-        listed = f"item BETWEEN {least} AND {most} AND get_bit((SELECT bits FROM {bits}), {place}) = 1"
-        return lambda rows: rows.where(listed)
-
-    def settled(self, counts: Frame) -> Frame:
-        # In one query with the counts, the optimizer would narrow the rows, of which there are many times as many.
-        return self.keep(counts)
-
-    def _from(self, query: str) -> Frame:
-        return DuckDBFrame(self._relation.query("sparsegate_table", query))
-
-    def _exact(self, name: str, kind: str, alias: str) -> str:
-        """SQL in which two labels are one only where they are written alike, and people where DuckDB calls them equal.
-
-        A collation, of the column or of the session, would make one group of 'Secret' and 'secret', and then show the
-        spelling of one person under the count of many. Of people nothing is shown: they are compared as their column
-        says. Values in text, as all columns of a CSV file are, are read as numbers, and are null where they are none.
-        """
-        column = identifier(name)
-        if kind == "varchar" and alias == "value" and not self._typed:
-            return f"TRY_CAST({column} AS DOUBLE)"
-        if kind == "enum" or (kind == "varchar" and alias != "user"):
-            return f'CAST({column} AS VARCHAR) COLLATE "binary"'
-        return column

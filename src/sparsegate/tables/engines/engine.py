@@ -2,9 +2,8 @@
 
 A ``Frame`` is rows that are worked out when they are needed. What is done with it is said in SQL that both engines read
 alike: names in double quotes where they are words of SQL (``"user"``, ``"group"``), ``>>`` to divide whole numbers by a
-power of two. What is left differs, and is the ``Engine``: how a result is kept so that it is computed once, how a small
-result comes out, how public values go in. No engine is ever asked for randomness, and no answer relies on the order in
-which an engine happens to return rows.
+power of two. What is left differs, and is the ``Engine``. No engine is ever asked for randomness, and no answer relies
+on the order in which an engine happens to return rows.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from sparsegate.errors import SparsegateError, SparsegateWarning, TableError
-from sparsegate.tables.engine_errors import NO_MEMORY
+from sparsegate.tables.engine_errors import NO_MEMORY, raise_alone
 from sparsegate.tables.labels import FLOAT, INTEGER, Cell, LabelKind
 
 Result = TypeVar("Result")
@@ -25,15 +24,8 @@ Result = TypeVar("Result")
 SALT: Final = "sparsegate:"
 """Put before a label that is hashed, so that the order of the hashes is nobody else's order."""
 
-SPENT: Final = "noise was drawn, so the release counts as spent"
-
 DIGITS: Final = 15
 """Hexadecimal digits of the hash that are used: 60 bits fit every engine's integers."""
-
-UNUSED: Final = 64 - 4 * DIGITS
-
-_NO_MEMORY: Final = "OutOfMemoryException"
-"""How DuckDB calls it."""
 
 _FEW: Final = 1000
 """So many numbers at most are written into a query."""
@@ -68,20 +60,17 @@ class Frame(ABC):
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns."""
         return list(self.native.columns)
 
     @abstractmethod
-    def collect_schema(self) -> dict[str, ColumnType]:
-        """The columns and their types."""
+    def collect_schema(self) -> dict[str, ColumnType]: ...
 
     @abstractmethod
     def select(self, *expressions: str) -> Frame:
         """Columns, by their names or as ``expression AS name``."""
 
     @abstractmethod
-    def where(self, condition: str) -> Frame:
-        """The rows that meet a condition."""
+    def where(self, condition: str) -> Frame: ...
 
     @abstractmethod
     def group(self, *by: str, **aggregates: str) -> Frame:
@@ -92,12 +81,10 @@ class Frame(ABC):
         """The rows with those of another frame that have the same values; ``how`` may be "semi" or "anti", too."""
 
     @abstractmethod
-    def union(self, other: Frame) -> Frame:
-        """The rows of both, which have the same columns."""
+    def union(self, other: Frame) -> Frame: ...
 
     @abstractmethod
-    def order(self, *by: str) -> Frame:
-        """The rows in the order of columns."""
+    def order(self, *by: str) -> Frame: ...
 
     def with_columns(self, **expressions: str) -> Frame:
         """The rows with these columns, in place of those of the same names."""
@@ -126,7 +113,7 @@ class Engine(ABC):
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
 
-    def __enter__(self) -> Engine:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -188,14 +175,6 @@ class Engine(ABC):
         """The different ones of public labels of this engine, ready to be joined with more than once."""
         return self.keep(labels.group("item"))
 
-    def sieve(self, labels: Frame) -> Callable[[Frame], Frame] | None:
-        """From rows to those whose item is one of these public labels, which are different, faster than by a join."""
-        return None
-
-    def settled(self, counts: Frame) -> Frame:
-        """Counts that are about to be narrowed to candidates."""
-        return counts
-
     def among(self, frame: Frame, column: str, numbers: Sequence[int]) -> Frame:
         """The rows in which a column has one of these numbers."""
         if len(numbers) <= _FEW:
@@ -210,7 +189,7 @@ def digest(*labels: int | str) -> int:
     (True, True)
     """
     text = SALT + ":".join(map(str, labels))
-    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8]) >> UNUSED
+    return int(hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS], 16)
 
 
 def guarded(name: str, action: Callable[[], Result], *, charged: bool = False) -> Result:
@@ -218,23 +197,21 @@ def guarded(name: str, action: Callable[[], Result], *, charged: bool = False) -
 
     An engine's message may hold a cell. ``charged`` says that noise is drawn, so that the release counts as made.
     """
+    spent = "noise was drawn, so the release counts as spent" if charged else "nothing was spent"
     try:
         return action()
     except TableError as error:
         if not charged:
             raise
-        reason = f"{error}; {SPENT}"
+        raise_alone(TableError(f"{error}; {spent}"))
     except (SparsegateError, SparsegateWarning):  # a warning that was made an error, of public labels, before a charge
         raise
     except Exception as error:
         trouble = type(error).__name__
         step = "check that the engine is running and that the columns can be counted in it"
-        reason = (
-            f"{name} could not run a query ({trouble}); its own message may hold data and is not repeated "
-            f"here; {SPENT if charged else 'nothing was spent'}; {NO_MEMORY if trouble == _NO_MEMORY else step}"
-        )
-    # Raised out here, and not where it was caught, the error has no link back to the message left behind.
-    raise TableError(reason) from None
+        reason = f"{name} could not run a query ({trouble}); its own message may hold data and is not repeated here"
+        step = NO_MEMORY if trouble == "OutOfMemoryException" else step
+        raise_alone(TableError(f"{reason}; {spent}; {step}"))
 
 
 def open_engine(table: Any) -> Engine:
@@ -244,10 +221,8 @@ def open_engine(table: Any) -> Engine:
     if type(table).__module__.partition(".")[0] == "pyspark":
         from sparsegate.tables.engines.spark import Cluster
 
-        return Cluster.of(table)
+        return Cluster(table)
     from sparsegate.tables.engines.duckdb import Relation
     from sparsegate.tables.python_tables import read_table
 
-    if type(table).__name__ == "DuckDBPyRelation":
-        return Relation(table)
-    return read_table(table)
+    return Relation(table) if type(table).__name__ == "DuckDBPyRelation" else read_table(table)

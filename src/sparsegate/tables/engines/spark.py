@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any, Final
 
 from sparsegate.errors import TableError
 from sparsegate.tables.engines.engine import DIGITS, SALT, ColumnType, Engine, Frame
-from sparsegate.tables.labels import (
-    BINARY,
-    BOOLEAN,
-    DATE,
-    FLOAT,
-    INTEGER,
-    STRING,
-    Cell,
-    LabelKind,
-    decimals,
-    moments,
-)
+from sparsegate.tables.labels import BINARY, BOOLEAN, DATE, FLOAT, INTEGER, STRING, Cell, LabelKind, decimals, moments
 
 PLAIN: Final = "UTF8_BINARY"
 """The collation that tells all strings apart."""
@@ -42,7 +32,7 @@ _LABELS: Final[dict[str, tuple[LabelKind, str]]] = {
         + bigint(extract(SECOND FROM {0}) * 1000000) END""",
     ),
 }
-"""What the values of a type are, and SQL for their cells: see ``tables.labels``."""
+"""What the values of a type are, and SQL for their cells."""
 
 
 def column_type(dtype: Any) -> ColumnType:
@@ -97,19 +87,14 @@ class Cluster(Engine):
 
     name = "Spark"
 
-    def __init__(self, frame: Frame) -> None:
-        super().__init__(frame)
-        self._session = frame.native.sparkSession
-        self._kept: list[Any] = []
-
-    @classmethod
-    def of(cls, table: Any) -> Cluster:
-        """The engine of a DataFrame; refused for anything else of PySpark's."""
+    def __init__(self, table: Any) -> None:
         if not hasattr(table, "sparkSession") or not hasattr(table, "selectExpr"):
             raise TableError(f"data must be a DataFrame of PySpark's, and is of type {type(table).__name__}")
         if len(set(table.columns)) < len(table.columns):
             raise TableError("data must have no two columns of one name; rename one, or pass the columns needed")
-        return cls(SparkFrame(table))
+        super().__init__(SparkFrame(table))
+        self._session = table.sparkSession
+        self._kept: list[Any] = []
 
     def select(self, named: Mapping[str, str]) -> Frame:
         from pyspark.sql import functions as sql
@@ -166,13 +151,11 @@ class Cluster(Engine):
         ordered = frame.native.orderBy(*order).withColumn("index", sql.monotonically_increasing_id()).persist()
         self._kept.append(ordered)
         part = sql.shiftright("index", 33)
-        sizes = dict(ordered.groupBy(part.alias("part")).count().collect())
-        before, starts = 0, []
-        for number in sorted(sizes):
-            starts.append((number, before))
-            before += sizes[number]
-        if not starts:
+        sizes = sorted(ordered.groupBy(part.alias("part")).count().collect())
+        if not sizes:
             return SparkFrame(ordered)
-        offsets = sql.create_map(*(sql.lit(entry).cast("bigint") for start in starts for entry in start))
+        before = accumulate((size for _, size in sizes), initial=0)
+        starts = [entry for (number, _), start in zip(sizes, before, strict=False) for entry in (number, start)]
+        offsets = sql.create_map(*(sql.lit(entry).cast("bigint") for entry in starts))
         place = sql.col("index") - sql.shiftleft(part, 33) + offsets[part]
         return SparkFrame(ordered.withColumn("index", place))
