@@ -216,15 +216,15 @@ def test_of_two_rotations_at_once_one_stops_and_takes_no_key_away(
     shop: Shop, gates: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     before = noise_of(shop, gates)
-    create = SealingKey.create_beside
+    create = SealingKey.create
 
-    def overtaken(path: Path) -> tuple[SealingKey, Path]:
-        monkeypatch.setattr(SealingKey, "create_beside", create)
+    def overtaken(path: Path, *, beside: bool) -> SealingKey:
+        monkeypatch.setattr(SealingKey, "create", create)
         with Ledger(shop.place) as other:
             rotate_key(other, path)
-        return create(path)
+        return create(path, beside=beside)
 
-    monkeypatch.setattr(SealingKey, "create_beside", overtaken)
+    monkeypatch.setattr(SealingKey, "create", overtaken)
     with Ledger(shop.place) as ledger, pytest.raises(LedgerError, match="another rotation"):
         rotate_key(ledger, shop.key)
     assert noise_of(shop, gates) == before

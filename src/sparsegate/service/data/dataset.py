@@ -254,8 +254,8 @@ class ServedTable(AbstractContextManager["ServedTable"]):
 
     @classmethod
     def _read_postgres(cls, source: TableSource, engine: CopyEngine) -> ServedTable:
-        public = {"user": source.user, "columns": source.columns, "max_cell": source.max_cell}
-        rows = engine.fetch(source.files[0], table=source.table or "", **public)  # type: ignore[arg-type]
+        public = {name: getattr(source, name) for name in ("table", "user", "columns", "max_cell")}
+        rows = engine.fetch(source.files[0], **public)
         with quiet("the rows of the database cannot be copied"):
             unfilled = engine.run(lambda: engine.copy_rows(rows, source.cells or {}))
         name = f"{rows.database} {source.table}"
