@@ -39,9 +39,22 @@ Row = dict[str, Any]
 
 LETTERS: Mapping[str, str] = MappingProxyType(
     {
-        **{"subset": "S", "one-shot": "O", "em": "E", "gumbel": "G", "noisy-scores-10": "N", "noisy-scores-1": "N1"},
-        **{"svt-exponential": "X", "svt-delta": "D", "svt-s-1:c23": "V", "svt-s-1:c": "Vc", "svt-s-1:3": "V3"},
-        **{"svt-s-1:1": "V1", "svt-dpbook": "B", "svt-dpbook-true": "B*", "svt-alg1": "A", "svt-alg1-true": "A*"},
+        "subset": "S",
+        "one-shot": "O",
+        "em": "E",
+        "gumbel": "G",
+        "noisy-scores-10": "N",
+        "noisy-scores-1": "N1",
+        "svt-exponential": "X",
+        "svt-delta": "D",
+        "svt-s-1:c23": "V",
+        "svt-s-1:c": "Vc",
+        "svt-s-1:3": "V3",
+        "svt-s-1:1": "V1",
+        "svt-dpbook": "B",
+        "svt-dpbook-true": "B*",
+        "svt-alg1": "A",
+        "svt-alg1-true": "A*",
         **{f"svt-retr-{raised}d": f"R{raised}" for raised in range(6)},
         "alg-4-true": "L*",
     }
