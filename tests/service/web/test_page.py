@@ -354,11 +354,7 @@ def test_answers_are_searched_and_noted_and_notes_stay_here(page, service):
 
 
 def test_the_expected_wait_is_said_before_and_during_an_ask(browser, tmp_path, data):
-    with (
-        serving(tmp_path, data, delay=1.0) as service,
-        listening(service.app) as url,
-        tab(browser, url) as page,
-    ):
+    with serving(tmp_path, data, delay=1.0) as service, listening(service.app) as url, tab(browser, url) as page:
         gate = service.open_gate(cutoff=20)
         sign_in(page, service.analyst)
         go(page, f"#/gates/{gate}")
