@@ -19,7 +19,7 @@ from pyarrow import parquet
 
 from sparsegate.errors import ParameterError, SparsegateError
 from sparsegate.paper import PUBLISHED, Dataset, Ladder, data, fetch, load, read_counts
-from sparsegate.paper.data import OTHERS, counts_fingerprint, how_checked
+from sparsegate.paper.data import counts_fingerprint, how_checked
 
 FIMI = "1 2 3\n1 2\n1\n4 1\n"  # 4 records; items in 4, 2, 1 and 1 of them
 Publish = Callable[..., None]
@@ -170,18 +170,6 @@ def test_records_that_are_claimed_make_no_file_the_data(publish: Publish, tiny: 
     assert load("kosarak", tiny, records=9).kind == "unverified file"
     assert load("kosarak", tiny, scale_to_records=True).kind == "scaled"
     assert load("kosarak", tiny, records=8, scale_to_records=True).kind == "unverified file"  # counts of 4, not of 8
-
-
-@pytest.mark.parametrize("scaled", [False, True])
-def test_another_file_under_the_name_is_caught(
-    publish: Publish, monkeypatch: pytest.MonkeyPatch, tiny: Path, scaled: bool
-) -> None:
-    assert OTHERS[88_162, 16_470] == "Retail"
-    publish(records=5, items=7)
-    monkeypatch.setattr(data, "OTHERS", {(4, 4): "Retail"})
-    rule = r"^data must be Kosarak: 4 records .*, which are the numbers of Retail.*--data retail=FILE"
-    with pytest.raises(ParameterError, match=rule):
-        load("kosarak", tiny, scale_to_records=scaled)
 
 
 @pytest.mark.parametrize("name", ["bms-pos", "kosarak"])

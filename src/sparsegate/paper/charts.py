@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import math
 import textwrap
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
@@ -31,10 +33,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LIGHT, DARK = "#ffffff", "#1b1f23"  # what figures are drawn on
-
-LONG = (6.0, 2.0)
-DOTS = (1.0, 1.5)
-MIXED = (4.0, 1.5, 1.0, 1.5)
 
 
 class LineStyle(NamedTuple):
@@ -53,45 +51,17 @@ class LineStyle(NamedTuple):
 
     @property
     def width(self) -> float:
-        """The width of the line."""
         return 2.4 if self.strong else 1.5
 
     @property
     def colours(self) -> str:
-        """Both colours, for the style of the page."""
         return f"--light:{self.light};--dark:{self.dark}"
 
 
-_INK = ("#1c1f23", "#e6e8ea")
-_GOLD = ("#b08900", "#ffe08a")
-_SKY = ("#2f8fd0", "#58b4f5")
-_BROWN = ("#6b3f1d", "#c89a74")
-_NAVY = ("#123a7a", "#3f7fe0")
-_RED = ("#b3261e", "#f26d64")
-_GREY = ("#6b7280", "#98a2ad")
+DRAWN = tomllib.loads(files("sparsegate.paper").joinpath("figures.toml").read_text(encoding="utf-8"))
 
 LINE_STYLES: Mapping[str, LineStyle] = MappingProxyType(
-    {
-        "svt-dpbook": LineStyle(*_INK, "s", "DPBook"),
-        "svt-s-1:1": LineStyle(*_GOLD, "v", "SVT-S 1:1", LONG),
-        "svt-s-1:3": LineStyle(*_SKY, "^", "SVT-S 1:3", DOTS),
-        "svt-s-1:c": LineStyle(*_BROWN, "D", "SVT-S 1:c", MIXED),
-        "svt-s-1:c23": LineStyle(*_NAVY, "o", "1:c^(2/3)"),
-        "alg-4": LineStyle(*_INK, "X", "Alg. 4", LONG),
-        "svt-s-half-t": LineStyle(*_SKY, "v", "T halved", DOTS),
-        "svt-s-double-t": LineStyle(*_GOLD, "^", "T doubled", LONG),
-        "svt-s-double-t-retr": LineStyle(*_BROWN, "D", "T × 2, ReTr", MIXED),
-        "svt-dpbook-once": LineStyle(*_SKY, "P", "ρ drawn once", DOTS),
-        "svt-alg1": LineStyle(*_NAVY, "^", "ρ of Alg. 1", MIXED),
-        "svt-dpbook-monotonic": LineStyle(*_RED, "D", "ν halved", LONG),
-        "svt-retr-0d": LineStyle(*_GREY, "x", "ReTr 0D", DOTS),
-        "svt-retr-1d": LineStyle("#868ade", "#6d70c9", "^", "ReTr 1D", DOTS),
-        "svt-retr-2d": LineStyle("#686ccc", "#8488de", "v", "ReTr 2D", LONG),
-        "svt-retr-3d": LineStyle("#4d4fb8", "#9fa3ec", "D", "ReTr 3D", MIXED),
-        "svt-retr-4d": LineStyle("#363590", "#bcc0f7", "P", "ReTr 4D", LONG),
-        "svt-retr-5d": LineStyle("#201e56", "#dadcff", "X", "ReTr 5D", DOTS),
-        "em": LineStyle(*_RED, "*", "EM", strong=True),
-    }
+    {key: LineStyle(**style | {"dash": tuple(style.get("dash", ()))}) for key, style in DRAWN["style"].items()}
 )
 """Every method of the paper and of the ablation, in the order in which lines are drawn: EM is the last, on top."""
 
@@ -105,7 +75,7 @@ _OTHERS = (
     ("#7a1450", "#c74a8f", "X"),
     ("#0057a8", "#4a90e2", "*"),
 )
-_OTHER_DASHES = ((), LONG, DOTS, MIXED)
+_DASHES = ((), (6.0, 2.0), (1.0, 1.5), (4.0, 1.5, 1.0, 1.5))
 
 # For a figure with a line for each dataset, in turn
 DATASET_STYLES = tuple(LINE_STYLES[key] for key in ("svt-s-1:1", "svt-s-1:3", "svt-s-1:c23", "svt-dpbook"))
@@ -118,7 +88,7 @@ def styles(keys: Iterable[str]) -> dict[str, LineStyle]:
     strongest = {key: shown.pop(key) for key in ("em",) if key in shown}
     for place, key in enumerate(key for key in wanted if key not in LINE_STYLES):
         turn, number = divmod(place, len(_OTHERS))
-        shown[key] = LineStyle(*_OTHERS[number], key, _OTHER_DASHES[(place + turn) % len(_OTHER_DASHES)])
+        shown[key] = LineStyle(*_OTHERS[number], key, _DASHES[(place + turn) % len(_DASHES)])
     return shown | strongest
 
 
@@ -150,7 +120,6 @@ class Axis:
         self.low, self.high, self.start, self.end, self._log = low, high, start, end, log
 
     def at(self, value: float) -> float:
-        """The place of a value; what is beyond the ends is put there."""
         scale = math.log if self._log else float
         inside = min(max(value, self.low), self.high)
         share = (scale(inside) - scale(self.low)) / (scale(self.high) - scale(self.low))
@@ -241,7 +210,6 @@ class ChartPoint(NamedTuple):
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The ends of its error bar."""
         return self.y - BAR_ERRORS * self.error, self.y + BAR_ERRORS * self.error
 
 
@@ -267,7 +235,6 @@ class LineChart:
     digits: int = 3
 
     def svg(self) -> str:
-        """The chart as an SVG element; empty where no line has a point."""
         lines = [line for line in self.lines if line.points]
         if not lines:
             return ""
@@ -351,7 +318,6 @@ def _number(tick: float) -> str:
 
 
 def _line(line: ChartLine, x: Axis, y: Axis) -> str:
-    """The line, its error bars and its markers: three paths."""
     places = [f"{x.at(point.x):.1f},{y.at(point.y):.1f}" for point in line.points]
     dash = " ".join(f"{part * 1.2:g}" for part in line.style.dash)
     bars = "".join(f"M{x.at(p.x):.1f},{y.at(p.ends[0]):.1f}V{y.at(p.ends[1]):.1f}" for p in line.points if p.error > 0)
@@ -384,7 +350,6 @@ class BarChart:
     bars: tuple[ChartBar, ...]
 
     def svg(self) -> str:
-        """The chart as an SVG element; empty without bars."""
         if not self.bars:
             return ""
         start = 10 + LETTER * max(len(bar.label) for bar in self.bars)
@@ -442,7 +407,6 @@ class MapChart:
     y_label: str
 
     def svg(self) -> str:
-        """The map as an SVG element."""
         wide, below = (WIDTH - NAMES - 2) / len(self.columns), 14 + TILE * len(self.rows)
         parts = [_text(self.y_label, 2, 9, class_="axis")]
         for row, (name, cells) in enumerate(zip(self.rows, self.cells, strict=True)):
@@ -467,12 +431,11 @@ class MapChart:
         return _svg(self.title, below + 32, parts)
 
     def draw(self, axes: Any) -> dict[str, Any]:
-        """Draw the map on Matplotlib's axes; nothing for a legend."""
         patches = load_extra("matplotlib.patches", extra="plots")
         for row, cells in enumerate(self.cells):
             for column, cell in enumerate(cells):
                 face = (cell.style.light if cell.style else LIGHT, 0.3 if cell.sure else 0.12)
-                look = {"facecolor": face, "edgecolor": _GREY[0], "linewidth": 0.6}
+                look = {"facecolor": face, "edgecolor": LINE_STYLES["svt-retr-0d"].light, "linewidth": 0.6}
                 axes.add_patch(patches.Rectangle((column - 0.47, row - 0.46), 0.94, 0.92, **look))
                 axes.text(column, row - 0.08, cell.text, ha="center", va="center", fontsize=9, fontweight="bold")
                 axes.text(column, row + 0.3, cell.note, ha="center", va="center", fontsize=6)

@@ -92,12 +92,10 @@ def _gaps(pairs: Iterable[tuple[Row, ...]], lead: float = MARGIN) -> tuple[list[
 
 
 def _largest(comparisons: Iterable[_Comparison]) -> _Comparison:
-    """The largest difference, those that are sure first."""
     return max(comparisons, key=lambda gap: (gap.decision.holds, gap.quantity.value))
 
 
 def _most(comparisons: Iterable[_Comparison]) -> _Comparison:
-    """The largest difference, sure or not."""
     return max(comparisons, key=lambda gap: gap.quantity.value)
 
 
@@ -114,7 +112,6 @@ def _sure(comparisons: Iterable[_Comparison]) -> int:
 
 
 def _sides(behind: Sequence[_Comparison], ahead: Sequence[_Comparison]) -> str:
-    """In how many cases one method is higher or lower than another."""
     failed, wide = _sure(behind), sum(gap.decision.support is Support.UNDECIDED for gap in behind)
     parts = [f"lower in {_sure(ahead)}", f"higher in {failed}", *([f"undecided in {wide}"] if wide else [])]
     worst = f", most {_largest(behind)}" if failed or wide else ""
@@ -183,11 +180,11 @@ def _check_span(findings: Findings) -> None:
         raise Missing(f"needs small and large c, the largest {SPAN} times the smallest")
 
 
-def first_ahead(findings: Findings, better: str, worse: str, *, largest_first: bool) -> Iterator[Decided]:
-    """Going through c from one end, the first at which the two differ has ``better`` ahead."""
+def first_ahead(findings: Findings, better: str, worse: str, end: str) -> Iterator[Decided]:
+    """Going through c from one end, "small" or "large", the first at which the two differ has ``better`` ahead."""
     _check_span(findings)
     for dataset, rows in _beside(findings, better, worse):
-        cases = rows[::-1] if largest_first else rows
+        cases = rows[::-1] if end == "large" else rows
         ahead, behind = [_ahead(a, b) for a, b in cases], [_ahead(b, a) for a, b in cases]
         won, lost = (
             _spans(findings.counts, [row.count for (row, _), lead in zip(cases, side, strict=True) if lead.holds])
@@ -364,13 +361,12 @@ def _lags(findings: Findings, dataset: str, counts: Sequence[int]) -> list[_Comp
     return lags
 
 
-def off(
-    findings: Findings, keys: Sequence[str], decide: Callable[[Row, Row], list[Decision]], combine: Combine, metric: str
-) -> Iterator[Decided]:
-    """Methods whose threshold is off beside one with the right one, of which one is enough, at some c or at all.
+def off(findings: Findings, keys: Sequence[str], what: str) -> Iterator[Decided]:
+    """Methods whose threshold is off beside one with the right one, of which one is enough: see ``_OFF``.
 
     Shown is where the metric is most above.
     """
+    decide, combine, metric = _OFF[what]
     cases: dict[str, list[list[tuple[Row, ...]]]] = {}
     for dataset, rows in (entry for key in keys for entry in _beside(findings, key, PLAIN)):
         cases.setdefault(dataset, []).append(rows)
@@ -385,20 +381,27 @@ def off(
         yield dataset, any_of(combine(all_of(decide(a, b)) for a, b in pairs) for pairs in by_method), shown
 
 
-def wasted(off: Row, right: Row) -> list[Decision]:
+def _wasted(off: Row, right: Row) -> list[Decision]:
     """Many places stay empty, and more of the total score is missed than with the right threshold."""
     return [above(empty_places(off), PRONOUNCED), _higher(off, right, "total_ser").decision]
 
 
-def too_early(off: Row, right: Row) -> list[Decision]:
+def _too_early(off: Row, right: Row) -> list[Decision]:
     """The places are filled, and many more of the true top c are missed than with the right threshold."""
     return [at_most(empty_places(off), PRONOUNCED), _higher(off, right, "fnr", margin=PRONOUNCED).decision]
 
 
-def dealt_with(off: Row, right: Row) -> list[Decision]:
+def _dealt_with(off: Row, right: Row) -> list[Decision]:
     """The places are filled, and no more of the total score is missed than with the right threshold."""
     return [at_most(empty_places(off)), opposite(_higher(off, right, "total_ser").decision)]
 
+
+# What of a threshold that is off is decided at each c, how these are combined, and the metric that is shown
+_OFF: dict[str, tuple[Callable[[Row, Row], list[Decision]], Combine, str]] = {
+    "wasted": (_wasted, any_of, "total_ser"),
+    "too_early": (_too_early, any_of, "fnr"),
+    "dealt_with": (_dealt_with, all_of, "total_ser"),
+}
 
 # What the paper names and says nothing of: a text, methods, and the values of c, or every c
 _MEASURED = (

@@ -124,7 +124,6 @@ class OpenDPTopK:
     key, title = "opendp", "OpenDP top-k"
 
     def select(self, scores: NDArray[Any], count: int, epsilon: float, rng: np.random.Generator) -> list[int]:
-        """Scale count / epsilon, which OpenDP itself says is epsilon-DP for counts."""
         dp = load_extra("opendp.prelude", extra="bench")
         dp.enable_features("contrib")
         domain = dp.vector_domain(dp.atom_domain(T="f64", nan=False))
@@ -139,7 +138,6 @@ class DiffprivlibTopK:
     key, title = "diffprivlib", "diffprivlib, peeled"
 
     def select(self, scores: NDArray[Any], count: int, epsilon: float, rng: np.random.Generator) -> list[int]:
-        """Each of the rounds spends epsilon / count."""
         mechanism = load_extra("diffprivlib.mechanisms", extra="bench").Exponential
         state = np.random.RandomState(int(rng.integers(1 << 32)))
         share = {"epsilon": epsilon / count, "sensitivity": 1, "monotonic": True, "random_state": state}
@@ -236,7 +234,6 @@ class MeanError(NamedTuple):
     runs: int
 
     def term(self, sigmas: float) -> Term:
-        """What its interval is made of."""
         return mean_term(self.mean, self.std, self.runs, sigmas)
 
 
@@ -256,7 +253,6 @@ class CellPlaces:
 
     @property
     def decided(self) -> bool:
-        """Whether everybody's place is known."""
         return not self.undecided
 
 
@@ -343,7 +339,6 @@ class WonCell:
     standing: CellPlaces
 
     def row(self) -> dict[str, Any]:
-        """The row of the table of winners, names in lists."""
         held = {**vars(self), **vars(self.standing)}
         return {name: held[name] for name in WINNER_COLUMNS}
 
@@ -522,7 +517,6 @@ def compare(
 
 
 def _row(gathered: Gathered, datasets: Mapping[str, Dataset], release: float | None) -> dict[str, Any]:
-    """The row of a case; ``release`` are the seconds of one release."""
     row, case, method = gathered.row(datasets), gathered.case, gathered.case.method
     supplied = isinstance(method, SuppliedMethod)
     row |= {
@@ -560,7 +554,6 @@ class _Race:
         self.sigmas = sigmas(cells=cells, contestants=len(grid.methods), looks=LOOKS)
 
     def run(self) -> dict[CellKey, Gathered]:
-        """The first runs of all, and more of those that can still change who wins."""
         # More runs take about twice as long as the first ones: measured on the default grid.
         self._pool.plan.expect("rounds", 2 * sum(case.expected for case in self._cases))
         runner = CaseRunner(datasets=self._grid.datasets, folder=self._folder, pool=self._pool)

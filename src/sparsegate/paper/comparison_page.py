@@ -329,7 +329,6 @@ class _ComparisonPage:
         return shown if lines else ""
 
     def seconds(self) -> str:
-        """One selection among the scores of all items."""
         timed = [row for row in self._rows if row["seconds"] is not None and row["epsilon"] == self.epsilon]
         counts = sorted({row["count"] for row in timed})
         lines: dict[tuple[str, str], dict[int, float]] = {}
@@ -343,7 +342,6 @@ class _ComparisonPage:
         return table(heads, cells, names=2, tall=True) if lines else ""
 
     def numbers(self) -> str:
-        """All rows of the middle epsilon; the files have all."""
         heads = ("Dataset", "Method", "c|d", "true ε|", "FNR|", "SER|", "total SER|", "precision|", "runs|d")
         lines = [
             (

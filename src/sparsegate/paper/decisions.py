@@ -114,7 +114,6 @@ class Term(NamedTuple):
     down: float = 0.0
 
     def times(self, slope: float) -> Term:
-        """The term of a multiple; a negative one turns up into down."""
         up, down = (self.up, self.down) if slope >= 0 else (self.down, self.up)
         return Term(slope * self.deviation, abs(slope) * up, abs(slope) * down)
 
@@ -132,21 +131,17 @@ class Quantity:
 
     @property
     def error(self) -> float:
-        """The standard error."""
         return math.sqrt(sum(term.deviation**2 for term in self.terms.values()))
 
     @property
     def lowest(self) -> float:
-        """The lower end of the interval."""
         return self.value - reach(self._deviations, [term.down for term in self.terms.values()])
 
     @property
     def highest(self) -> float:
-        """The upper end of the interval."""
         return self.value + reach(self._deviations, [term.up for term in self.terms.values()])
 
     def needed(self, margin: float) -> float:
-        """How many times the runs would decide if the value stayed."""
         unseen = [term.down if self.value > margin else term.up for term in self.terms.values()]
         return times_needed(abs(self.value - margin), self._deviations, unseen)
 
@@ -272,17 +267,14 @@ class Decision:
 
     @property
     def holds(self) -> bool:
-        """Whether it is supported."""
         return self.support is Support.SUPPORTED
 
     @property
     def cells(self) -> tuple[CellKey, ...]:
-        """The rows it was read off."""
         return tuple(dict.fromkeys(cell for cell, _ in self.sources))
 
     @classmethod
     def sure(cls, holds: bool, sources: tuple[Source, ...]) -> Decision:
-        """Without doubt."""
         return cls(support=Support.SUPPORTED if holds else Support.NOT_SUPPORTED, sources=sources, leans=holds)
 
 

@@ -77,11 +77,9 @@ class ExperimentCase:
 
     @property
     def cell(self) -> CellKey:
-        """Which row of the results it is."""
         return CellKey(self.dataset, self.method.key, float(self.epsilon), self.count)
 
     def generator(self) -> np.random.Generator:
-        """The case's own randomness."""
         later = (self.batch,) if self.batch else ()
         names = stable_hash(self.seed, self.dataset, self.method.key, self.epsilon, self.count, *later)
         return np.random.default_rng(np.random.SeedSequence(int(names, 16)))
@@ -102,7 +100,6 @@ class ExperimentCase:
         return 0.002 + self.count * (positive + self.runs * run)
 
     def compute(self, ladder: Ladder) -> Record:
-        """Simulate and measure."""
         start = time.perf_counter()
         try:
             errors = simulated_errors(
@@ -133,7 +130,6 @@ class Gathered:
     record: Record
 
     def row(self, datasets: Mapping[str, Dataset]) -> dict[str, Any]:
-        """Its line of the results."""
         case = self.case
         return {
             "dataset": case.dataset,
@@ -151,7 +147,6 @@ class Gathered:
         return replace(self.case, runs=wanted - self.runs, batch=self.batches) if wanted > self.runs else None
 
     def with_batch(self, batch: Gathered) -> Gathered:
-        """What it says with one batch more."""
         record = merged(self.record, self.runs, batch.record, batch.runs)
         return Gathered(case=self.case, runs=self.runs + batch.runs, batches=self.batches + 1, record=record)
 
@@ -277,7 +272,6 @@ class ExperimentGrid:
 
     @property
     def cases(self) -> list[ExperimentCase]:
-        """A case for each."""
         return [
             ExperimentCase(dataset=name, method=method, epsilon=share, count=count, runs=self.runs, seed=self.seed)
             for name in self.datasets
@@ -287,7 +281,6 @@ class ExperimentGrid:
         ]
 
     def further(self, experiment: FurtherExperiment) -> ExperimentGrid:
-        """The grid of a further experiment beside this one; it may be empty."""
         counts = experiment.counts(self.counts)
         most = max(counts, default=0)
         keys = experiment.chosen([method.key for method in self.methods])
@@ -301,7 +294,6 @@ class ExperimentGrid:
         )
 
     def under(self, reading: PaperReading) -> ExperimentGrid:
-        """The whole of it under another reading."""
         datasets = {name: reading.dataset(data) for name, data in self.datasets.items()}
         methods = [reading.method(method) for method in self.methods]
         return replace(self, datasets=datasets, methods=methods, reading=reading)
@@ -316,16 +308,13 @@ class ExperimentGrid:
         return replace(whole, methods=[method for method, ours in pairs if method != ours])
 
     def parameters(self) -> dict[str, object]:
-        """What the manifest says of it, beside datasets and methods."""
         epsilons = [float(share) for share in self.epsilons]
         return {"counts": list(self.counts), "epsilon": epsilons, "runs": self.runs, "seed": self.seed}
 
     def rows(self, gathered: Mapping[CellKey, Gathered]) -> list[dict[str, Any]]:
-        """The results, a row for each case."""
         return [gathered[case.cell].row(self.datasets) for case in self.cases]
 
     def write(self, folder: ResultFolder, rows: Sequence[Mapping[str, Any]], parameters: Mapping[str, object]) -> None:
-        """Write results, scores and manifest into the folder of the experiment."""
         scores = [
             {"dataset": name, "stand_in": dataset.stand_in, "rank": rank, "score": score}
             for name, dataset in self.datasets.items()

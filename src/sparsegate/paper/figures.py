@@ -60,7 +60,6 @@ class ErrorFigure:
     first: str = "ser"
 
     def points(self, findings: Findings, dataset: str, method: str) -> list[Row]:
-        """The rows of one line, from left to right."""
         rows = [row for row in findings.rows.values() if (row.dataset, row.method) == (dataset, method)]
         if self.against == "epsilon":
             count = swept_count(findings)
@@ -128,68 +127,11 @@ class ErrorFigure:
         )
 
 
-COMPARISONS = (
-    ErrorFigure(
-        name="interactive",
-        title="Interactive methods",
-        caption="The paper's comparison of SVT-DPBook and SVT-S with four ways to split ε.",
-        methods=("svt-dpbook", "svt-s-1:1", "svt-s-1:3", "svt-s-1:c", "svt-s-1:c23"),
-    ),
-    ErrorFigure(
-        name="non-interactive",
-        title="Non-interactive methods",
-        caption="The paper's comparison of EM and SVT with retraversal; kD raises the threshold by k standard "
-        "deviations of the query noise.",
-        methods=("em", *(f"svt-retr-{k}d" for k in range(1, 6))),
-    ),
-    ErrorFigure(
-        name="retraversal",
-        title="Retraversal alone",
-        caption="Not a figure of the paper, but a statement: going through the items until c are selected, without a "
-        "raised threshold, beside one pass and beside EM.",
-        methods=("svt-s-1:c23", "svt-retr-0d", "em"),
-        without=("em", "svt-s-1:c23"),
-    ),
-    ErrorFigure(
-        name="epsilon",
-        title="Error against ε",
-        caption="Not in the paper: the same methods at one c and other values of ε.",
-        methods=("svt-dpbook", "svt-s-1:1", "svt-s-1:c23", "svt-retr-3d", "em"),
-        against="epsilon",
-    ),
-    ErrorFigure(
-        name="ablation",
-        title="Why SVT-DPBook loses",
-        caption="Not in the paper: Alg. 2 with ρ drawn once, with the ρ of Alg. 1 (scale Δ/ε₁, drawn once), and with "
-        "half its query noise ν, which suffices for monotonic queries; SVT-S 1:1 has the last two changes.",
-        methods=("svt-dpbook", "svt-dpbook-once", "svt-alg1", "svt-dpbook-monotonic", "svt-s-1:1"),
-        without=("svt-dpbook", "svt-s-1:1"),
-    ),
-    ErrorFigure(
-        name="thresholds",
-        title="A threshold that is off",
-        caption="What the paper says in Section 5: SVT-S 1:c^(2/3) with half of T, and with twice T in one pass and "
-        "with retraversal. Fewer than c items, all of them high, have a negative SER; total SER and FNR count those "
-        "that are missing.",
-        first="total_ser",
-        methods=("svt-s-1:c23", "svt-s-half-t", "svt-s-double-t", "svt-s-double-t-retr"),
-        without=("svt-s-1:c23",),
-    ),
-    ErrorFigure(
-        name="without-c",
-        title="Query noise without the factor c",
-        caption="What the paper says in Section 3: Alg. 4 has less noise than it needs, and is not private at this ε.",
-        methods=("svt-s-1:3", "alg-4", "em"),
-        without=("svt-s-1:3", "em"),
-    ),
-    ErrorFigure(
-        name="large-c",
-        title="Larger c",
-        caption="The largest c that the paper names: 400 for itemsets (LC14), 140,106 for gradients (SS15).",
-        methods=("svt-s-1:c23", "svt-retr-5d", "em"),
-        beyond=True,
-    ),
+COMPARISONS = tuple(
+    ErrorFigure(**figure | {name: tuple(figure.get(name, ())) for name in ("methods", "without")})
+    for figure in charts.DRAWN["figure"]
 )
+"""The figures of ``figures.toml``."""
 
 
 def shown_figures(findings: Findings) -> dict[ErrorFigure, Lines]:
@@ -219,7 +161,6 @@ def swept_count(findings: Findings) -> int:
 
 
 def _files(name: str, rows: str) -> dict[str, str]:
-    """The links beside a figure, by their text: its rows and its pictures."""
     pictures = {kind.upper(): f"figures/{name}.{kind}" for kind in ("svg", "png")}
     return {"CSV": f"{rows}.csv", "Parquet": f"{rows}.parquet", **pictures}
 

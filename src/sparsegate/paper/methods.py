@@ -434,7 +434,6 @@ def package(point: EntryPoint) -> str:
 
 
 def _load_installed(key: str) -> SuppliedMethod | None:
-    """The method that a package brings under this key, or None."""
     points = installed().get(key, ())
     if not points:
         return None

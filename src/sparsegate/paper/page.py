@@ -161,7 +161,6 @@ class PageFigure:
     note: str = ""
 
     def html(self) -> str:
-        """The figure as HTML; "" without panels."""
         if not self.panels:
             return ""
         views = list(dict.fromkeys(view for panel in self.panels for view in panel.charts))

@@ -37,10 +37,7 @@ Rankable: TypeAlias = "Ladder | ScoresLike"
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Ladder:
-    """Rung g holds ``sizes[g]`` items of score ``values[g]``; scores fall strictly.
-
-    ``starts[g]`` is how many items stand above rung g, so item j of the ladder, counted from 0 at the top, is on
-    the last rung with starts <= j.
+    """Rung g holds ``sizes[g]`` items of score ``values[g]``; scores fall strictly; ``starts[g]`` items stand above it.
 
     >>> import sparsegate as sg
     >>> sg.paper.Ladder.of([7, 3, 7, 7]).values.tolist()
@@ -96,10 +93,7 @@ class Ladder:
         return wanted
 
     def oracle_threshold(self, count: int) -> float:
-        """T = the mean of the c-th and the (c+1)-th highest true score.
-
-        An oracle: it is computed from the scores themselves, so whatever uses it is not private. The paper's
-        evaluation uses it, and so does every simulation here.
+        """T = the mean of the c-th and the (c+1)-th highest true score: an oracle, so whatever uses it is not private.
 
         >>> import sparsegate as sg
         >>> sg.paper.Ladder.of([10, 8, 5, 1]).oracle_threshold(2)

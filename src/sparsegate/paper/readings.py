@@ -61,7 +61,6 @@ class PaperReading:
 
     @classmethod
     def named(cls, name: str) -> PaperReading:
-        """The reading of a name, as ``str`` gives it."""
         return cls.parse([] if name == "ours" else name.split(","))
 
     def __str__(self) -> str:
@@ -70,7 +69,6 @@ class PaperReading:
         return ",".join(texts) or "ours"
 
     def dataset(self, dataset: Dataset) -> Dataset:
-        """The dataset under this reading: Zipf has another total."""
         rescaled = dataset.kind == "exact" and self.zipf_total != OURS.zipf_total
         return zipf(self.zipf_total) if rescaled else dataset
 
@@ -102,11 +100,9 @@ class ReadingSwitch:
 
     @property
     def ours(self) -> object:
-        """What our own setting stands for."""
         return next(iter(self.settings.values()))
 
     def value(self, text: str) -> object:
-        """What a setting stands for."""
         if text in self.settings:
             return self.settings[text]
         try:
@@ -117,7 +113,6 @@ class ReadingSwitch:
         raise ParameterError("reading", f"must set {self.name} to one of {', '.join(self.settings)}{self.rule}", text)
 
     def text(self, value: object) -> str:
-        """The setting of a value, as it is asked for."""
         known = {value: text for text, value in self.settings.items()}
         return known.get(value) or (f"{value:.15g}" if isinstance(value, float) else str(value))
 
@@ -194,7 +189,6 @@ class FurtherExperiment:
         return list(nearest or main)
 
     def epsilons(self, main: Sequence[Fraction]) -> list[Fraction]:
-        """The values of epsilon, less those that the main experiment has."""
         wanted = [main[0] * factor for factor in self.factors]
         return [share for share in wanted if share not in main or wanted == [main[0]]]
 

@@ -81,7 +81,6 @@ ELSEWHERE = "Elsewhere"  # the heading for what was judged on other data than th
 
 
 def _kind(support: Support) -> str:
-    """The class of a verdict in the style of the page."""
     return support.value.replace(" ", "-")
 
 

@@ -75,20 +75,16 @@ class Row:
 
     @classmethod
     def of(cls, entry: Mapping[str, Any]) -> Row:
-        """A line of the results; what else it has is left out."""
         return cls(**{field.name: entry[field.name] for field in fields(cls)})
 
     @cached_property
     def cell(self) -> CellKey:
-        """Which row it is."""
         return CellKey(self.dataset, self.method, self.epsilon, self.count)
 
     def mean(self, measure: str) -> float:
-        """The mean of a measure: ser, total_ser or fnr."""
         return float(getattr(self, f"{measure}_mean"))
 
     def error(self, measure: str = "ser") -> float:
-        """The standard error of a mean; 0 for a single run, which has no deviation."""
         return float(getattr(self, f"{measure}_std") / self.runs**0.5) if self.runs > 1 else 0.0
 
 
@@ -166,7 +162,6 @@ class ResultFolder:
 
     @classmethod
     def open(cls, folder: str | Path) -> ResultFolder:
-        """Make the folder if need be."""
         path = Path(folder)
         try:
             (path / "cases").mkdir(parents=True, exist_ok=True)
@@ -207,7 +202,6 @@ class ResultFolder:
                 (folder / name).unlink(missing_ok=True)
 
     def load(self, key: str) -> Record | None:
-        """The numbers of a finished case, or None."""
         try:
             record = json.loads((self.path / "cases" / f"{key}.json").read_text(encoding="utf-8"))
         except (FileNotFoundError, ValueError):
@@ -215,15 +209,12 @@ class ResultFolder:
         return record if isinstance(record, dict) else None
 
     def save(self, key: str, record: Record) -> None:
-        """Keep the numbers of a case."""
         self.write_json(f"cases/{key}", record)
 
     def write_json(self, name: str, value: object, indent: int | None = None) -> None:
-        """Write ``name``.json, whole or not at all."""
         replace_text(self.path / f"{name}.json", json.dumps(value, indent=indent, ensure_ascii=False) + "\n")
 
     def write(self, name: str, rows: pa.Table) -> None:
-        """Write ``name``.csv and ``name``.parquet, each whole or not at all."""
         csv = load_extra("pyarrow.csv", extra="evaluation")
         parquet = load_extra("pyarrow.parquet", extra="evaluation")
         _replace(self.path / f"{name}.csv", lambda path: csv.write_csv(rows, path))
@@ -345,7 +336,6 @@ class UseRow:
 
     @property
     def error(self) -> float:
-        """The standard error of the mean."""
         return self.std / math.sqrt(self.runs) if self.runs > 1 else math.inf
 
 
@@ -387,21 +377,17 @@ class Findings:
 
     @property
     def epsilon(self) -> float:
-        """The epsilon of the comparisons: the first that was asked for."""
         return float(self.manifest["parameters"]["epsilon"][0])
 
     @property
     def reading(self) -> PaperReading:
-        """How the paper was read."""
         return PaperReading.named(self.manifest["parameters"].get("reading", "ours"))
 
     @property
     def counts(self) -> list[int]:
-        """The values of c, rising."""
         return sorted(self.manifest["parameters"]["counts"])
 
     def title(self, dataset: str) -> str:
-        """The dataset's title; that of a stand-in says so."""
         entry = self.datasets[dataset]
         says_so = not entry["stand_in"] or "stand-in" in entry["title"]
         return str(entry["title"]) if says_so else f"{entry['title']} (stand-in)"
@@ -412,7 +398,6 @@ class Findings:
         return f"{dataset} ({kind})" if kind in NAMED_KINDS else dataset
 
     def only(self, names: Iterable[str]) -> Findings:
-        """What is found on some of the datasets."""
         datasets = {name: self.datasets[name] for name in names}
         return replace(self, datasets=datasets, rows={c: row for c, row in self.rows.items() if c.dataset in datasets})
 
@@ -422,7 +407,6 @@ class Findings:
         return replace(self, rows={cell: replace(row, ser_least=0.0) for cell, row in self.rows.items()})
 
     def get(self, dataset: str, method: str, count: int, epsilon: float | None = None) -> Row | None:
-        """One row, at the epsilon of the comparisons unless told."""
         return self.rows.get(CellKey(dataset, method, self.epsilon if epsilon is None else epsilon, count))
 
     def beside(self, *methods: str) -> dict[str, list[tuple[Row, ...]]]:

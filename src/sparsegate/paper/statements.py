@@ -16,28 +16,18 @@ ours that it needed more runs of. All other rows are ours. The verdicts of all r
 from __future__ import annotations
 
 import math
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from sparsegate.paper import checks
-from sparsegate.paper.checks import RAISES, SVT_S, Decided, Missing
+from sparsegate.paper import checks, decisions
+from sparsegate.paper.checks import Decided, Missing
 from sparsegate.paper.data import OWN, UNVERIFIED
-from sparsegate.paper.decisions import (
-    Combine,
-    Decision,
-    Judgement,
-    Support,
-    above,
-    all_of,
-    any_of,
-    at_most,
-    most_of,
-    most_wanting,
-    rate,
-)
+from sparsegate.paper.decisions import Combine, Decision, Judgement, Support, above, all_of, at_most, most_wanting, rate
 from sparsegate.paper.readings import ALTERNATIVES, OURS, PaperReading
 from sparsegate.paper.results import (
     CellKey,
@@ -59,12 +49,9 @@ KINDS = ("statement", "printed", "self-check")
 
 @dataclass(frozen=True, kw_only=True)
 class PaperStatement:
-    """``claim`` is the paper's, in our words; ``rule`` is what counts as support; ``decide`` applies it.
+    """``kind`` is one of ``KINDS``, ``where`` the place in the paper; ``decide`` applies the rule.
 
-    ``kind`` is one of ``KINDS``; ``where`` is the place in the paper. ``needs`` says what there must be results of;
-    ``head`` stands before the numbers; ``combine`` makes one decision of those on each dataset. ``after_look`` says
-    what of the rule was chosen after a look at results, and why. ``settles`` are switches of ``readings`` that the
-    statement itself leaves no choice of.
+    The other fields are those of ``statements.toml``, which says what they mean.
     """
 
     key: str
@@ -109,7 +96,6 @@ class PaperStatement:
 
 
 def _told(decision: Decision, text: str, findings: Findings) -> Judgement:
-    """A decision with its numbers; an undecided one says what would decide it."""
     rows = findings.rows
     if decision.wanting:
         cell, times = max(decision.wanting.items(), key=lambda entry: entry[1])
@@ -158,17 +144,14 @@ class ReferenceValue:
 
     @property
     def printed(self) -> bool:
-        """Whether the paper prints it: otherwise it is of our own simulation."""
         return self.kind == "real"
 
     @property
     def source(self) -> str:
-        """Where it comes from."""
         return "printed in the paper, 100 runs" if self.printed else "independent per-item simulation, 30 runs"
 
     @property
     def statement(self) -> PaperStatement:
-        """The value as a statement."""
         return PaperStatement(
             key=f"value-{self.dataset}-{self.count}-{self.method}-{self.kind}",
             where="Sec. 6" if self.printed else "our own",
@@ -213,288 +196,28 @@ class ReferenceValue:
         yield "", decision, numbers
 
 
-VALUES = (
-    ReferenceValue("kosarak", 50, "svt-dpbook", 0.705, 3, "real"),
-    *(ReferenceValue("kosarak", 50, method, 0.05, 2, "real", below=True) for method in SVT_S),
-    *(
-        ReferenceValue("aol", 150, method, ser, 2, "real", fitted=True)
-        for method, ser in (("em", 0.15), ("svt-s-1:c23", 0.59), ("svt-s-1:1", 0.99))
-    ),
-    *(
-        ReferenceValue("zipf", 100, method, ser, 3, "exact")
-        for method, ser in (
-            ("svt-dpbook", 0.970),
-            ("svt-s-1:1", 0.960),
-            ("svt-s-1:3", 0.949),
-            ("svt-s-1:c23", 0.950),
-            ("em", 0.261),
-            ("svt-retr-1d", 0.839),
-            ("svt-retr-3d", 0.273),
-            ("svt-retr-5d", 0.274),
-        )
-    ),
-    ReferenceValue("kosarak", 50, "svt-dpbook", 0.66, 2, "scaled"),
-    *(
-        ReferenceValue("kosarak", count, method, ser, 3, "scaled")
-        for count, method, ser in (
-            (50, "svt-s-1:1", 0.066),
-            (50, "svt-s-1:3", 0.015),
-            (50, "svt-s-1:c23", 0.005),
-            (50, "em", 0.000),
-            (100, "svt-dpbook", 0.973),
-            (100, "svt-s-1:1", 0.904),
-            (100, "svt-s-1:3", 0.643),
-            (100, "svt-s-1:c23", 0.353),
-            (100, "em", 0.034),
-        )
-    ),
-)
-"""Every value; the scaled ones are of the first 100,000 records of Kosarak."""
+_FILE = tomllib.loads(files("sparsegate.paper").joinpath("statements.toml").read_text(encoding="utf-8"))
+
+VALUES = tuple(ReferenceValue(**value) for value in _FILE["values"])
 
 
-def _pronounced(worse: str, *better: Sequence[str]) -> dict[str, Any]:
-    return {
-        "decide": lambda findings: checks.pronounced(findings, worse, *better),
-        "needs": f"{worse} and {', '.join(key for group in better for key in group)}",
-        "head": f"most ahead of {worse}: ",
-    }
+def _stated(check: Sequence[Any], combine: str = "all_of", settles: Iterable[str] = (), **texts: str) -> PaperStatement:
+    """A statement of the file."""
+    name, *arguments = check
+    if name == "pronounced":
+        worse, *better = arguments
+        keys = ", ".join(key for group in better for key in group)
+        texts |= {"needs": f"{worse} and {keys}", "head": f"most ahead of {worse}: "}
+    decide = getattr(checks, name)
+    return PaperStatement(
+        **texts,
+        decide=lambda findings: decide(findings, *arguments),
+        combine=getattr(decisions, combine),
+        settles=tuple(settles),
+    )
 
 
-_CAN = "it asked for every dataset; 'can' and 'may' ask for one"
-_EITHER = "a lead in SER or in FNR counts: in SER alone, 1:c^(2/3) is certainly ahead nowhere at small c"
-
-INTERACTIVE, NON_INTERACTIVE = "Sec. 6, interactive setting", "Sec. 6, non-interactive setting"
-VARIANTS, RETRAVERSAL = "Sec. 3", "Sec. 5, SVT with retraversal"
-
-STATEMENTS = (
-    PaperStatement(
-        key="accurate-at-25",
-        where=INTERACTIVE,
-        claim="At c = 25 every interactive method is quite accurate.",
-        rule="SER of at most 0.1 for all of them on every dataset: nine tenths of the score are found",
-        decide=checks.accurate,
-        needs="an interactive method at c = 25",
-        head="highest SER: ",
-    ),
-    PaperStatement(
-        key="inaccurate-on-zipf",
-        where=INTERACTIVE,
-        claim="On Zipf with c ≥ 100 every interactive method is very inaccurate.",
-        rule="SER of more than 0.7 for all of them; the paper calls 0.705 meaningless",
-        decide=checks.inaccurate,
-        needs="an interactive method at c >= 100 on zipf",
-        head="lowest SER: ",
-    ),
-    PaperStatement(
-        key="dpbook-worst",
-        where=INTERACTIVE,
-        claim="SVT-DPBook performs worst of the interactive methods.",
-        rule="no SVT-S has a SER higher by more than 0.02 at any dataset and c, and each has a lower one somewhere",
-        decide=lambda findings: checks.ordered(findings, *((key, "svt-dpbook") for key in SVT_S)),
-    ),
-    PaperStatement(
-        key="allocations",
-        where=INTERACTIVE,
-        claim="1:c^(2/3) and 1:c are better than 1:3, which is better than 1:1.",
-        rule="the better one never has a SER higher by more than 0.02, and a lower one somewhere; the paper's "
-        "'clearly' is not asked of most cases, as of EM: at both ends of c, it says itself, all are alike",
-        decide=lambda findings: checks.ordered(
-            findings, ("svt-s-1:c23", "svt-s-1:3"), ("svt-s-1:c", "svt-s-1:3"), ("svt-s-1:3", "svt-s-1:1")
-        ),
-        after_look="it depended on the reading while totals were one, in which it fails (1:c on AOL); but the paper "
-        "defines SER, by means",
-    ),
-    PaperStatement(
-        key="1:c-at-large-c",
-        where=INTERACTIVE,
-        claim="1:c is better than 1:c^(2/3) at large c.",
-        rule="at the largest c where SER or FNR differ by more than 0.02 they are lower for it, on most datasets",
-        decide=lambda findings: checks.first_ahead(findings, "svt-s-1:c", "svt-s-1:c23", largest_first=True),
-        combine=most_of,
-        after_look=_EITHER,
-    ),
-    PaperStatement(
-        key="1:c23-at-small-c",
-        where=INTERACTIVE,
-        claim="1:c^(2/3) is better than 1:c at small c.",
-        rule="at the smallest c where SER or FNR differ by more than 0.02 they are lower for it, on most datasets",
-        decide=lambda findings: checks.first_ahead(findings, "svt-s-1:c23", "svt-s-1:c", largest_first=False),
-        combine=most_of,
-        after_look=_EITHER,
-    ),
-    PaperStatement(
-        key="1:c-deviates",
-        where=INTERACTIVE,
-        claim="1:c has a significantly larger standard deviation than 1:c^(2/3).",
-        rule="pooled over c its standard deviation of total SER, which is SER where c were selected, is more than 1.2 "
-        "times as large, on every dataset",
-        decide=checks.deviates,
-    ),
-    PaperStatement(
-        key="em-clearly-better",
-        where=NON_INTERACTIVE,
-        claim="EM performs clearly better than SVT-ReTr.",
-        rule="without a raise, SVT-ReTr has a SER higher by more than 0.05 in most cases of every dataset, and nowhere "
-        "one lower by more than 0.02",
-        decide=lambda findings: checks.clearly_better(findings, "em", "svt-retr-0d"),
-    ),
-    PaperStatement(
-        key="em-best",
-        where=NON_INTERACTIVE,
-        claim="Even with the best raise of the threshold, SVT-ReTr performs no better than EM.",
-        rule="no SVT-ReTr has a SER lower by more than 0.02 at any dataset and c",
-        decide=checks.em_best,
-        needs="em and a svt-retr",
-        head="SER of EM: ",
-    ),
-    PaperStatement(
-        key="retraversal-alone",
-        where=NON_INTERACTIVE,
-        claim="SVT-ReTr without a raise performs essentially as SVT-S 1:c^(2/3) does.",
-        rule="no two SER are more than 0.02 apart, in either direction",
-        decide=lambda findings: checks.the_same(findings, "svt-retr-0d", "svt-s-1:c23"),
-    ),
-    PaperStatement(
-        key="best-raise",
-        where=NON_INTERACTIVE,
-        claim="The best raise of the threshold depends on the dataset and on c.",
-        rule="every raise has a SER or FNR higher by more than 0.02 than another at some dataset and c",
-        decide=checks.best_raise,
-    ),
-    PaperStatement(
-        key="fnr-is-fpr",
-        where="Sec. 6, utility measures",
-        claim="When c items are selected, FNR and FPR are the same.",
-        rule="equal in every case whose runs all selected c",
-        decide=checks.fnr_is_fpr,
-        needs="a case with c selected",
-    ),
-    PaperStatement(
-        key="fnr-with-ser",
-        where="Sec. 6, utility measures",
-        claim="The correlation between FNR and SER is quite stable.",
-        rule="rank correlation over all cases of more than 0.9, on every dataset",
-        decide=checks.fnr_with_ser,
-        needs="three cases or more of a dataset",
-        head="rank correlation ",
-    ),
-    PaperStatement(
-        key="epsilon-over-c",
-        where="Sec. 6, setup",
-        claim="Accuracy depends mostly on ε/c, so other values of ε can be read off at other values of c.",
-        rule="ε/c explains more than half of the variance of SER, on every dataset, among the cases of each method "
-        "that share it with another: more than all the rest together",
-        decide=checks.epsilon_over_c,
-        needs="cases of the same eps/c",
-        head="share explained: ",
-        after_look="it asked for a mean difference of at most 0.05 where ε/c is the same: 'alone', not 'mostly'",
-    ),
-    PaperStatement(
-        key="dpbook-threshold-noise",
-        where=INTERACTIVE,
-        claim="SVT-DPBook performs poorly because of its large threshold noise, of scale cΔ/ε₁.",
-        rule="with the threshold noise of Alg. 1 instead, at least half of its distance in SER to SVT-S 1:1 is gone, "
-        "in most cases where that is more than 0.1",
-        decide=checks.threshold_noise,
-        needs="svt-alg1, svt-dpbook and svt-s-1:1 where the last two differ",
-        head="share of the distance that goes: ",
-    ),
-    PaperStatement(
-        key="pronounced-over-1:1",
-        where=INTERACTIVE,
-        claim="The advantage of 1:c and 1:c^(2/3) over 1:1 is quite pronounced.",
-        rule="each has a SER lower by more than 0.1 at some c of every dataset",
-        **_pronounced("svt-s-1:1", ["svt-s-1:c"], ["svt-s-1:c23"]),
-    ),
-    PaperStatement(
-        key="pronounced-over-dpbook",
-        where=NON_INTERACTIVE,
-        claim="SVT-S 1:c^(2/3) is much better than SVT as it is used in the literature.",
-        rule="its SER is lower by more than 0.1 than that of SVT-DPBook at some c of every dataset",
-        **_pronounced("svt-dpbook", ["svt-s-1:c23"]),
-    ),
-    PaperStatement(
-        key="raise-improves",
-        where=NON_INTERACTIVE,
-        claim="Raising the threshold can significantly improve SVT-ReTr.",
-        rule="some raise has a SER lower by more than 0.1 than no raise, at some c of some dataset",
-        combine=any_of,
-        after_look=_CAN,
-        **_pronounced("svt-retr-0d", RAISES),
-    ),
-    PaperStatement(
-        key="5d",
-        where=NON_INTERACTIVE,
-        claim="A raise by 5D works well for Zipf, and for Kosarak and AOL at large c, but not as well for BMS-POS, and "
-        "for Kosarak and AOL at small c.",
-        rule="averaged over all c, over the larger or over the smaller half of them, the FNR of 5D is above that of a "
-        "lesser raise by more than 0.02 where it works not as well, and nowhere else",
-        decide=checks.five_deviations,
-        needs="svt-retr-5d and a lesser raise on a dataset of the paper",
-        head="5D most behind a lesser raise: ",
-    ),
-    PaperStatement(
-        key="threshold-too-high",
-        where=RETRAVERSAL,
-        claim="When T is high, fewer than c queries may be selected, which wastes the budget that is left.",
-        rule="with T doubled, at some c of some dataset more than 0.1 of the c places stay empty and the total SER is "
-        "higher by more than 0.02 than with T",
-        decide=lambda findings: checks.off(findings, ["svt-s-double-t"], checks.wasted, any_of, "total_ser"),
-        head="where it is worst: ",
-        combine=any_of,
-        after_look=_CAN,
-    ),
-    PaperStatement(
-        key="threshold-too-low",
-        where=RETRAVERSAL,
-        claim="When T is low, c queries may be selected before later ones are met, however large these are.",
-        rule="with T halved, at some c of some dataset at most 0.1 of the c places stay empty, and the FNR is higher "
-        "by more than 0.1 than with T",
-        decide=lambda findings: checks.off(findings, ["svt-s-half-t"], checks.too_early, any_of, "fnr"),
-        head="where it is worst: ",
-        combine=any_of,
-        after_look=_CAN,
-    ),
-    PaperStatement(
-        key="retraversal-deals-with-it",
-        where=RETRAVERSAL,
-        claim="One can use a higher T, and retraverse the queries until c are selected.",
-        rule="with T raised by one of 1D to 5D, as in the paper, and retraversal, at most 0.02 of the places stay "
-        "empty and the total SER is not higher by more than 0.02 than in one pass with T, at every c, on every dataset",
-        decide=lambda findings: checks.off(findings, RAISES, checks.dealt_with, all_of, "total_ser"),
-        head="where it is worst: ",
-        after_look="it doubled T, which is T + 58D and more: further than the paper goes. Then it asked for every "
-        "raise from 1D to 5D; the paper says that there is a way, so one is enough. Under passes=100 and "
-        "raise-unit=scale it is not judged: it says 'until c are selected', and any higher T is one",
-        settles=("passes", "raise_unit"),
-    ),
-    PaperStatement(
-        key="alg-2-worse",
-        where=VARIANTS,
-        claim="The factor c in the threshold noise of Alg. 2 makes it much less accurate than Alg. 1.",
-        rule="Alg. 1 has a SER lower by more than 0.1 than Alg. 2 at some c of every dataset",
-        **_pronounced("svt-dpbook", ["svt-alg1"]),
-    ),
-    PaperStatement(
-        key="without-c",
-        where=VARIANTS,
-        claim="Query noise without the factor c gives better utility (and no privacy).",
-        rule="Alg. 4 has a SER lower by more than 0.1 than SVT-S at the same split, 1:3, at some c of every dataset",
-        **_pronounced("svt-s-1:3", ["alg-4"]),
-    ),
-    PaperStatement(
-        key="uses-less-accurate",
-        where="Sec. 1",
-        claim="With a correct SVT, frequent itemsets (LC14), feature selection (SCM14) and attribute pairs (CXZX15) "
-        "would have significantly worse accuracy.",
-        rule="at some ε of each use, the correct SVT misses a share of the c best that is higher by more than 0.1 than "
-        "that of the original at the same claim; on made data, with the best threshold there is",
-        decide=checks.less_accurate,
-        needs="the uses, which `sparsegate reproduce` measures",
-        head="share missed: ",
-    ),
-    *(value.statement for value in VALUES),
-)
+STATEMENTS = (*(_stated(**row) for row in _FILE["statement"]), *(value.statement for value in VALUES))
 """Every statement, the published values last."""
 
 
@@ -555,7 +278,6 @@ class OpenStatements:
     undecided: Sequence[PaperStatement] = STATEMENTS
 
     def wanting(self, findings: Findings) -> dict[CellKey, float]:
-        """What they want more runs of."""
         wanting: dict[str, Mapping[CellKey, float]] = {}
         for statements in (self.undecided, self.statements):
             checked = ((statement.key, statement.check(findings.seen).wanting) for statement in statements)
@@ -581,7 +303,6 @@ class ReadingVerdicts:
 
     @property
     def statements(self) -> list[str]:
-        """The keys of the statements."""
         return list(next(iter(self.by_reading.values())))
 
     @property
@@ -613,7 +334,6 @@ class ReadingVerdicts:
         return replace(each, judgement=replace(each.judgement, support=Support.DEPENDS, numbers=numbers, short=short))
 
     def changes(self, reading: str) -> dict[str, Support]:
-        """The verdicts that are others than under ours, of what can be read so."""
         ours, other = next(iter(self.by_reading.values())), self.by_reading[reading]
         return {
             key: judgement.support
@@ -623,12 +343,10 @@ class ReadingVerdicts:
 
     @property
     def title(self) -> str:
-        """How many verdicts depend on no reading, in one sentence."""
         same, total = len(self.statements) - len(self.disputed), len(self.statements)
         return f"Readings of the paper: {same} of {total} verdicts are the same under all that it leaves open."
 
     def write(self, folder: ResultFolder) -> None:
-        """Write the table: a row for each statement and reading."""
         rows = [
             {**vars(each), "statement": key, "reading": reading, "support": each.support.value}
             for reading, judged in self.by_reading.items()
@@ -638,7 +356,6 @@ class ReadingVerdicts:
 
     @classmethod
     def load(cls, out: str | Path) -> ReadingVerdicts | None:
-        """Read the table of a folder; None if there is none."""
         if not (Path(out) / f"{READINGS}.parquet").is_file():
             return None
         by_reading: dict[str, dict[str, Judgement]] = {}

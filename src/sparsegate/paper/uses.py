@@ -91,7 +91,6 @@ class PublicBaskets:
         self.counts = np.array([len(people) for people in ranked], dtype=np.int64)
 
     def bits(self, items: Sequence[int]) -> ItemBits:
-        """Who has these items, by their ranks."""
         return ItemBits.of_people([self.holders[item] for item in items], self.people)
 
     def short_list(self, *, count: int, smallest: int, size: int) -> Integers:
@@ -196,17 +195,14 @@ class FeatureTask:
 
     @cached_property
     def rng(self) -> np.random.Generator:
-        """What decides orders and lots."""
         return np.random.default_rng(self.seed)
 
     @cached_property
     def source(self) -> Source:
-        """What noise is made from."""
         return Seeded(self.seed).stream()
 
     @property
     def promise(self) -> dict[str, Any]:
-        """What one row does to the scores."""
         return {"sensitivity": self.sensitivity, "monotonic": self.monotonic}
 
     def gate(self, row: str, answers: Integers, epsilon: Number, *, runs: int, cutoff: int = 1) -> Chosen:
@@ -232,7 +228,6 @@ class FeatureTask:
         return chosen
 
     def at_most_k(self, above: Chosen) -> Chosen:
-        """Of more than k that passed, a random k."""
         lots = np.where(above, self.rng.random(above.shape), 2.0)
         kept: Chosen = above & (lots <= np.sort(lots, axis=1)[:, [self.k - 1]])
         return kept
@@ -245,7 +240,6 @@ class FeatureTask:
 
 
 def _published(task: FeatureTask) -> Chosen:
-    """The gate as published: all features in one pass."""
     return task.at_most_k(task.gate(_FLAWED_FEATURES, task.scores, task.epsilon, runs=task.runs))
 
 
@@ -334,7 +328,6 @@ class EdgeTask:
 
     @property
     def middle(self) -> int:
-        """The threshold of a gate that has one alone."""
         return self.thresholds[len(self.thresholds) // 2]
 
     def passed(self, row: str, epsilon: Fraction, *, cutoff: int = 1) -> tuple[Pair, ...]:

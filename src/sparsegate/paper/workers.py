@@ -1,8 +1,7 @@
 """The processes that share the work of a run, and how far the run is.
 
 A spawned process imports the main module of its parent first, so a script that starts an experiment outside of ``if
-__name__ == "__main__"`` would start it again in every worker. Workers need that module only for methods that are
-defined there, so it is kept from them unless the work names it.
+__name__ == "__main__"`` would start it again in every worker. It is kept from workers unless the work names it.
 """
 
 from __future__ import annotations
@@ -93,7 +92,6 @@ class WorkPlan:
 
     @contextmanager
     def stage(self, what: str, *, total: int = 0, resumed: int = 0) -> Iterator[None]:
-        """Be in a stage; whatever was expected of it is over at its end."""
         self._what, self._done, self._total, self._resumed = what, resumed, total, resumed
         self._tell()
         yield
@@ -123,7 +121,6 @@ class SharedValue:
     path: Path | None = None
 
     def get(self) -> Any:
-        """The value; a process reads the file once."""
         return self.value if self.path is None else _unpickled(self.path)
 
 

@@ -334,7 +334,6 @@ def _slip_weights(subject: Subject) -> Measured:
 
 
 def _least(succeeds: Callable[[float], bool], enough: float) -> float:
-    """The smallest alpha that succeeds, by bisection below one that is enough."""
     low, high = 0.0, enough
     for _ in range(40):
         middle = (low + high) / 2
@@ -343,7 +342,6 @@ def _least(succeeds: Callable[[float], bool], enough: float) -> float:
 
 
 def _right_answer(subject: Subject, queries: int, low: float, last: float) -> float:
-    """Pr[BELOW^(k-1) ABOVE] of Alg. 2 at c = 1, eps = 1."""
     setting = GateSetting(subject.rows["dwork-roth-2014"])
     return math.exp(setting.log_probability([low] * (queries - 1) + [last], [BELOW] * (queries - 1) + [ABOVE]))
 
@@ -450,7 +448,6 @@ def _ends(subject: Subject) -> Measured:
 
 
 def _zipf_scores(total: float = _RECORDS) -> Floats:
-    """Scores in proportion to 1/i, of this total."""
     rank = 1 / np.arange(1.0, _ITEMS + 1)
     scores: Floats = total * rank / rank.sum()
     return scores

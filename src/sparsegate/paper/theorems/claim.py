@@ -129,11 +129,9 @@ class Subject:
     renyi_bound: Callable[..., float] = renyi_bound
 
     def allocation(self, cutoff: int, *, monotonic: bool) -> Fraction:
-        """The number r of the best split eps1 : eps2 = 1 : r."""
         return self.ratio("optimal", cutoff=cutoff, monotonic=monotonic)
 
     def rate(self, *, epsilon: Number = 1, count: int = 1, monotonic: bool = False) -> float:
-        """The factor of a score in the log-weight of a selection, at Delta = 1."""
         return float(self.selection_rate(epsilon=epsilon, count=count, sensitivity=1, monotonic=monotonic))
 
 
@@ -164,7 +162,6 @@ class Claim:
     measure: Callable[[Subject], Measured]
 
     def check(self, subject: Subject | None = None) -> ClaimFinding:
-        """Measure the claim, on this library's own rows unless told otherwise."""
         parts, evidence = self.measure(Subject() if subject is None else subject)
         return ClaimFinding(key=self.key, verdict=verdict(parts), evidence=evidence, parts=tuple(parts))
 
@@ -242,7 +239,6 @@ class GateSetting:
 
     @property
     def shares(self) -> Budget:
-        """The budget, given or split."""
         if self.budget is not None:
             return self.budget
         return self.row.budget(self.epsilon, cutoff=self.cutoff, monotonic=self.monotonic)
@@ -257,11 +253,9 @@ class GateSetting:
         return noise_laws(build(self.row, **self._public))[1]
 
     def log_probability(self, answers: Sequence[float], outcome: Sequence[Any]) -> float:
-        """ln Pr[A(D) = outcome] at threshold 0."""
         return log_probability(self.row, answers, outcome, **self._public)
 
     def loss(self, pair: AnswerPair) -> float:
-        """The exact loss of a pair."""
         estimates = None if self.row.compared is Compared.ANSWER else 0
         answers = pair.answers, pair.neighbour, pair.outcome
         return loss(self.row, *answers, threshold=pair.threshold, estimates=estimates, **self._public)
@@ -295,10 +289,8 @@ class GateSetting:
         return max(self.loss(pair) for pair in (climbed, *(self.far_pairs() if far else ())))
 
     def bounded(self, what: str, bound: float | None = None, *, queries: int = 8) -> ClaimPart:
-        """The largest loss, said to be at most the bound, or the sum of the shares."""
         return at_most(what, self.worst(queries=queries), float(self.shares.total) if bound is None else bound)
 
 
 def _whole(values: Sequence[float]) -> list[float]:
-    """Whole numbers as ints: they, and only they, live on the integer lattice."""
     return [int(value) for value in values] if all(float(value).is_integer() for value in values) else list(values)

@@ -101,7 +101,6 @@ def endless_pair(row: Variant, queries: int) -> AnswerPair:
 
 
 def _cells(row: Variant, column: _Column) -> dict[str, bool]:
-    """Line by line: does the row say what Fig. 2 prints?"""
     cutoff = 2
     share = row.budget(1, cutoff=cutoff, monotonic=False).threshold_epsilon
     printed = column.loss[0] + column.loss[1] * cutoff
@@ -179,7 +178,6 @@ def _slip_alg_2(subject: Subject) -> Measured:
 
 
 def _round_loss(row: Variant, scales: Scales) -> float:
-    """The loss of one round that ends in an ABOVE, far from the threshold."""
     assert scales.threshold is not None
     assert scales.query is not None
     far = FAR * math.ceil(scales.threshold + scales.query)
@@ -204,7 +202,6 @@ def _slip_alg_3(subject: Subject) -> Measured:
 
 
 def _indicators(row: Variant) -> Variant:
-    """The same algorithm, releasing ABOVE or BELOW alone."""
     return replace(row, released=Released.NOTHING)
 
 
