@@ -30,7 +30,6 @@ from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.gate_store import CANNOT_PAY, GateStore
 from sparsegate.service.gates import GateRow, GateSpec, preview_view
 from sparsegate.service.keeper import Keeper
-from sparsegate.service.schema import METERS
 from sparsegate.service.tokens import Tokens
 
 WITHIN = 1000
@@ -119,16 +118,12 @@ def test_closing_gives_back_what_is_held_once(shop_on_both: Shop) -> None:
         keeper.ask(shop.caller(), gate, LOW)
 
 
-def test_what_the_last_above_has_used_does_not_go_back(shop: Shop, keeper: Keeper) -> None:
+@pytest.mark.parametrize("refund", [True, False])
+def test_neither_what_an_above_has_used_goes_back_nor_without_refunds_what_is_held(shop: Shop, refund: bool) -> None:
+    keeper = shop.keeper(refund=refund)
     gate = opened(shop, keeper)
-    keeper.ask(shop.caller(), gate, HIGH)
-    keeper.close_gate(gate)
-    assert costs(keeper, gate, 1)
-
-
-def test_without_refunds_what_is_held_stays_spent(shop: Shop) -> None:
-    keeper = shop.keeper(refund=False)
-    gate = opened(shop, keeper)
+    if refund:
+        keeper.ask(shop.caller(), gate, HIGH)
     keeper.close_gate(gate)
     assert costs(keeper, gate, 1)
 
@@ -414,17 +409,6 @@ def test_what_may_be_an_above_is_paid_for_whatever_happens_in_whatever_order(tmp
         assert rho(keeper) <= (keeper.budget().budget.rho or 0)
     assert settled > 10
     stores[1].ledger.close()
-    shop.shut()
-
-
-def test_a_ledger_that_was_served_before_there_were_meters_goes_on(tmp_path: Path) -> None:
-    shop = Shop(tmp_path)
-    keeper = shop.keeper()
-    gate = shop.open(keeper, cutoff=2)
-    with keeper.ledger.database.writing() as connection:
-        METERS.drop(connection)
-    again = shop.keeper()
-    assert again.ask(shop.caller(), gate, HIGH).remaining == 1
     shop.shut()
 
 

@@ -172,12 +172,10 @@ class Places:
 class AskedConditions:
     """Conditions that were asked, as they were read: by their text, the last ones, and no more than a few megabytes.
 
-    **What a hit tells.** That somebody asked this text, to whoever has a stopwatch: it is read before the arrival, and
-    so outside D, and it takes less of the sender's share. What is kept is therefore what everybody has seen: a text is
+    **What a hit tells.** That somebody asked this text, to whoever has a stopwatch: it is read outside D. So a text is
     put in when its answer has left, and from that moment every token finds it in ``GET /v1/gates/{id}/answers``. What
-    was refused is not kept, and is read again each time, at the cost of its sender, so no error and no time of a
-    refusal tells of another sender. What comes out is what would be read: it follows from the text, from the names and
-    kinds of the columns, and from the public limits of one keeper, and never from the data.
+    was refused is read again each time, so no error and no time of a refusal tells of another sender. What comes out
+    follows from the text and from public numbers, and never from the data.
     """
 
     def __init__(self, most: int = 4096, characters: int = 2**21) -> None:
@@ -232,8 +230,7 @@ class Keeper:
         self._places, self._asked = Places(self.pace.places), AskedConditions()
         self.pressure = Pressure(self.pace.delay)
         self._live: dict[str, SparseVector] = {}
-        self._cells: dict[str, bytes | None] = {}
-        """By the id of a gate: the sealed noise of the cell whose gate is live, the one that was asked last."""
+        self._cells: dict[str, bytes | None] = {}  # the sealed noise of the cell whose gate is live
         self._guard = threading.Lock()
         self._store.resume(self._turns)
         self._store.give_back()

@@ -6,14 +6,11 @@ lives in memory and spills to a private folder that goes when the dataset is clo
 filled up to the sizes that are shown (``copying``).
 
 **Declared columns.** Those named by ``columns``, or all that are text, numbers, booleans, dates, timestamps or times,
-except the one that names the person: a question about one person is answered privately, and tells nothing. Decimals are
-reals; timestamps with a time zone are taken as UTC, and null where the engine has no such microsecond. Other types are
-left out, and ``schema.unreadable`` names them; ``sql`` can cast them.
+except the one that names the person. Decimals are reals; timestamps with a time zone are taken as UTC, and null where
+the engine has no such microsecond. ``schema.unreadable`` names other types, which are left out.
 
 **Changed.** A gate belongs to the data that it was opened on. Files are looked at before each question: once one was
 written to, replaced or removed, the dataset has changed for good.
-
-**Errors.** Whatever goes wrong in a count is one constant text: the engine's own words may quote a cell.
 """
 
 from __future__ import annotations
@@ -23,11 +20,11 @@ import pickle
 import queue
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sparsegate.conditions import MAX_CELL, Condition
 from sparsegate.conditions.tree import check_max_cell
@@ -43,8 +40,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 
-JOURNALS: Final = ("-wal", ".wal")
-"""What SQLite and DuckDB write beside a database before they write into it."""
+JOURNALS: Final = ("-wal", ".wal")  # what SQLite and DuckDB write beside a database first
 
 Stamp = tuple[str, int, int, int, int]
 
@@ -105,10 +101,8 @@ def _stamp(file: str) -> Stamp | None:
 
 
 POSTGRESQL: Final = ("postgresql://", "postgres://", "postgresql+psycopg://")
-"""How the URL of a database begins."""
 COUNT_FAILED: Final = "the table could not be counted; the engine's own message may hold data and is not repeated here"
-CONNECTIONS: Final = 16
-"""Counts at once; more wait."""
+CONNECTIONS: Final = 16  # counts at once; more wait
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,7 +186,7 @@ _HANDED: Final = (
 )
 
 
-class ServedTable:
+class ServedTable(AbstractContextManager["ServedTable"]):
     """One table whose people, or rows, are counted; may be used from many threads at once. A context manager.
 
     Everything about it but the ``schema`` is the owner's: the ``fingerprint``, which is equal for equal data, the
@@ -260,8 +254,8 @@ class ServedTable:
 
     @classmethod
     def _read_postgres(cls, source: TableSource, engine: CopyEngine) -> ServedTable:
-        public = {"user": source.user, "columns": source.columns, "max_cell": source.max_cell}
-        rows = engine.fetch(source.files[0], table=source.table or "", **public)  # type: ignore[arg-type]
+        public = {name: getattr(source, name) for name in ("table", "user", "columns", "max_cell")}
+        rows = engine.fetch(source.files[0], **public)
         with quiet("the rows of the database cannot be copied"):
             unfilled = engine.run(lambda: engine.copy_rows(rows, source.cells or {}))
         name = f"{rows.database} {source.table}"
@@ -312,12 +306,6 @@ class ServedTable:
         self._idle: queue.LifoQueue[DuckDBPyConnection] = queue.LifoQueue()
         for connection in self._engine.close_settings(CONNECTIONS):
             self._idle.put(connection)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Let go of the copy; whoever counts after this gets a TableError."""
@@ -394,6 +382,9 @@ class ServedTable:
         if self._filled is None:
             raise TableError("the dataset is not filled up, and what a count takes would tell; fill it first")
         return self._filled
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def _require_open(self) -> None:
         if self._closed:
