@@ -51,7 +51,7 @@ def test_a_method_of_your_own_is_taken_at_its_word_and_with_a_delta_if_it_has_on
 
 
 def test_who_sees_every_score_is_run_less_often() -> None:
-    peer = SuppliedMethod.of(PEERS["opendp"], version="1")
+    peer = replace(PEERS["opendp"], version="1")
     mine = SuppliedMethod.of(lambda scores, count, epsilon, rng: [])
     assert (comparison.is_peer(peer), comparison.is_peer(mine)) == (True, False)
     limits = [
@@ -69,7 +69,7 @@ def test_a_peer_is_about_as_far_off_as_the_nearest_of_ours(name: str) -> None:
     pytest.importorskip(name)
     scores = np.round(3000 / np.arange(1, 301) ** 0.7)
     ladder, rng = Ladder.of(scores), np.random.default_rng(1)
-    theirs = simulate(SuppliedMethod.of(PEERS[name]), ladder, count=5, epsilon=0.05, runs=300, rng=rng)
+    theirs = simulate(PEERS[name], ladder, count=5, epsilon=0.05, runs=300, rng=rng)
     gaps = []
     for epsilon in (0.05, 0.1):
         ours = simulate(comparison.NEAREST[name], ladder, count=5, epsilon=epsilon, runs=20_000, rng=rng)
