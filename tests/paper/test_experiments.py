@@ -153,14 +153,6 @@ def test_further_experiments_leave_out_what_the_main_one_has_and_data_with_too_f
     assert {row.count for row in load_findings(tmp_path).rows.values() if row.dataset == "large"} == {25, 400}
 
 
-def test_further_results_of_another_seed_are_not_mixed_in(tmp_path: Path) -> None:
-    run(**TINY, out=tmp_path, seed=2, further=True)
-    run(**TINY, out=tmp_path, seed=1)
-    assert len(load_findings(tmp_path).rows) == 1
-    run(**TINY, out=tmp_path, seed=1, further=True)
-    assert len(load_findings(tmp_path).rows) == 6
-
-
 MINE = mine(scores=[3000 - 40 * rank for rank in range(60)])
 CASE = ExperimentCase(dataset="mine", method=METHODS["em"], epsilon=Fraction(1, 10), count=5, runs=4, seed=3)
 CLOSE = {"datasets": [MINE], "counts": [5, 25], "methods": ["em", "svt-retr-3d"], "epsilon": 0.1, "runs": 50}

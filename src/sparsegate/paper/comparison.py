@@ -132,7 +132,7 @@ def opendp_top_k(scores: NDArray[Any], count: int, epsilon: float, rng: np.rando
 
 
 def diffprivlib_top_k(scores: NDArray[Any], count: int, epsilon: float, rng: np.random.Generator) -> list[int]:
-    """diffprivlib's exponential mechanism, once for each item to select, epsilon / count each; the winner is taken out."""
+    """diffprivlib's exponential mechanism, once for each item, at epsilon / count; the winner is taken out."""
     mechanism = load_extra("diffprivlib.mechanisms", extra="bench").Exponential
     state = np.random.RandomState(int(rng.integers(1 << 32)))
     share = {"epsilon": epsilon / count, "sensitivity": 1, "monotonic": True, "random_state": state}
