@@ -1,7 +1,6 @@
 """The rows of a table in the words of its database: what a dialect must say, SQLite's own, and others by a probe.
 
-**SQLite.** Its cells have types of their own: see ``tables.identity``. People are compared by SQLite itself, which
-calls 17 and 17.0 equal, 17 and '17' different, and text equal where the collation of the column does. Items are
+**SQLite.** Its cells have types of their own: see ``tables.identity``. People are compared by SQLite itself. Items are
 labels, byte by byte: of whole numbers and of plain text SQLite writes them; all else (fractions, bytes, and text that
 is no ASCII and so may be no Unicode) goes through the functions that every other engine uses.
 
@@ -11,11 +10,8 @@ of them are equal, and in what order they come:
 
     SELECT item FROM visits WHERE 1 = 0 UNION ALL SELECT 'a' UNION ALL SELECT 'A' UNION ALL SELECT 'a ' ...
 
-They differ in case, in a space at the end, in accents and in normal form, and one is empty; whole numbers differ
-in their last bit, up to the ends of 64. A column of items that fails is refused, by the name of the dialect. Text that
-names people may be compared as the database likes: what it calls equal is one person.
-
-PostgreSQL is in ``databases.postgres``.
+They differ in case, in a space at the end, in accents and in normal form; whole numbers differ in their last bit. A
+column of items that fails is refused. Text that names people may be compared as the database likes.
 """
 
 from __future__ import annotations
