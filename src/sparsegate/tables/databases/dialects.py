@@ -28,8 +28,8 @@ import sqlalchemy as sa
 from sqlalchemy import func, literal_column
 
 from sparsegate.errors import ParameterError, TableError
-from sparsegate.tables.columns import MOST_LABEL, check_columns, check_table, identifier
-from sparsegate.tables.engines.engine import digest
+from sparsegate.tables.columns import MOST_LABEL, check_columns, check_table, check_user, identifier, label_kind
+from sparsegate.tables.engines.engine import ColumnType, digest
 from sparsegate.tables.identity import labels
 from sparsegate.tables.labels import INTEGER, STRING, LabelKind
 from sparsegate.tables.question import Question
@@ -108,9 +108,8 @@ def other_rows(connection: sa.Connection, question: Question, table_name: str | 
     table = sa.Table(name, sa.MetaData(), schema=schema or None, autoload_with=connection)
     check_columns(list(table.c.keys()), asked_columns(question))
     item = table.c[question.item]
-    kind = INTEGER if isinstance(item.type, sa.Integer) else STRING
-    if not isinstance(item.type, sa.Integer | sa.String):
-        raise TableError(f"the items in column {question.item!r} must be whole numbers or strings; use a view")
+    known = INTEGER if isinstance(item.type, sa.Integer) else STRING if isinstance(item.type, sa.String) else None
+    kind = label_kind(ColumnType(name=type(item.type).__name__, kind=known), question.item)
     if not exact(connection, item, kind):
         raise TableError(
             f"{dialect} does not tell {kind} in column {question.item!r} apart exactly, by a test with public values; "
@@ -119,12 +118,10 @@ def other_rows(connection: sa.Connection, question: Question, table_name: str | 
     columns = [item.label("item")]
     if question.user is not None:
         person = table.c[question.user]
-        whole = isinstance(person.type, sa.Integer)
-        if not isinstance(person.type, _PEOPLE) or (whole and not exact(connection, person, INTEGER)):
-            raise TableError(
-                f"the users in column {question.user!r} must be of a type that tells people apart exactly, such as "
-                "whole numbers or text; cast the column in a view"
-            )
+        told_apart = isinstance(person.type, _PEOPLE)
+        if isinstance(person.type, sa.Integer):
+            told_apart = exact(connection, person, INTEGER)
+        check_user(ColumnType(name=type(person.type).__name__, person=told_apart), question.user)
         columns.append(person.label("person"))
     rows = sa.select(*columns)
     if kind is INTEGER:  # BIGINT UNSIGNED goes on
