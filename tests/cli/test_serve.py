@@ -19,7 +19,7 @@ from tests.support.pretend_service import until
 from tests.support.served_process import spawned
 
 from sparsegate.ledger.ledger import Ledger
-from sparsegate.service.client.client import connect
+from sparsegate.service.client import connect
 from sparsegate.service.gates import KeyedRequest
 from sparsegate.service.keys import SealingKey
 from sparsegate.service.web.server import tls_context

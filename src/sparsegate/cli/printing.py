@@ -152,7 +152,7 @@ PICTURES = ("png", "svg", "pdf")
 
 
 def publish(
-    make: Callable[[Spending], object],
+    make: Callable[[], object],
     spending: Spending,
     *,
     cost: Cost,
@@ -173,7 +173,7 @@ def publish(
         ready_to_print()
     try:
         with spending, busy(COUNTING) as spending.stage:
-            make(spending)
+            make()
     finally:
         if spending.gave is not None:
             top = PrintedTop(kept=spending.gave, recorded=spending.recorded)
@@ -182,7 +182,7 @@ def publish(
                     print_top(top, form, again=spending.again)
                 finally:  # a reader who left early must not cost the picture too
                     if plot is not None:
-                        draw(plot, top, "" if spending.ledger is None else f"{spending.again} --plot {plot}")
+                        draw(plot, top, "" if spending.account.ledger is None else f"{spending.again} --plot {plot}")
 
 
 def print_top(top: PrintedTop, form: str = "table", *, again: str = "") -> None:

@@ -95,6 +95,7 @@ NEW_DELTA: Final = 1e-6
 COMMAND = ServeCommand
 
 
+@opt.grouped
 def serve(
     files: Annotated[
         list[str],
@@ -178,11 +179,8 @@ def serve(
         int | None, option("PORT", "/metrics without a token there, for this machine alone.")
     ] = None,
     workers: Annotated[int, option("N", "Processes that answer, each with a copy of the data.", min=1, max=64)] = 1,
-    table: opt.Table = None,
-    sql: opt.Sql = None,
-    input_format: opt.InputFormat = None,
-    separator: opt.Separator = None,
-    encoding: opt.Encoding = None,
+    *,
+    source: opt.InputOptions,
     log_format: Annotated[str, option("text|json", "How lines of the log are written.")] = "text",
     token_file: TokenFile = None,
 ) -> None:
@@ -195,7 +193,7 @@ def serve(
 
     for module in ("sqlalchemy", "fastapi", "uvicorn"):
         load_extra(module, extra="serve")
-    from sparsegate.service.client.client import is_loopback
+    from sparsegate.service.client import is_loopback
     from sparsegate.service.data import sizes
     from sparsegate.service.data.copying import read_cells, read_declarations
     from sparsegate.service.data.dataset import ServedTable, TableSource
@@ -208,7 +206,6 @@ def serve(
     from sparsegate.service.web.middleware import logging_of
     from sparsegate.service.web.trusted_proxies import TrustedProxies
     from sparsegate.service.web.workers import Crew, Orders
-    from sparsegate.tables.files import TextForm
 
     wanted_delay = _delay(delay)
     if refresh is not None and not 0 < refresh <= 10_000:
@@ -233,15 +230,15 @@ def serve(
         delta=exact_epsilon(size_delta, "size_delta", zero=True),
         person_rows=person_rows,
     )
-    source = TableSource(
+    asked = TableSource(
         files=files,
         user=user,
         unit=unit,
-        table=table,
-        sql=sql,
+        table=source.table,
+        sql=source.sql,
         columns=None if columns is None else [name.strip() for name in columns.split(",")],
         max_cell=max_cell,
-        form=TextForm(format=input_format, separator=separator, encoding=encoding),
+        form=source.form,
         read=read_declarations(read),
         cells=read_cells(cells),
     )
@@ -258,7 +255,7 @@ def serve(
         listening = stack.enter_context(closing(server.listen(host, port)))
         inside = None if metrics_port is None else stack.enter_context(closing(server.listen(LOOPBACK, metrics_port)))
         show = stack.enter_context(shown_once(token_file))
-        data = stack.enter_context(ServedTable.read(source))
+        data = stack.enter_context(ServedTable.read(asked))
         name = data.name if dataset is None else dataset
         public = {} if capacity is None else sizes.public_sizes(capacity, list(data.sizes))
         if new_ledger:

@@ -16,8 +16,7 @@ from tests.support.serving import MANY, NOBODY, listening, serving, visits
 import sparsegate as sg
 from sparsegate import ABOVE, BELOW, GateClosed, ParameterError
 from sparsegate.errors import ConditionError, KeyReused, OutcomeLost, QuotaExceeded, ServiceError, UnknownGate
-from sparsegate.service.client.calls import Patience
-from sparsegate.service.client.client import AsyncClient, Client, connect, connect_async, settings
+from sparsegate.service.client import AsyncClient, Client, connect, connect_async, settings
 
 TOKEN = "sg_" + "s" * 43
 URL = "https://service.example"
@@ -182,11 +181,11 @@ class Flaky:
 
     def client(self, url=URL, **options):
         http = httpx.Client(**settings(url, TOKEN, 5, False), transport=httpx.MockTransport(self))
-        return Client(http, **{"retries": 3} | options)
+        return Client(http, **{"retries": 3, "timeout": 5} | options)
 
     def async_client(self, **options):
         http = httpx.AsyncClient(**settings(URL, TOKEN, 5, False), transport=httpx.MockTransport(self.later))
-        return AsyncClient(http, **{"retries": 3} | options)
+        return AsyncClient(http, **{"retries": 3, "timeout": 5} | options)
 
     @property
     def waited(self):
@@ -203,8 +202,8 @@ def pauses(monkeypatch):
         slept.append(seconds)
 
     # The module's own name, not the module: a service that still runs in a thread here goes on sleeping.
-    monkeypatch.setattr("sparsegate.service.client.client.time", SimpleNamespace(sleep=slept.append))
-    monkeypatch.setattr("sparsegate.service.client.client.anyio", SimpleNamespace(sleep=later))
+    monkeypatch.setattr("sparsegate.service.client.time", SimpleNamespace(sleep=slept.append))
+    monkeypatch.setattr("sparsegate.service.client.anyio", SimpleNamespace(sleep=later))
     return slept
 
 
@@ -367,7 +366,7 @@ def test_a_gate_has_a_name_and_its_spending_is_not_stale_after_an_ask(owner):
 
 
 def test_all_gates_and_all_answers_come_page_by_page(owner, monkeypatch):
-    monkeypatch.setattr("sparsegate.service.client.calls.PAGE", 2)
+    monkeypatch.setattr("sparsegate.service.client.PAGE", 2)
     gates = [open_certain(owner) for _ in range(5)]
     gates[1].close()
     assert [gate.id for gate in owner.gates()][:5] == [gate.id for gate in reversed(gates)]
@@ -458,7 +457,7 @@ ASK, LOOK, SCHEMA = "/v1/gates/g-1/ask", "/v1/gates/g-1", "/v1/schema"
 )
 def test_a_client_waits_as_long_as_the_delay_of_the_service_asks_for(patience, waited):
     server = Flaky()
-    gate = server.client(retries=0, patience=Patience(patience)).gate("g-1")
+    gate = server.client(retries=0, timeout=patience).gate("g-1")
     gate.ask(MANY)
     gate.ask(MANY)
     gate.refresh()
@@ -469,7 +468,7 @@ def test_an_answer_that_took_too_long_is_asked_for_under_its_key():
     server = Flaky(None, None, *[httpx.ReadTimeout("slow")] * 2)
 
     async def talk():
-        async with server.async_client(patience=Patience()) as made:
+        async with server.async_client(timeout=None) as made:
             await (await made.gate("g-1")).ask(MANY)
 
     asyncio.run(talk())
