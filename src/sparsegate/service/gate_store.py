@@ -738,8 +738,9 @@ def _move_slice(
     store: GateStore, gate: GateRow, until: str, keep: Callable[[Sequence[Mapping[str, Any]]], None]
 ) -> int:
     # The newest that may be seen stays: that it has left is decided by its row.
-    below = and_(ASKS.c.gate == gate.number, ASKS.c.number < gate.tally.asked, ASKS.c.above == 0)
-    old = and_(below, ASKS.c.intended_at <= until)
+    old = and_(
+        ASKS.c.gate == gate.number, ASKS.c.number < gate.tally.asked, ASKS.c.above == 0, ASKS.c.intended_at <= until
+    )
     wanted = (
         select(ASKS.c.number, ASKS.c.intended_at, ASKS.c.condition, TOKENS.c.name)
         .outerjoin(TOKENS, TOKENS.c.number == ASKS.c.token)
