@@ -71,7 +71,7 @@ def served(
     """A service on the table: a client's open gate, the keeper behind it, host, port and token for others; and clocks
     of the processor time of the service, and of the event loop of its first process."""
     from sparsegate.ledger.ledger import Ledger
-    from sparsegate.service.client.client import connect
+    from sparsegate.service.client import connect
     from sparsegate.service.data.dataset import ServedTable
     from sparsegate.service.deadline import DelayPlan
     from sparsegate.service.keeper import Keeper

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sparsegate.ledger.ledger import Ledger
     from sparsegate.noise import Secure, Seeded
     from sparsegate.selection.select import Selection, select_top
-    from sparsegate.service.client.client import connect
+    from sparsegate.service.client import connect
     from sparsegate.tables.opening import Table
     from sparsegate.tables.preview import preview
     from sparsegate.tables.session import session
@@ -97,7 +97,7 @@ _NAMES = {
     "VARIANTS": "sparsegate.gates.variants",
     "Verdict": "sparsegate.auditor",
     "audit": "sparsegate.auditor",
-    "connect": "sparsegate.service.client.client",
+    "connect": "sparsegate.service.client",
     "gaussian": "sparsegate.gates.gaussian",
     "items_above": "sparsegate.tables.top",
     "laplace": "sparsegate.gates.laplace",

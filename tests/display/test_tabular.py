@@ -21,7 +21,7 @@ from sparsegate import paper, privacy
 from sparsegate.conditions import Column, Kind, Schema
 from sparsegate.display.tabular import Printed
 from sparsegate.ledger.account import Amount, Entry, EntryKind, Release, Statement
-from sparsegate.service.client.calls import RemoteAnswer, RemotePreview, RemoteQuota, RemoteToken, ServedData, read_top
+from sparsegate.service.client import RemoteAnswer, RemotePreview, RemoteQuota, RemoteToken, ServedData, read_top
 from sparsegate.tables.release import TopItems
 from sparsegate.tables.session import Description
 

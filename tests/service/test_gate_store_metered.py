@@ -30,7 +30,6 @@ from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.gate_store import CANNOT_PAY, GateStore
 from sparsegate.service.gates import GateRow, GateSpec, preview_view
 from sparsegate.service.keeper import Keeper
-from sparsegate.service.schema import METERS
 from sparsegate.service.tokens import Tokens
 
 WITHIN = 1000
@@ -119,16 +118,12 @@ def test_closing_gives_back_what_is_held_once(shop_on_both: Shop) -> None:
         keeper.ask(shop.caller(), gate, LOW)
 
 
-def test_what_the_last_above_has_used_does_not_go_back(shop: Shop, keeper: Keeper) -> None:
+@pytest.mark.parametrize("refund", [True, False])
+def test_neither_what_an_above_has_used_goes_back_nor_without_refunds_what_is_held(shop: Shop, refund: bool) -> None:
+    keeper = shop.keeper(refund=refund)
     gate = opened(shop, keeper)
-    keeper.ask(shop.caller(), gate, HIGH)
-    keeper.close_gate(gate)
-    assert costs(keeper, gate, 1)
-
-
-def test_without_refunds_what_is_held_stays_spent(shop: Shop) -> None:
-    keeper = shop.keeper(refund=False)
-    gate = opened(shop, keeper)
+    if refund:
+        keeper.ask(shop.caller(), gate, HIGH)
     keeper.close_gate(gate)
     assert costs(keeper, gate, 1)
 
@@ -277,26 +272,19 @@ def test_a_ledger_that_adds_refuses_before_it_is_charged(tmp_path: Path) -> None
     shop.shut()
 
 
-@pytest.mark.parametrize(
-    ("wrong", "parameter"),
-    [
-        ({"within": float("nan")}, "within"),
-        ({"within": Fraction(1, 2)}, "within"),
-        ({"within": "far"}, "within"),
-        ({"within": None}, "cutoff"),
-        ({"within": None, "cutoff": 3}, "epsilon"),
-        ({"epsilon": 1}, "epsilon"),
-        ({"cutoff": 3, "epsilon": 1}, "within"),
-        ({"expect": 0}, "expect"),
-        ({"queries": 7}, "queries"),
-        ({"closes": "rarer"}, "closes"),
-        ({"noise": "exponential"}, "noise"),
-    ],
-)
-def test_what_cannot_be_made_is_not_charged(shop: Shop, keeper: Keeper, wrong: dict, parameter: str) -> None:
-    with pytest.raises(ParameterError) as refused:
-        keeper.open_gate(shop.caller(), **{"threshold": 0, "within": WITHIN} | wrong)
-    assert refused.value.parameter == parameter
+def test_what_cannot_be_made_is_not_charged(shop: Shop, keeper: Keeper) -> None:
+    refusals: list[tuple[str, dict[str, Any]]] = [
+        *(("within", {"within": wrong}) for wrong in (float("nan"), Fraction(1, 2), "far")),
+        ("cutoff", {"within": None}),
+        ("epsilon", {"within": None, "cutoff": 3}),
+        ("within", {"cutoff": 3, "epsilon": 1}),
+        *((name, {name: wrong}) for name, wrong in (("epsilon", 1), ("expect", 0), ("queries", 7))),
+        *((name, {name: wrong}) for name, wrong in (("closes", "rarer"), ("noise", "exponential"))),
+    ]
+    for parameter, wrong in refusals:
+        with pytest.raises(ParameterError) as refused:
+            keeper.open_gate(shop.caller(), **{"threshold": 0, "within": WITHIN} | wrong)
+        assert refused.value.parameter == parameter, wrong
     assert len(keeper.ledger.entries()) == 1
 
 
@@ -414,17 +402,6 @@ def test_what_may_be_an_above_is_paid_for_whatever_happens_in_whatever_order(tmp
         assert rho(keeper) <= (keeper.budget().budget.rho or 0)
     assert settled > 10
     stores[1].ledger.close()
-    shop.shut()
-
-
-def test_a_ledger_that_was_served_before_there_were_meters_goes_on(tmp_path: Path) -> None:
-    shop = Shop(tmp_path)
-    keeper = shop.keeper()
-    gate = shop.open(keeper, cutoff=2)
-    with keeper.ledger.database.writing() as connection:
-        METERS.drop(connection)
-    again = shop.keeper()
-    assert again.ask(shop.caller(), gate, HIGH).remaining == 1
     shop.shut()
 
 

@@ -95,11 +95,11 @@ def rotate_until(step: str, shop: Shop) -> None:
     """For a forked child: a rotation that is killed at this step."""
 
     def then_die(call: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda *args: (call(*args), die())
+        return lambda *args, **options: (call(*args, **options), die())
 
     steps: dict[str, tuple[Any, str, Callable[..., Any]]] = {
         "key half written": (os, "fsync", die),
-        "key written": (SealingKey, "create_beside", then_die(SealingKey.create_beside)),
+        "key written": (SealingKey, "create", then_die(SealingKey.create)),
         "one gate sealed": (SealingKey, "seal", then_die(SealingKey.seal)),
         "before the commit": (keys, "_seal_anew", then_die(keys._seal_anew)),
         "before the rename": (Path, "replace", die),
@@ -216,15 +216,15 @@ def test_of_two_rotations_at_once_one_stops_and_takes_no_key_away(
     shop: Shop, gates: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     before = noise_of(shop, gates)
-    create = SealingKey.create_beside
+    create = SealingKey.create
 
-    def overtaken(path: Path) -> tuple[SealingKey, Path]:
-        monkeypatch.setattr(SealingKey, "create_beside", create)
+    def overtaken(path: Path, *, beside: bool) -> SealingKey:
+        monkeypatch.setattr(SealingKey, "create", create)
         with Ledger(shop.place) as other:
             rotate_key(other, path)
-        return create(path)
+        return create(path, beside=beside)
 
-    monkeypatch.setattr(SealingKey, "create_beside", overtaken)
+    monkeypatch.setattr(SealingKey, "create", overtaken)
     with Ledger(shop.place) as ledger, pytest.raises(LedgerError, match="another rotation"):
         rotate_key(ledger, shop.key)
     assert noise_of(shop, gates) == before

@@ -16,19 +16,11 @@ Visit: TypeAlias = tuple[str, Any]
 PAGES = ["a", "b", "c"]
 
 
-def counts(native: Any, user: str = "visitor") -> dict[Any, int]:
+def counts(native: Any, user: str | None = "visitor", **options: Any) -> dict[Any, int]:
     """The count of every page as the release has it, with noise that is zero but for one in exp(1000)."""
-    release = top_items(
-        native,
-        item="page",
-        user=user,
-        count=3,
-        domain=PAGES,
-        epsilon=1000,
-        answers_epsilon=3000,
-        source=Seeded(1),
-        not_private=True,
-    )
+    asked: dict[str, Any] = {"item": "page", "user": user, "count": 3, "domain": PAGES} | options
+    asked = {"epsilon": 1000, "answers_epsilon": 1000 * asked["count"]} | asked
+    release = top_items(native, **asked, source=Seeded(1), not_private=True)
     assert release.estimates is not None
     return dict(zip(release.items, map(int, release.estimates), strict=True))
 

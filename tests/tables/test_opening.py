@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import signal
 import sqlite3
-from collections.abc import Callable, Mapping
-from contextlib import closing, suppress
+from collections.abc import Mapping
+from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -120,12 +120,8 @@ def test_baskets_need_no_names(folder: Path) -> None:
 
 
 def test_the_table_is_no_domain_of_its_own(folder: Path) -> None:
-    for domain in (
-        folder / "visits.csv",
-        Path(f"{folder}/visits.csv:page"),
-        folder / ".." / folder.name / "visits.csv",
-    ):
-        for encoding in (None, "latin-1"):
+    for name in ("visits.csv", "visits.csv:page", f"../{folder.name}/visits.csv"):
+        for domain, encoding in ((folder / name, None), (folder / name, "latin-1")):
             with pytest.raises(ParameterError, match="which items are in it is private data"):
                 sg.top_items(Table(folder / "visits.csv", encoding=encoding), **ASK, domain=domain)
 
@@ -170,65 +166,44 @@ VISITS = pandas.DataFrame({"page": ["a"] * 40 + ["b"] * 30, "who": [*range(40), 
 class StoppedAccount:
     """An account during whose charge somebody presses Ctrl-C."""
 
-    def __init__(self, number: int) -> None:
-        self.number = number
+    def __init__(self) -> None:
         self.kept: list[Mapping[str, Any]] = []
 
     def spend(self, *, epsilon: object, delta: object = 0, what: str) -> int:
-        signal.raise_signal(self.number)
+        signal.raise_signal(signal.SIGINT)
         return 1
 
     def keep(self, entry: int, gave: Mapping[str, Any]) -> None:
         self.kept.append(gave)
 
 
-def tables(folder: Path) -> dict[str, Any]:
-    place = f"sqlite:///{folder / 'visits.db'}"
-    VISITS.to_sql("visits", sqlalchemy.create_engine(place), index=False)
-    return {"pandas": VISITS, "database": Table(place, table="visits")}
-
-
 @pytest.mark.parametrize("kind", ["pandas", "database"])
 def test_ctrl_c_waits_until_what_is_paid_for_is_kept(kind: str, tmp_path: Path) -> None:
-    account, data = StoppedAccount(signal.SIGINT), tables(tmp_path)[kind]
-    before = signal.getsignal(signal.SIGINT)
+    data: Any = VISITS
+    if kind == "database":
+        VISITS.to_sql("visits", sqlalchemy.create_engine(f"sqlite:///{tmp_path}/visits.db"), index=False)
+        data = Table(f"sqlite:///{tmp_path}/visits.db", table="visits")
+    account, before = StoppedAccount(), signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
         sg.top_items(data, item="page", user="who", count=1, epsilon=1, domain=["a", "b"], ledger=account)
     assert [gave["release"] for gave in account.kept] == ["top_items"]
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def during(work: Callable[[PaidWork], object]) -> None:
-    with PaidWork() as signals:
-        work(signals)
-
-
-def test_before_the_charge_a_signal_ends_the_work_at_once() -> None:
+@pytest.mark.parametrize("case", ["before the charge", "an error of the engine", "no signal"])
+def test_a_signal_ends_what_is_not_paid_for_and_is_heard_where_an_engine_made_an_error_of_it(case: str) -> None:
     done: list[str] = []
 
-    def work(_: PaidWork) -> None:
-        signal.raise_signal(signal.SIGINT)
-        done.append("more")
+    def work() -> None:
+        with PaidWork() as signals:
+            if case == "no signal":
+                signals.pay()
+            else:
+                with suppress(KeyboardInterrupt) if case == "an error of the engine" else nullcontext():
+                    signal.raise_signal(signal.SIGINT)
+                done.append("more")
+            raise TableError("SQLite could not run a query (OperationalError)")
 
-    with pytest.raises(KeyboardInterrupt):
-        during(work)
-    assert not done
-
-
-def test_a_signal_that_an_engine_made_an_error_of_is_heard_all_the_same() -> None:
-    def work(_: PaidWork) -> None:
-        with suppress(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
-        raise TableError("SQLite could not run a query (OperationalError)")
-
-    with pytest.raises(KeyboardInterrupt):
-        during(work)
-
-
-def test_an_error_without_a_signal_stays_what_it_is() -> None:
-    def work(signals: PaidWork) -> None:
-        signals.pay()
-        raise TableError("the engine is gone")
-
-    with pytest.raises(TableError, match="gone"):
-        during(work)
+    with pytest.raises(TableError if case == "no signal" else KeyboardInterrupt):
+        work()
+    assert done == (["more"] if case == "an error of the engine" else [])

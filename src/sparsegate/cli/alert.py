@@ -38,8 +38,7 @@ from sparsegate.uses.windows import SECOND, TimeWindows
 
 _SAID: Final = ("cells", "cells_per_user", "expect", "opening_rho", "alarm_rho")
 """What the record says of the plan where it is so."""
-Row = tuple[Any, ...]
-"""Who, and when, and with --per in which cell."""
+Row = tuple[Any, ...]  # who, and when, and with --per in which cell
 
 _PIECE: Final = 1 << 20
 _LONGEST: Final = 1 << 20  # bytes of a line; a longer one is left out
@@ -48,6 +47,7 @@ _LOOK: Final = 1.0  # seconds between two looks at a file
 _STEP: Final = 0.2  # between two looks at whether somebody wants to stop
 
 
+@opt.grouped
 def alert(
     file: Annotated[str, typer.Argument(metavar="FILE|-", help="CSV or JSON lines that grow; - standard input.")],
     threshold: Annotated[int, option("", "A PUBLIC number of people.", "--threshold", "-t")],
@@ -75,11 +75,8 @@ def alert(
     closes: Annotated[bool, option("", "Close when both answers were given --cutoff times.", "--two-sided")] = False,
     name: Annotated[str, option("NAME", "On the ledger and in the metrics.")] = "alert",
     state: Annotated[str | None, option("FILE", "A secret file, to go on after a restart.")] = None,
-    ledger: opt.LedgerFile = None,
-    budget: opt.LedgerBudget = None,
-    budget_delta: opt.LedgerDelta = None,
-    conversion_delta: opt.ConversionDelta = None,
-    dataset: opt.Dataset = None,
+    *,
+    account: opt.LedgerOptions,
     no_refund: opt.NoRefund = False,
     separator: opt.Separator = None,
     metrics: Annotated[Path | None, option("FILE", "Numbers for Prometheus.")] = None,
@@ -92,16 +89,16 @@ def alert(
     It ends with the last window, the last that may fire, the end of standard input, or Ctrl-C. To tell others of what
     fires, pipe its output: see docs/how-to/alerts.md.
     """
-    again = "the answers above are paid for"
-    terms: dict[str, Any] = {"budget": budget, "budget_delta": budget_delta, "at_delta": conversion_delta}
-    spending = opt.Spending(ledger=ledger, **terms, dataset=dataset, again=again)
+    spending = opt.Spending(account=account)
     now = _now()
     windows = _windows(width, start, until, lateness, state=state, now=now)
     over = windows.count is not None and windows.closed_by(now) == windows.count
     if per is not None and within is not None:
         rule = "must not be given with --within: one gate pays for each alarm by itself"
         raise ParameterError("per", rule, per, "leave it out, or give --cutoff and --epsilon in place of --within")
-    if within is not None and budget is not None and conversion_delta is None:  # a ledger that is made has its rule
+    if (
+        within is not None and account.budget is not None and account.conversion_delta is None
+    ):  # a ledger that is made has its rule
         rule = "must be given with --within and --budget: each alarm is paid for on a zCDP ledger"
         raise ParameterError("conversion_delta", rule, next_step="give for instance --conversion-delta 1e-6")
     public: dict[str, Any] = {"threshold": threshold, "cutoff": cutoff, "epsilon": epsilon}
@@ -132,16 +129,16 @@ def alert(
                 source.go_on_from(held.mark)
         if stop.wanted():
             raise KeyboardInterrupt("interrupted, nothing was spent")
-        account = spending.opened()
+        ledger = spending.opened()
         about = "people" + f" in each {per}" * (per is not None) + f" where {where}" * (where is not None)
         about = "".join(mark if mark.isprintable() else " " for mark in about)[:LONGEST_LINE]
-        options: dict[str, Any] = {"ledger": account, "state": state, "refund": not no_refund, "name": name}
+        options: dict[str, Any] = {"ledger": ledger, "state": state, "refund": not no_refund, "name": name}
         with Alert(**public, windows=windows, fires=fires, about=about, **options) as watched:  # type: ignore[arg-type]
             report = AlertReport(watched, as_json=as_json, name=name, metrics=metrics)
             record = {"threshold": threshold, "fires": fires, "cutoff": cutoff, "epsilon": exact_text(plan.epsilon)}
             record |= {"method": plan.method, "margin": plan.margin, "windows": windows.settings(), "name": name}
             record |= {word: plan.settings[word] for word in _SAID if word in plan.settings}
-            place = opt.NOT_RECORDED if account is None else opt.recorded(watched.entry or 0, account.dataset)
+            place = opt.NOT_RECORDED if ledger is None else opt.recorded(watched.entry or 0, ledger.dataset)
             report.start({**record, "sentence": plan.statement, "recorded": place})
             try:
                 _answer_all(watched, rows, source, report, stop, to_end=over, marked=marked)
@@ -153,7 +150,7 @@ def alert(
                 watched.close()
         went_back = False  # unless the ledger says so
         with suppress(LedgerError):
-            went_back = account is not None and account.statement().refund_of(watched.entry or 0) is not None
+            went_back = ledger is not None and ledger.statement().refund_of(watched.entry or 0) is not None
         text = _spent(watched, paused=stop.wanted() and state is not None, went_back=went_back)
         if not stop.wanted():
             report.end(text)

@@ -7,12 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from sparsegate.cli.options import ConversionDelta, Dataset, JsonLines, LedgerBudget, LedgerFile, Spending, option
+from sparsegate.cli.options import JsonLines, LedgerOptions, Spending, grouped, option
 from sparsegate.cli.printing import counted, print_json, ready_to_print, to_standard_output
 from sparsegate.display.plain import exact_text
 from sparsegate.errors import ParameterError
 
 
+@grouped
 def holdout(
     train: Annotated[str, typer.Argument(metavar="TRAINING", help="A row for each training record; not protected.")],
     held: Annotated[str, typer.Argument(metavar="HOLDOUT", help="A row for each record of the holdout.")],
@@ -27,10 +28,8 @@ def holdout(
     low: Annotated[float, option("", "The least value of a record; less is clamped.")] = 0.0,
     high: Annotated[float, option("", "The largest value of a record.")] = 1.0,
     name: Annotated[str, option("NAME", "Which holdout of the ledger it is.")] = "holdout",
-    ledger: LedgerFile = None,
-    budget: LedgerBudget = None,
-    conversion_delta: ConversionDelta = None,
-    dataset: Dataset = None,
+    *,
+    account: LedgerOptions,
     as_json: JsonLines = False,
 ) -> None:
     """Score each model, a column of both files, on the holdout; pay only where it disagrees with training.
@@ -49,10 +48,10 @@ def holdout(
         for names in (training.names, private.names):
             check_columns(names, [*chosen, *([] if label is None else [label])])
         values = [(model, training.values(model, label), private.values(model, label)) for model in chosen]
-    account = Spending(ledger=ledger, budget=budget, at_delta=conversion_delta, dataset=dataset).opened()
+    ledger = Spending(account=account).opened()
     ready_to_print()
     public: dict[str, Any] = {"size": size, "threshold": threshold, "cutoff": cutoff, "epsilon": epsilon}
-    with Holdout(**public, low=low, high=high, ledger=account, name=name) as opened:
+    with Holdout(**public, low=low, high=high, ledger=ledger, name=name) as opened:
         for model, on_training, on_holdout in values:
             score = opened.score(on_training, on_holdout)
             with to_standard_output("what was printed above is paid for"):
@@ -64,11 +63,11 @@ def holdout(
     if not as_json:
         cost = f"these scores cost epsilon {exact_text(opened.spent)} of {exact_text(opened.epsilon)}"
         left = f"another call can pay for {counted(opened.remaining_after_restart, 'answer')}"
-        if account is not None and account.rule == "zcdp":
+        if ledger is not None and ledger.rule == "zcdp":
             cost = f"this holdout counts with {opened.terms.charged(cutoff).in_rho}, whatever it said"
             left = "nothing goes back to a zCDP ledger, so another call needs another --name, and pays again"
         typer.echo(
-            f"{cost}, not recorded" if account is None else f"{cost}, in the ledger of {account.dataset!r}; {left}"
+            f"{cost}, not recorded" if ledger is None else f"{cost}, in the ledger of {ledger.dataset!r}; {left}"
         )
 
 

@@ -7,11 +7,12 @@ from typing import Annotated, Any
 
 from sparsegate.cli import options as opt
 from sparsegate.cli.options import option
-from sparsegate.cli.printing import drawable, publish
-from sparsegate.cli.top import check_candidates, check_preview, show_preview, with_times
+from sparsegate.cli.printing import publish
+from sparsegate.cli.top import check_candidates, check_preview, show_preview
 from sparsegate.errors import ParameterError
 
 
+@opt.grouped
 def itemsets(
     count: Annotated[int, option("", "How many sets to select.", "--count", "-c")],
     files: opt.FilesOrNone = None,
@@ -29,44 +30,26 @@ def itemsets(
     ] = "auto",
     pool: Annotated[int | None, option("", "How many items are selected first; 4 times the root of -c.")] = None,
     selection: Annotated[str, option("WORD", "How a level selects: subset, one-shot or exponential.")] = "auto",
-    table: opt.Table = None,
-    sql: opt.Sql = None,
-    input_format: opt.InputFormat = None,
-    separator: opt.Separator = None,
-    encoding: opt.Encoding = None,
+    *,
+    source: opt.InputOptions,
     memory_limit: opt.MemoryLimit = None,
     preview: Annotated[bool, option("", "Say how good it will be; the data is not opened.", "--preview")] = False,
     within: Annotated[int | None, option("W", "With --preview: the epsilon for W people at most.")] = None,
     times: opt.Times = None,
     people: Annotated[int | None, option("N", "With --preview: how many people there are, PUBLIC.")] = None,
-    ledger: opt.LedgerFile = None,
-    budget: opt.LedgerBudget = None,
-    budget_delta: opt.LedgerDelta = None,
-    conversion_delta: opt.ConversionDelta = None,
-    dataset: opt.Dataset = None,
-    output: opt.Output = None,
-    as_json: opt.AsJson = False,
-    as_csv: opt.AsCsv = False,
+    account: opt.LedgerOptions,
+    shown: opt.OutputOptions,
     plot: opt.Plot = None,
 ) -> None:
     """The --count sets of up to --size items that most people have, without exposing a person."""
-    from sparsegate.tables.opening import Table
     from sparsegate.uses.itemsets import ItemsetQuestion, SetQuestion, frequent_itemsets
     from sparsegate.uses.itemsets_preview import preview_sets
 
-    form = opt.read_output(output, as_json=as_json, as_csv=as_csv)
+    form = shown.word
     check_preview(files, epsilon, preview=preview, within=within, times=times)
     if people is not None and not preview:
         raise ParameterError("people", "is for --preview", people, "give --preview too")
-    data = Table(
-        files or "-",
-        table=table,
-        sql=sql,
-        format=input_format,
-        separator=separator,
-        encoding=encoding,
-        memory_limit=memory_limit,
-    )
+    data = source.opened(files, memory_limit)
     sets: dict[str, Any] = {"count": count, "size": size, "smallest": smallest, "method": method, "pool": pool}
     public: dict[str, Any] = {
         "item": item,
@@ -81,18 +64,13 @@ def itemsets(
     question = ItemsetQuestion(sets=SetQuestion(**sets), **public)
     if preview:
         check_candidates(question.domain, files)
-        if plot is not None:
-            drawable(plot)
-        shown = preview_sets(question, fixed=epsilon is not None, within=within, people=people)
-        allowed = opt.budget_like(budget, conversion_delta)
-        show_preview(with_times(shown, times, ledger=ledger, budget=allowed), form, plot)
+        look = partial(preview_sets, question, fixed=epsilon is not None, within=within, people=people)
+        show_preview(look, account, times=times, form=form, plot=plot)
         return
-    make = partial(frequent_itemsets, data, **sets, **public)
+    spending = opt.Spending(account=account)
     publish(
-        lambda spending: make(ledger=spending),
-        opt.Spending(
-            ledger=ledger, budget=budget, budget_delta=budget_delta, at_delta=conversion_delta, dataset=dataset
-        ),
+        partial(frequent_itemsets, data, **sets, **public, ledger=spending),
+        spending,
         cost=question.least_cost,
         form=form,
         plot=plot,

@@ -16,7 +16,7 @@ import typer
 from rich.table import Table
 
 import sparsegate as sg
-from sparsegate.cli.options import AsCsv, AsJson, LedgerDelta, Output, budget_like, option, read_output, recorded
+from sparsegate.cli.options import AsJson, LedgerDelta, OutputOptions, budget_like, grouped, option, recorded
 from sparsegate.cli.printing import (
     counted,
     draw,
@@ -47,16 +47,16 @@ File = Annotated[str, typer.Argument(metavar="FILE", help="The ledger, as in `sp
 
 
 @ledger.command()
+@grouped
 def show(
     file: File,
     release: Annotated[int | None, option("N", "Print again what entry N gave; it costs nothing.")] = None,
-    output: Output = None,
-    as_json: AsJson = False,
-    as_csv: AsCsv = False,
+    *,
+    shown: OutputOptions,
     plot: Annotated[str | None, option("FILE", "With --release of a `top` that has counts: draw them.")] = None,
 ) -> None:
     """The budget, what is spent, what remains, and every entry; or what one release gave."""
-    form = read_output(output, as_json=as_json, as_csv=as_csv)
+    form = shown.word
     if plot is not None:
         drawable(plot)
     if release is not None:
@@ -85,10 +85,7 @@ def create(
         float | None, option("", "Make it a zCDP ledger: all is (--budget, this + --budget-delta)-DP together.")
     ] = None,
     budget_delta: LedgerDelta = None,
-    key: Annotated[
-        str | None,
-        option("FILE", "Make a key for a service's gates too, unless it is there."),
-    ] = None,
+    key: Annotated[str | None, option("FILE", "Make a key for a service's gates too, unless it is there.")] = None,
 ) -> None:
     """Make a ledger before it is used: for a service that is started by something else than a hand."""
     allowed: Any = budget_like(budget, delta, name="delta")
@@ -105,10 +102,7 @@ def create(
 
 
 @ledger.command()
-def export(
-    file: File,
-    as_json: AsJson = False,
-) -> None:
+def export(file: File, as_json: AsJson = False) -> None:
     """Every entry, as CSV or JSON, with amounts exactly as they were recorded."""
     records = [entry.to_dict() for entry in sg.Ledger(file).entries()]
     if as_json:
@@ -118,18 +112,18 @@ def export(
 
 
 @ledger.command()
+@grouped
 def asks(
     file: File,
     gate: Annotated[str | None, option("ID", "Only those of this gate.")] = None,
     by: Annotated[str | None, option("NAME", "Only those of this token.")] = None,
-    output: Output = None,
-    as_json: AsJson = False,
-    as_csv: AsCsv = False,
+    *,
+    shown: OutputOptions,
 ) -> None:
     """Who asked a service what, and what came of it: newest first, and only answers that have left."""
     from sparsegate.service.gate_store import GateStore
 
-    form = read_output(output, as_json=as_json, as_csv=as_csv)
+    form = shown.word
     ready_to_print()
     with sg.Ledger(file) as opened:
         answered = list(_asks(_looked(GateStore(opened)), gate=gate, by=by))
@@ -264,8 +258,7 @@ def restore(
 
 @ledger.command("rotate-key")
 def rotate_key(
-    file: File,
-    key: Annotated[str | None, option("FILE", "The key file; LEDGER.key unless given.")] = None,
+    file: File, key: Annotated[str | None, option("FILE", "The key file; LEDGER.key unless given.")] = None
 ) -> None:
     """Put a new key in the place of the one that a service seals its gates with. Gates stay open."""
     if key is None and "://" in file:

@@ -16,6 +16,7 @@ from sparsegate.cli.options import option
 from sparsegate.errors import ParameterError, load_extra
 
 
+@opt.grouped
 def mcp(
     files: Annotated[
         list[str] | None, typer.Argument(metavar="FILE...", help="Parquet, CSV, JSON, baskets, a database.")
@@ -27,26 +28,15 @@ def mcp(
     user: opt.User = None,
     unit: opt.Unit = None,
     domain: Annotated[
-        list[str] | None,
-        option("COLUMN=FILE|N", "PUBLIC candidates of a column, for `top`; may be repeated."),
+        list[str] | None, option("COLUMN=FILE|N", "PUBLIC candidates of a column, for `top`; may be repeated.")
     ] = None,
-    table: opt.Table = None,
-    sql: opt.Sql = None,
-    input_format: opt.InputFormat = None,
-    separator: opt.Separator = None,
-    encoding: opt.Encoding = None,
-    ledger: opt.LedgerFile = None,
-    budget: opt.LedgerBudget = None,
-    budget_delta: opt.LedgerDelta = None,
-    conversion_delta: opt.ConversionDelta = None,
-    dataset: opt.Dataset = None,
+    *,
+    source: opt.InputOptions,
+    account: opt.LedgerOptions,
     confirm_above: Annotated[
         float, option("EPSILON", "A person is asked before more than this is spent since the last yes.")
     ] = 0.1,
-    delay: Annotated[
-        float,
-        option("SECONDS", "Answers from files leave in whole multiples of this."),
-    ] = 1.0,
+    delay: Annotated[float, option("SECONDS", "Answers from files leave in whole multiples of this.")] = 1.0,
     http: Annotated[
         bool, option("", "Streamable HTTP on this machine, not standard input and output.", "--http")
     ] = False,
@@ -66,24 +56,22 @@ def mcp(
     with ExitStack() as stack:
         listening = stack.enter_context(closing(_listen(port))) if http else None
         if service is None:
-            if ledger is None:
+            if account.ledger is None:
                 rule = "must be given: each start would spend the budget anew"
                 raise ParameterError("ledger", rule, next_step="give --ledger FILE, and --budget for a new one")
-            form = {"format": input_format, "separator": separator, "encoding": encoding}
             session = sg.session(
-                sg.Table(files, table=table, sql=sql, **form),
+                source.opened(files),
                 user=user,
                 unit=unit,
                 domains=_domains(domain or []),
-                ledger=ledger,
-                budget=opt.budget_like(budget, conversion_delta),
-                delta=budget_delta or 0,
-                dataset=dataset,
+                ledger=account.ledger,
+                budget=account.allowed,
+                delta=account.budget_delta or 0,
+                dataset=account.dataset,
             )
             asked: agents.AskedTable = agents.SessionTable(stack.enter_context(session), delay=delay)
         else:
-            others = {"ledger": ledger, "user": user, "unit": unit, "domain": domain, "budget": budget}
-            others["budget_delta"] = budget_delta
+            others = {"user": user, "unit": unit, "domain": domain, **vars(account)}
             for name in (name for name, value in others.items() if value):
                 raise ParameterError(name, "is for files: a service has its own", next_step="leave it out")
             asked = agents.ServiceTable(stack.enter_context(sg.connect(service, _token(service_token))))

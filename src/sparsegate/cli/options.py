@@ -7,10 +7,12 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from fractions import Fraction
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, Final, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self, get_type_hints
 
 import typer
 
@@ -18,6 +20,10 @@ import sparsegate as sg
 from sparsegate.budget import Cost, Number, exact_delta, exact_epsilon
 from sparsegate.errors import ParameterError
 from sparsegate.ledger.account import Amount, BudgetLike, Entry, exact_amount, exact_budget
+
+if TYPE_CHECKING:
+    from sparsegate.tables.files import TextForm
+    from sparsegate.tables.opening import Table as SourceTable
 
 
 def option(value: str, text: str, *names: str, **more: Any) -> Any:
@@ -32,15 +38,13 @@ Output = Annotated[
     option("WORD", f"How to print the result: {', '.join(OUTPUTS)}.", "--format", autocompletion=lambda: OUTPUTS),
 ]
 AsJson = Annotated[bool, option("", "Print JSON.", "--json")]
-AsCsv = Annotated[bool, option("", "Same as --format csv.", "--csv")]
 JsonLines = Annotated[bool, option("", "Print a JSON object a line.", "--json")]
 Plot = Annotated[str | None, option("FILE", "Draw the noisy counts with error bars.")]
 
 Monotonic = Annotated[bool, option("", "One person moves all answers one way.", "--monotonic")]
 Claimed = Annotated[float, option("", "The epsilon it claims.", "--epsilon")]
 Domain = Annotated[
-    str | None,
-    option("FILE[:COLUMN]|N|observed", "The PUBLIC candidates; see docs/how-to/threshold.md."),
+    str | None, option("FILE[:COLUMN]|N|observed", "The PUBLIC candidates; see docs/how-to/threshold.md.")
 ]
 Where = Annotated[str | None, option("CONDITION", "Count only rows that meet it: \"country = 'DE'\".")]
 Unit = Annotated[str | None, option("row", "Protect rows, not people; instead of --user.")]
@@ -50,22 +54,14 @@ _FILES = typer.Argument(
 )
 Files = Annotated[list[str], _FILES]
 FilesOrNone = Annotated[list[str] | None, _FILES]
-InputFormat = Annotated[str | None, option("fimi|baskets", "Each line is a basket of items.", "--input-format")]
-Separator = Annotated[str | None, option("TEXT", "Between columns or items: , or \\t.")]
-Encoding = Annotated[str | None, option("NAME", "Of text that is not UTF-8: latin-1.")]
 MemoryLimit = Annotated[str | None, option("AMOUNT", "Of files: spill to TMPDIR what is over 4GB, say.")]
 User = Annotated[str | None, option("COLUMN", "Whose rows belong together.", "--user")]
-Table = Annotated[str | None, option("NAME", "The table to read of a database.")]
-Sql = Annotated[str | None, option("QUERY", "Read this SELECT instead; files are the table `data`.")]
-LedgerFile = Annotated[str | None, option("FILE", "Charge this ledger before anything is drawn.", "--ledger")]
-LedgerBudget = Annotated[
-    float | None, option("", "The ledger's epsilon in all; makes the ledger where there is none.", "--budget")
-]
 LedgerDelta = Annotated[float | None, option("", "The ledger's delta in all; 0 unless given.", "--budget-delta")]
 ConversionDelta = Annotated[
     float | None,
     option("", "Of a zCDP ledger: all is (--budget, this + --budget-delta)-DP together.", "--conversion-delta"),
 ]
+Separator = Annotated[str | None, option("TEXT", "Between columns or items: , or \\t.")]
 Times = Annotated[
     int | None, option("N", "With --preview: what N of them cost, and how large each may be for --budget.")
 ]
@@ -74,20 +70,110 @@ Dataset = Annotated[str | None, option("NAME", "The dataset that the ledger is f
 NOT_RECORDED = "not recorded"
 
 
-@dataclass(kw_only=True)
-class Spending:
-    """What ``ledger=`` is given: where a release is recorded, if anywhere. Nothing is written before ``spend``.
+def grouped(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A command with an option for each field of its parameters that are groups of options, as dataclasses."""
+    hints = get_type_hints(function, include_extras=True)
+    groups, parameters = {}, []
+    for name, parameter in signature(function).parameters.items():
+        kind = hints[name]
+        if not is_dataclass(kind):
+            parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=kind))
+            continue
+        groups[name] = kind, [each for each in fields(kind) if each.init]
+        of_field = get_type_hints(kind, include_extras=True)
+        parameters += [
+            Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=of_field[each.name])
+            for each in groups[name][1]
+        ]
+
+    @wraps(function)
+    def run(**options: Any) -> Any:
+        made = {
+            name: kind(**{each.name: options.pop(each.name) for each in parts})  # type: ignore[operator]
+            for name, (kind, parts) in groups.items()
+        }
+        return function(**options, **made)
+
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return run
+
+
+@dataclass(frozen=True, kw_only=True)
+class InputOptions:
+    """How the data is read."""
+
+    table: Annotated[str | None, option("NAME", "The table to read of a database.")] = None
+    sql: Annotated[str | None, option("QUERY", "Read this SELECT instead; files are the table `data`.")] = None
+    input_format: Annotated[str | None, option("fimi|baskets", "Each line is a basket of items.", "--input-format")] = (
+        None
+    )
+    separator: Separator = None
+    encoding: Annotated[str | None, option("NAME", "Of text that is not UTF-8: latin-1.")] = None
+
+    @property
+    def form(self) -> TextForm:
+        """That of text files."""
+        from sparsegate.tables.files import TextForm
+
+        return TextForm(format=self.input_format, separator=self.separator, encoding=self.encoding)
+
+    def opened(self, files: list[str] | None, memory_limit: str | None = None) -> SourceTable:
+        """The table of these files, or of the database."""
+        from sparsegate.tables.opening import Table
+
+        return Table(
+            files or "-",
+            table=self.table,
+            sql=self.sql,
+            format=self.input_format,
+            separator=self.separator,
+            encoding=self.encoding,
+            memory_limit=memory_limit,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputOptions:
+    """How a result is printed; --json and --csv are short forms."""
+
+    output: Output = None
+    as_json: AsJson = False
+    as_csv: Annotated[bool, option("", "Same as --format csv.", "--csv")] = False
+
+    @property
+    def word(self) -> str:
+        """The one word for it."""
+        return read_output(self.output, as_json=self.as_json, as_csv=self.as_csv)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LedgerOptions:
+    """Which ledger is charged.
 
     With a budget the ledger is made if it is missing, and must have that budget if it is there; without one it must
     be there. So leave the budget out of commands that run on a schedule: a ledger that was lost is then an error.
     """
 
-    ledger: str | None
-    budget: float | None = None
-    budget_delta: float | None = None
-    at_delta: float | None = None
-    """What --conversion-delta says: that the ledger adds up rho, to (budget, this)-DP."""
-    dataset: str | None = None
+    ledger: Annotated[str | None, option("FILE", "Charge this ledger before anything is drawn.", "--ledger")] = None
+    budget: Annotated[
+        float | None, option("", "The ledger's epsilon in all; makes the ledger where there is none.", "--budget")
+    ] = None
+    budget_delta: LedgerDelta = None
+    conversion_delta: ConversionDelta = None
+    dataset: Dataset = None
+
+    @property
+    def allowed(self) -> BudgetLike | None:
+        """The budget that is asked for, if one is."""
+        return budget_like(self.budget, self.conversion_delta)
+
+
+@dataclass(kw_only=True)
+class Spending:
+    """What ``ledger=`` is given: where a release is recorded, if anywhere. Nothing is written before ``spend``."""
+
+    account: LedgerOptions
     recorded: str = NOT_RECORDED
     again: str = "the result is lost: with --ledger it would be kept"
     stage: Callable[..., object] = field(default=lambda stage, left=None: None)
@@ -97,13 +183,12 @@ class Spending:
     _opened: sg.Ledger | None = None
 
     def __post_init__(self) -> None:
-        given = {"budget": self.budget, "budget_delta": self.budget_delta, "conversion_delta": self.at_delta}
-        for name, value in {**given, "dataset": self.dataset}.items():
-            if self.ledger is None and value is not None:
+        for name, value in vars(self.account).items():
+            if self.account.ledger is None and value is not None:
                 raise ParameterError(name, "needs a ledger to belong to", next_step="give --ledger FILE too")
-        if self.budget_delta is not None and self.budget is None:
+        if self.account.budget_delta is not None and self.account.budget is None:
             raise ParameterError("budget_delta", "needs a budget beside it", next_step="give --budget too")
-        budget_like(self.budget, self.at_delta)
+        _ = self.account.allowed
 
     def __enter__(self) -> Self:
         return self
@@ -118,17 +203,18 @@ class Spending:
         """What is said to whoever stopped the command: what it has cost."""
         if self.charged is None:
             return "interrupted, nothing was spent"
-        where = "count it as spent" if self.ledger is None else f"charged as {self.recorded}"
+        where = "count it as spent" if self.account.ledger is None else f"charged as {self.recorded}"
         return f"interrupted after {self.charged} was paid: {where}; {self.again}"
 
     def check(self, cost: Cost) -> None:
         """Refuse early, before the data is read, what ``spend`` would refuse; write nothing."""
+        account = self.account
         if self._is_new():
-            allowed, at = exact_budget(budget_like(self.budget, self.at_delta) or 0, self.budget_delta or 0)
+            allowed, at = exact_budget(account.allowed or 0, account.budget_delta or 0)
             amount = exact_amount(cost.epsilon, cost.delta if at is None else cost.rho_delta, cost.rho)
             if not (amount.within(allowed) if at is None else amount.within_rho(allowed)):
                 rule = f"must cover this release, {amount if at is None else amount.in_rho}"
-                raise ParameterError("budget", rule, self.budget, "ask for less")
+                raise ParameterError("budget", rule, account.budget, "ask for less")
         elif (ledger := self.opened()) is not None:
             counted = cost.delta if ledger.conversion_delta is None else cost.rho_delta
             ledger.statement().admit(exact_amount(cost.epsilon, counted, cost.rho))
@@ -137,27 +223,31 @@ class Spending:
     def conversion_delta(self) -> Fraction | None:
         """That of the ledger, or of the one that is to be made; None where epsilons are added up."""
         if self._is_new():
-            return None if self.at_delta is None else exact_delta(self.at_delta, "conversion_delta")
+            at_delta = self.account.conversion_delta
+            return None if at_delta is None else exact_delta(at_delta, "conversion_delta")
         ledger = self.opened()
         return None if ledger is None else ledger.conversion_delta
 
     def opened(self) -> sg.Ledger | None:
         """The ledger itself; made where there is none."""
-        if self.ledger is not None and self._opened is None:
+        account = self.account
+        if account.ledger is not None and self._opened is None:
             self._is_new()  # which needs the name of a dataset
             from sparsegate.ledger.ledger import open_or_create
 
-            budget = budget_like(self.budget, self.at_delta)
             self._opened = open_or_create(
-                self.ledger, dataset=self.dataset, budget=budget, budget_delta=self.budget_delta
+                account.ledger, dataset=account.dataset, budget=account.allowed, budget_delta=account.budget_delta
             )
         return self._opened
 
     def _is_new(self) -> bool:
         """Whether the ledger is still to be made."""
-        if self.ledger is None or self._opened is not None or self.budget is None or sg.Ledger.exists(self.ledger):
+        account = self.account
+        if self._opened is not None or account.ledger is None or account.budget is None:
             return False
-        if self.dataset is None:
+        if sg.Ledger.exists(account.ledger):
+            return False
+        if account.dataset is None:
             raise ParameterError("dataset", "must be given for a new ledger", next_step="name it with --dataset NAME")
         return True
 

@@ -152,13 +152,7 @@ PICTURES = ("png", "svg", "pdf")
 
 
 def publish(
-    make: Callable[[Spending], object],
-    spending: Spending,
-    *,
-    cost: Cost,
-    form: str,
-    plot: str | None,
-    estimated: bool,
+    make: Callable[[], object], spending: Spending, *, cost: Cost, form: str, plot: str | None, estimated: bool
 ) -> None:
     """Make a release of top items and print it: once it is paid for, after Ctrl-C, too.
 
@@ -173,7 +167,7 @@ def publish(
         ready_to_print()
     try:
         with spending, busy(COUNTING) as spending.stage:
-            make(spending)
+            make()
     finally:
         if spending.gave is not None:
             top = PrintedTop(kept=spending.gave, recorded=spending.recorded)
@@ -182,7 +176,7 @@ def publish(
                     print_top(top, form, again=spending.again)
                 finally:  # a reader who left early must not cost the picture too
                     if plot is not None:
-                        draw(plot, top, "" if spending.ledger is None else f"{spending.again} --plot {plot}")
+                        draw(plot, top, "" if spending.account.ledger is None else f"{spending.again} --plot {plot}")
 
 
 def print_top(top: PrintedTop, form: str = "table", *, again: str = "") -> None:

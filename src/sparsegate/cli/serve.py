@@ -95,6 +95,7 @@ NEW_DELTA: Final = 1e-6
 COMMAND = ServeCommand
 
 
+@opt.grouped
 def serve(
     files: Annotated[
         list[str],
@@ -111,8 +112,7 @@ def serve(
         int, option("N", "Cut text cells to N characters: less is faster, and D shorter.", min=1)
     ] = 1000,
     read: Annotated[
-        list[str] | None,
-        option("COLUMN=TYPE", "Read text as a type: age=integer; may be repeated."),
+        list[str] | None, option("COLUMN=TYPE", "Read text as a type: age=integer; may be repeated.")
     ] = None,
     cells: Annotated[
         list[str] | None,
@@ -120,15 +120,13 @@ def serve(
     ] = None,
     delay: Annotated[str | None, option("SECONDS|off", "D, after which answers leave; measured unless given.")] = None,
     headroom: Annotated[
-        float,
-        option("", "D is this many times what the longest count takes on a busy machine.", min=1, max=1000),
+        float, option("", "D is this many times what the longest count takes on a busy machine.", min=1, max=1000)
     ] = 3,
     most_asks: Annotated[
         int, option("N", "How many questions a new gate admits: what is kept is bounded.", min=1)
     ] = 1_000_000,
     refresh: Annotated[
-        float | None,
-        option("HOURS", "Read the data anew every so often; gates close only with --close-gates."),
+        float | None, option("HOURS", "Read the data anew every so often; gates close only with --close-gates.")
     ] = None,
     config: Annotated[
         Path | None,
@@ -153,12 +151,10 @@ def serve(
     ] = 0.05,
     size_delta: Annotated[float, option("", "Its delta; --capacity needs none.")] = 1e-9,
     person_rows: Annotated[
-        int,
-        option("N", "Shown sizes protect people of up to N rows for that, others for more.", min=1),
+        int, option("N", "Shown sizes protect people of up to N rows for that, others for more.", min=1)
     ] = 8,
     capacity: Annotated[
-        str | None,
-        option("N[,COLUMN=N...]", "Public sizes to fill up to: rows, and values of columns; free."),
+        str | None, option("N[,COLUMN=N...]", "Public sizes to fill up to: rows, and values of columns; free.")
     ] = None,
     host: Annotated[str, option("ADDRESS", "Where to listen; this machine alone unless told otherwise.")] = "127.0.0.1",
     port: Annotated[int, option("", "0 takes any that is free.")] = 8460,
@@ -178,11 +174,8 @@ def serve(
         int | None, option("PORT", "/metrics without a token there, for this machine alone.")
     ] = None,
     workers: Annotated[int, option("N", "Processes that answer, each with a copy of the data.", min=1, max=64)] = 1,
-    table: opt.Table = None,
-    sql: opt.Sql = None,
-    input_format: opt.InputFormat = None,
-    separator: opt.Separator = None,
-    encoding: opt.Encoding = None,
+    *,
+    source: opt.InputOptions,
     log_format: Annotated[str, option("text|json", "How lines of the log are written.")] = "text",
     token_file: TokenFile = None,
 ) -> None:
@@ -195,7 +188,7 @@ def serve(
 
     for module in ("sqlalchemy", "fastapi", "uvicorn"):
         load_extra(module, extra="serve")
-    from sparsegate.service.client.client import is_loopback
+    from sparsegate.service.client import is_loopback
     from sparsegate.service.data import sizes
     from sparsegate.service.data.copying import read_cells, read_declarations
     from sparsegate.service.data.dataset import ServedTable, TableSource
@@ -208,7 +201,6 @@ def serve(
     from sparsegate.service.web.middleware import logging_of
     from sparsegate.service.web.trusted_proxies import TrustedProxies
     from sparsegate.service.web.workers import Crew, Orders
-    from sparsegate.tables.files import TextForm
 
     wanted_delay = _delay(delay)
     if refresh is not None and not 0 < refresh <= 10_000:
@@ -233,15 +225,15 @@ def serve(
         delta=exact_epsilon(size_delta, "size_delta", zero=True),
         person_rows=person_rows,
     )
-    source = TableSource(
+    asked = TableSource(
         files=files,
         user=user,
         unit=unit,
-        table=table,
-        sql=sql,
+        table=source.table,
+        sql=source.sql,
         columns=None if columns is None else [name.strip() for name in columns.split(",")],
         max_cell=max_cell,
-        form=TextForm(format=input_format, separator=separator, encoding=encoding),
+        form=source.form,
         read=read_declarations(read),
         cells=read_cells(cells),
     )
@@ -258,7 +250,7 @@ def serve(
         listening = stack.enter_context(closing(server.listen(host, port)))
         inside = None if metrics_port is None else stack.enter_context(closing(server.listen(LOOPBACK, metrics_port)))
         show = stack.enter_context(shown_once(token_file))
-        data = stack.enter_context(ServedTable.read(source))
+        data = stack.enter_context(ServedTable.read(asked))
         name = data.name if dataset is None else dataset
         public = {} if capacity is None else sizes.public_sizes(capacity, list(data.sizes))
         if new_ledger:
@@ -328,13 +320,7 @@ def serve(
                 reading.every(3600 * refresh, close_gates=close_gates)
 
         orders.serve(
-            keeper,
-            tokens,
-            (listening, inside),
-            folder=crew.folder,
-            terms=keeping,
-            refresh=repeat,
-            started=started,
+            keeper, tokens, (listening, inside), folder=crew.folder, terms=keeping, refresh=repeat, started=started
         )
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -26,7 +27,6 @@ from sparsegate.cli.printing import (
 from sparsegate.display.plain import printable
 from sparsegate.errors import ParameterError
 from sparsegate.gates.preview import Preview
-from sparsegate.ledger.account import BudgetLike
 from sparsegate.selection.select import AUTO, METHODS, describe_methods
 from sparsegate.tables.preview import preview_of
 from sparsegate.tables.question import Question
@@ -34,12 +34,12 @@ from sparsegate.tables.question import Question
 CLIP = ("must be two numbers, low and high", "give for instance --clip 0,100")
 
 
+@opt.grouped
 def top(
     files: opt.FilesOrNone = None,
     count: Annotated[int | None, option("", "How many items to select.", "--count", "-c")] = None,
     above: Annotated[
-        int | None,
-        option("N", "Instead of --count: all that about N people have; with --domain observed."),
+        int | None, option("N", "Instead of --count: all that about N people have; with --domain observed.")
     ] = None,
     item: Annotated[str | None, option("COLUMN", "What to rank; not needed for baskets.")] = None,
     user: opt.User = None,
@@ -66,32 +66,21 @@ def top(
     ] = None,
     per: Annotated[str | None, option("COLUMN|EXPRESSION", "A top for every group: country, year_month(day).")] = None,
     groups: Annotated[
-        str | None,
-        option("FILE[:COLUMN]|LIST", "With --per, the PUBLIC groups: DE,FR or 2024-01..2024-12."),
+        str | None, option("FILE[:COLUMN]|LIST", "With --per, the PUBLIC groups: DE,FR or 2024-01..2024-12.")
     ] = None,
     groups_per_user: Annotated[int | None, option("K", "In how many groups a user counts, at epsilon / K; 1.")] = None,
     preview: Annotated[bool, option("", "Say how good it will be; the data is not opened.", "--preview")] = False,
     within: Annotated[int | None, option("W", "With --preview: the epsilon for W people at most.")] = None,
     times: opt.Times = None,
     like: Annotated[
-        str | None,
-        option("FILE|zipf|COUNT:ITEMS,...", "With --preview: simulate on PUBLIC data like yours."),
+        str | None, option("FILE|zipf|COUNT:ITEMS,...", "With --preview: simulate on PUBLIC data like yours.")
     ] = None,
     people: Annotated[int | None, option("N", "How many people there are, PUBLIC: refuse the hopeless.")] = None,
-    ledger: opt.LedgerFile = None,
-    budget: opt.LedgerBudget = None,
-    budget_delta: opt.LedgerDelta = None,
-    conversion_delta: opt.ConversionDelta = None,
-    dataset: opt.Dataset = None,
-    table: opt.Table = None,
-    sql: opt.Sql = None,
-    input_format: opt.InputFormat = None,
-    separator: opt.Separator = None,
-    encoding: opt.Encoding = None,
+    *,
+    account: opt.LedgerOptions,
+    source: opt.InputOptions,
     memory_limit: opt.MemoryLimit = None,
-    output: opt.Output = None,
-    as_json: opt.AsJson = False,
-    as_csv: opt.AsCsv = False,
+    shown: opt.OutputOptions,
     plot: opt.Plot = None,
 ) -> None:
     """The --count items that most users touched, or all that about --above users did, without exposing a user.
@@ -99,22 +88,13 @@ def top(
     Counts, and their error bars, are of at most --max-items-per-user items of each user, where that is given.
     """
     options = locals()  # most are called as what they ask for
-    from sparsegate.tables.opening import Table
     from sparsegate.tables.top import names_of, release
 
-    shape = opt.read_output(output, as_json=as_json, as_csv=as_csv)
+    form = shown.word
     if (count is None) == (above is None):
         raise ParameterError("count", "or --above must be given, and not both", next_step="give -c 50, or --above 500")
     check_preview(files, epsilon, preview=preview, within=within, like=like, times=times)
-    data = Table(
-        files or "-",
-        table=table,
-        sql=sql,
-        format=input_format,
-        separator=separator,
-        encoding=encoding,
-        memory_limit=memory_limit,
-    )
+    data = source.opened(files, memory_limit)
     column, person = names_of(item, user, unit)
     read = {
         "item": column,
@@ -132,27 +112,16 @@ def top(
     )
     if preview:
         check_candidates(question.domain, files)
-        if plot is not None:
-            drawable(plot)
-        allowed = opt.budget_like(budget, conversion_delta)
-        asked = _paid(question, ledger, allowed)
-        shown = preview_of(asked, fixed=epsilon is not None, within=within, like=like)
-        show_preview(with_times(shown, times, ledger=ledger, budget=allowed), shape, plot)
+        look = partial(preview_of, fixed=epsilon is not None, within=within, like=like)
+        show_preview(lambda: look(_paid(question, account)), account, times=times, form=form, plot=plot)
         return
-    spending = opt.Spending(
-        ledger=ledger, budget=budget, budget_delta=budget_delta, at_delta=conversion_delta, dataset=dataset
-    )
+    spending = opt.Spending(account=account)
+    release_of = partial(release, data, question, named=item is not None, ledger=spending)
     publish(
-        lambda spending: release(
-            data,
-            question,
-            named=item is not None,
-            ledger=spending,
-            report=lambda left: spending.stage(COUNTING, left),
-        ),
+        lambda: release_of(report=lambda left: spending.stage(COUNTING, left)),
         spending,
         cost=question.paid_by(spending).cost,
-        form=shape,
+        form=form,
         plot=plot,
         estimated=bool(answers_epsilon) or question.estimated,
     )
@@ -223,28 +192,30 @@ def check_candidates(domain: object, files: Sequence[str] | None) -> None:
             raise ParameterError("domain", rule, str(domain), "give a public list, or their number")
 
 
-def _paid(question: Question, ledger: str | None, budget: BudgetLike | None) -> Question:
+def _paid(question: Question, account: opt.LedgerOptions) -> Question:
     """The question as the ledger would pay for it, or one of such a budget: it is looked at, and not made."""
-    if ledger is None or budget is not None:
-        return question.paid_by(None, budget)
+    if account.ledger is None or account.allowed is not None:
+        return question.paid_by(None, account.allowed)
     from sparsegate.ledger.ledger import Ledger
 
-    with Ledger(ledger) if Ledger.exists(ledger) else nullcontext() as opened:
+    with Ledger(account.ledger) if Ledger.exists(account.ledger) else nullcontext() as opened:
         return question.paid_by(opened)
 
 
-def with_times(preview: Preview, times: int | None, *, ledger: str | None, budget: BudgetLike | None) -> Preview:
-    """The preview with what --times of them cost, and how large each may be for the budget, or what a ledger has."""
-    if times is None or budget is not None or ledger is None:
-        return preview if times is None else preview.repeated(times, budget=budget)
-    from sparsegate.ledger.ledger import Ledger
+def show_preview(
+    make: Callable[[], Preview], account: opt.LedgerOptions, *, times: int | None, form: str, plot: str | None
+) -> None:
+    """Print a preview, and draw it; with --times what so many cost, for the budget or for what a ledger has left."""
+    if plot is not None:
+        drawable(plot)
+    preview = make()
+    if times is not None and account.allowed is None and account.ledger is not None:
+        from sparsegate.ledger.ledger import Ledger
 
-    with Ledger(ledger) as opened:
-        return preview.repeated(times, ledger=opened)
-
-
-def show_preview(preview: Preview, form: str, plot: str | None) -> None:
-    """Print a preview, and draw it."""
+        with Ledger(account.ledger) as opened:
+            preview = preview.repeated(times, ledger=opened)
+    elif times is not None:
+        preview = preview.repeated(times, budget=account.allowed)
     ready_to_print()
     with to_standard_output(""):
         if form == "table":

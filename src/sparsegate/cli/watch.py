@@ -20,7 +20,6 @@ from sparsegate.gates.accounting import gate_cost
 from sparsegate.gates.gate import Answer
 from sparsegate.gates.sparse_vector import SparseVector, gate_calibration
 from sparsegate.ledger.account import exact_text
-from sparsegate.tables.files import TextForm
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
@@ -30,10 +29,10 @@ if TYPE_CHECKING:
 
 KEPT = "the answers above are paid for, and kept nowhere: with --ledger they would be"
 
-Numbered = Sequence[tuple[int, str]]
-"""Conditions, each with the number of its line."""
+Numbered = Sequence[tuple[int, str]]  # conditions, each with the number of its line
 
 
+@opt.grouped
 def watch(
     files: opt.Files,
     threshold: Annotated[int, option("", "A PUBLIC number of users.", "--threshold", "-t")],
@@ -43,16 +42,9 @@ def watch(
     conditions: Annotated[str | None, option("FILE|-", "Conditions, one a line; - answers them as they come.")] = None,
     user: opt.User = None,
     unit: opt.Unit = None,
-    table: opt.Table = None,
-    sql: opt.Sql = None,
-    input_format: opt.InputFormat = None,
-    separator: opt.Separator = None,
-    encoding: opt.Encoding = None,
-    ledger: opt.LedgerFile = None,
-    budget: opt.LedgerBudget = None,
-    budget_delta: opt.LedgerDelta = None,
-    conversion_delta: opt.ConversionDelta = None,
-    dataset: opt.Dataset = None,
+    *,
+    source: opt.InputOptions,
+    account: opt.LedgerOptions,
     no_refund: opt.NoRefund = False,
     as_json: opt.JsonLines = False,
 ) -> None:
@@ -73,9 +65,7 @@ def watch(
         raise ParameterError("user", rule, next_step="say whom the rows belong to")
     if conditions == "-" and "-" in files:
         raise ParameterError("conditions", "must not be standard input where the data is", "-", "list them in a file")
-    form = TextForm(format=input_format, separator=separator, encoding=encoding)
-    account: dict[str, Any] = {"budget": budget, "budget_delta": budget_delta, "at_delta": conversion_delta}
-    spending = opt.Spending(ledger=ledger, **account, dataset=dataset, again=KEPT)
+    spending = opt.Spending(account=account, again=KEPT)
     public: dict[str, Any] = {"threshold": threshold, "cutoff": cutoff, "epsilon": epsilon}
     public |= {"sensitivity": 1, "monotonic": True}
     calibration = gate_calibration(**public)
@@ -86,7 +76,7 @@ def watch(
     with spending, CopyEngine() as engine, quiet("the files cannot be read"):
         # Everything is read here: what is wrong with the data shows before the gate is paid for, and text is parsed
         # once, not once for each condition.
-        rows = _rows(engine, files, listed, form=form, table=table, sql=sql, user=user)
+        rows = _rows(engine, files, listed, source, user)
         matching = MatchingUsers(rows, user=engine.people)
         _check(matching, listed or (), file=conditions)
         unit_text = "row" if user is None else "user"
@@ -94,7 +84,7 @@ def watch(
         paid = charge(spending, **vars(cost), what=what)
         with SparseVector(**public, ledger=Prepaid(paid), refund=not no_refund) as gate:
             report = WatchReport(as_json=as_json, keep=paid.keep, again=spending.again)
-            report.goes_on = listed is not None and spending.ledger is not None
+            report.goes_on = listed is not None and account.ledger is not None
             report.start(
                 {
                     "threshold": threshold,
@@ -127,14 +117,7 @@ def watch(
 
 
 def _rows(
-    engine: CopyEngine,
-    files: list[str],
-    listed: Numbered | None,
-    *,
-    form: TextForm,
-    table: str | None,
-    sql: str | None,
-    user: str | None,
+    engine: CopyEngine, files: list[str], listed: Numbered | None, source: opt.InputOptions, user: str | None
 ) -> DuckDBPyRelation:
     """A copy of the rows, with the columns that are asked for."""
     from sparsegate.conditions import names_in
@@ -142,9 +125,9 @@ def _rows(
     from sparsegate.service.data.dataset import TableSource
     from sparsegate.tables.files import expand, kind_of
 
-    unit = "row" if user is None else None
-    source = TableSource(files=files, user=user, unit=unit, table=table, sql=sql, max_cell=MOST_CELL, form=form)
-    if source.in_postgres:
+    unit, table, sql, form = "row" if user is None else None, source.table, source.sql, source.form
+    data = TableSource(files=files, user=user, unit=unit, table=table, sql=sql, max_cell=MOST_CELL, form=form)
+    if data.in_postgres:
         fetched = engine.fetch(files[0], table=table or "", user=user, columns=None, max_cell=MOST_CELL)
         return engine.run(lambda: engine.open_rows(fetched, copy=True))
     columns = None  # where conditions are still to come, so are the names of their columns

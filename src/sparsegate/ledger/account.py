@@ -2,8 +2,8 @@
 
 The rules, whatever the store:
 
-- A ledger names **one** dataset. Another name is refused, never a second account: the budget belongs to the people in
-  the data, and an account that any new name opens would be a budget without end.
+- A ledger names **one** dataset: the budget belongs to the people in the data, and an account that any new name opens
+  would be a budget without end.
 - An entry is committed **before** anything is drawn. A crash afterwards leaves it spent.
 - A gate of pure epsilon may give back, **once**, what its answers did not cost, when it will never answer again: an
   entry that names the one that paid for it, and is no larger. On a zCDP ledger what a gate reserved for its next ABOVE
@@ -12,43 +12,38 @@ The rules, whatever the store:
   deltas. Which of the two is fixed for the ledger's life. Raising the budget is an entry.
 - What a release gave is stored with its entry before anybody sees it, and can be read again at no cost.
 - The guarantee is for an unmodified ledger: a deleted file forgets what was spent, and so does a backup that is put in
-  its place by other means than ``backup.restore``, which charges for it.
+  its place by other means than ``backup.restore``.
 
 **Theorem.** Let each release on a ledger be (eps_i, delta_i)-DP for the amounts that it was charged, chosen with all
 earlier results in view; and let a gate with delta_i = 0 that has said a, and is closed, have given back at most
 eps_i - L(a), where exp(L(a)) bounds the likelihood ratio of those answers to those questions, for all neighbours
 (``gates.bounds``). Then all of them together are (epsilon, delta)-DP for the budget.
 
-*Proof.* Fix neighbours and a whole transcript: every question, answer, opening, closing and amount, in the order in
-which they happened, however gates were interleaved. Who asks, opens or closes what, and what goes back, is decided from
-the transcript before it and from coins that know no data, so those steps have the same probability on both sides. The
-noise of one gate is independent of that of all others, so the probability of the transcript is the product, over
-releases and gates, of the probability of what each said to the questions that it was asked, which the transcript
-fixes. (1) All pure: the logarithm of the ratio is at most the sum of eps_i over releases, and of L(a_i) over gates.
-That is at most what the ledger counts at that moment: a gate counts with eps_i >= L(a_i) while it may answer, and with
-eps_i less what went back, >= L(a_i), once it is closed. Only a charge makes that sum grow, and none is admitted that
-would take it beyond epsilon. (2) With delta: a release is (eps_i, delta_i)-DP exactly if its law P_i exceeds
-min(P_i, exp(eps_i) Q_i) by a mass of at most delta_i. Put these minima in place of the laws: the product is then at
-most exp(epsilon) times that of the neighbour, by (1), and what was left out has a mass of at most the expected sum of
-the delta_i that were charged, at most delta. A gate with delta_i > 0 is, against everybody who asks it, a function of
-one (eps_i, delta_i) release made when it was opened (Lyu 2022, for all interactive mechanisms), and counts as that. []
-
-Part (1), and that what is spent stays within the budget, is Machine-checked: proofs/README.md.
+*Proof.* Fix neighbours and a whole transcript: every question, answer, opening, closing and amount, however gates were
+interleaved. Who asks, opens or closes what, and what goes back, is decided from the transcript before it and from coins
+that know no data, so those steps have the same probability on both sides. The noise of gates is independent, so the
+probability of the transcript is the product, over releases and gates, of that of what each said to its questions. (1)
+All pure: the logarithm of the ratio is at most the sum of eps_i over releases, and of L(a_i) over gates. That is at
+most what the ledger counts then: a gate counts with eps_i >= L(a_i) while it may answer, and with eps_i less what went
+back, >= L(a_i), once it is closed. Only a charge makes that sum grow, and none is admitted that would take it beyond
+epsilon. (2) With delta: a release is (eps_i, delta_i)-DP exactly if its law P_i exceeds min(P_i, exp(eps_i) Q_i) by a
+mass of at most delta_i. Put these minima in place of the laws: the product is then at most exp(epsilon) times that of
+the neighbour, by (1), and what was left out has a mass of at most the expected sum of the delta_i, at most delta. A
+gate with delta_i > 0 is, against everybody who asks it, a function of one (eps_i, delta_i) release made when it was
+opened (Lyu 2022, for all interactive mechanisms), and counts as that. [] Part (1), and that what is spent stays within
+the budget, is Machine-checked: proofs/README.md.
 
 So this is a privacy filter (Rogers, Roth, Ullman and Vadhan 2016) in which pure losses are counted per transcript. What
 the proof needs, and who sees to it:
 
-- *The whole eps_i stays reserved while the gate may answer.* One that was given back and then answered would be counted
-  short; so the gate is closed first, for good, and a gate is dead in every process but its own (``gates.gate``).
-- *The amount is a function of the transcript.* It is: L(m, k) of the answers given. An answer whose fate is unknown is
-  no part of the transcript: its probability is the sum over both outcomes, so its ratio is at most that of the worse
-  one, and it is counted so (``service.gates``). In one process an answer that was drawn counts as what it was.
-- *delta_i = 0.* An (eps, delta) guarantee is of the whole mechanism; it has no loss for each transcript, and nothing
-  goes back. *The noise is secret.* A run with a seed, or of a flawed row, has no such L: nothing goes back either.
-- *At most once for each entry.* The store holds it: ``of`` is a key of the table ``refunds``. A process that dies gives
-  back nothing, and a charge whose gate is gone stays spent. A reserved charge that has given back serves no release.
-
-A release that is read again is a function of what was released.
+- *The whole eps_i stays reserved while the gate may answer*: it is closed first, for good, and is dead in every process
+  but its own (``gates.gate``).
+- *The amount is a function of the transcript*: L(m, k) of the answers given. An answer whose fate is unknown counts as
+  the worse outcome (``ledger.gate``). In one process an answer that was drawn counts as what it was.
+- *delta_i = 0, and the noise is secret.* An (eps, delta) guarantee has no loss for each transcript, nor has a run with
+  a seed or of a flawed row: nothing goes back.
+- *At most once for each entry*: ``of`` is a key of the table ``refunds``. A process that dies gives back nothing. A
+  reserved charge that has given back serves no release.
 
 **A zCDP ledger** (``budget=(epsilon, delta)``) adds up rho. A step is *delta_i-approximately rho_i-zCDP* if for its
 laws P_i and Q_i on neighbours, in either order, there is a measure p_i <= P_i that lacks a mass of at most delta_i, and
@@ -67,42 +62,33 @@ Then whoever asks whatever and stops whenever, all steps together are (epsilon, 
 *Proof.* Let p be the product of the p_i along a transcript, and Q the law of transcripts on the neighbour. Fix alpha
 and let M_k = exp(-alpha (alpha - 1) (rho_1 + ... + rho_k)) times the product of (p_i / Q_i)**alpha over i <= k. Which
 step is the k-th, its charge, and whether there is one, follow from the transcript before it and from coins that know no
-data. So, given that transcript, E_Q[M_k] = M_(k-1) exp(-alpha (alpha - 1) rho_k) (sum of p_k**alpha Q_k**(1-alpha)) <=
-M_(k-1): a supermartingale, and E_Q[M] <= 1 at the end. There the sum of the rho_i is at most rho, in every transcript,
-so E_Q[(p/Q)**alpha] <= exp(alpha (alpha - 1) rho). For x > 0, x - e**epsilon <= x**alpha e**(-(alpha-1) epsilon)
-(1 - 1/alpha)**(alpha-1) / alpha: the ratio of the sides is largest at x = e**epsilon alpha / (alpha - 1). Hence, for
-every event S, p(S) - e**epsilon Q(S) <= E_Q[(p/Q - e**epsilon)+] <= exp(alpha (alpha - 1) rho - (alpha - 1) epsilon)
-(1 - 1/alpha)**(alpha-1) / alpha, which is at most delta by the choice of rho. And P exceeds p by a mass of at most the
-expected sum of the delta_i, at most ``budget_delta``. [] One line rho alpha for all alpha, so no alpha is lost by it.
+data. So, given that transcript, E_Q[M_k] <= M_(k-1): a supermartingale, and E_Q[M] <= 1 at the end. There the sum of
+the rho_i is at most rho, in every transcript, so E_Q[(p/Q)**alpha] <= exp(alpha (alpha - 1) rho). For x > 0,
+x - e**epsilon <= x**alpha e**(-(alpha-1) epsilon) (1 - 1/alpha)**(alpha-1) / alpha: the ratio of the sides is largest
+at x = e**epsilon alpha / (alpha - 1). Hence, for every event S, p(S) - e**epsilon Q(S) <= E_Q[(p/Q - e**epsilon)+] <=
+exp(alpha (alpha - 1) rho - (alpha - 1) epsilon) (1 - 1/alpha)**(alpha-1) / alpha, which is at most delta by the choice
+of rho. And P exceeds p by a mass of at most the expected sum of the delta_i. [] The supermartingale's induction is
+Machine-checked, for whole alpha and finitely many outcomes and steps: proofs/README.md.
 
 **What is charged where only (eps_i, delta_i)-DP is known**: rho_i = eps_i tanh(eps_i / 2), and delta_i. *Proof.* Let p
-= min(P, e**eps Q) and q = min(Q, e**eps P), which lack masses a and b of at most delta. Where p < P it is e**eps Q and
-q = Q; where q < Q it is e**eps P and p = P: so e**-eps q <= p <= e**eps q everywhere. If p has more mass than q, take
-max(t p, e**-eps q) for p: it lies within the same bounds, is at most p, and its mass falls without jumps from that of p
-to e**-eps that of q, so for some t it is that of q; and likewise the other way round. Now both have one mass u in [1 -
-delta, 1], and p/u and q/u are the laws of something eps-DP, of which the divergence is at most alpha rho for that rho
+= min(P, e**eps Q) and q = min(Q, e**eps P), which lack masses of at most delta; e**-eps q <= p <= e**eps q everywhere.
+If p has more mass than q, take max(t p, e**-eps q) for p: it lies within the same bounds, and its mass falls without
+jumps from that of p to e**-eps that of q, so for some t it is that of q; and likewise the other way round. Now both
+have one mass u <= 1, and p/u and q/u are the laws of something eps-DP, of which the divergence is at most alpha rho
 (``budget.pure_rho``). So the sum of p**alpha Q**(1-alpha) <= that of p**alpha q**(1-alpha), as q <= Q and alpha > 1, <=
-u exp(alpha (alpha - 1) rho). [] Where more is proved of a release, it says so when it is charged (``Cost``): rounds of
-the exponential mechanism (``gates.approximate``), a set (``selection.subset``), counts of which one person moves
-several (``selection.noisy_scores``), groups (``tables.groups``), labels (``tables.observed``), Gaussian noise.
+u exp(alpha (alpha - 1) rho). [] Where more is proved of a release, it says so when it is charged (``Cost``).
 
 - *The epsilon of an entry* is that of its release alone, at its own delta or that of the ledger. It is not counted.
-- *A gate* is, against everybody who asks it, a function of one (eps_i, delta_i) release made when it was opened (Lyu
-  2022), and counts as that. So it may be interleaved with anything. One with Laplace noise that says nothing but ABOVE
-  and BELOW has less: ``gates.accounting.gate_rho``.
+- *A gate* counts as one (eps_i, delta_i) release made when it was opened (Lyu 2022). One with Laplace noise that says
+  nothing but ABOVE and BELOW has less: ``gates.accounting.gate_rho``.
 - *A charge may depend on its outcome*, as that of a question does which costs where it is ABOVE (``gates.per_above``).
   The proof is the same where rho_i is a number for each outcome, and sum of p_i**alpha Q_i**(1-alpha) exp(-alpha
   (alpha - 1) rho_i) <= 1; the step is made only where its largest charge fits. So that much is reserved before it.
-- *What goes back* is what was reserved for a step that was not made, whole, and nothing else. The loss of a transcript
-  is known as an epsilon; its square is no rho_i, which must be fixed before the step. For the same reason what is spent
-  so far is no (epsilon, delta): only the budget is.
-- *A budget that is raised.* The theorem has one rho, fixed before. Whoever decides by what was released whether to
-  raise it has, from the start, the guarantee of the largest budget that it could ever be raised to, and not that of a
-  transcript after which it was not. (Epsilons that add have no such gap: their bound is one for each transcript.)
+- *What goes back* is what was reserved for a step that was not made, whole. The loss of a transcript is known as an
+  epsilon; its square is no rho_i, which must be fixed before the step. So what is spent so far is no (epsilon, delta).
+- *A budget that is raised.* Whoever decides by what was released whether to raise it has, from the start, the guarantee
+  of the largest budget that it could ever be raised to. (Where epsilons add, the bound is one for each transcript.)
 - *Rounding.* rho is computed once, in intervals, and rounded down; a charge is rounded up (``exact_amount``).
-
-The supermartingale's induction is Machine-checked, for whole alpha and finitely many outcomes and steps:
-proofs/README.md. The rest of the filter is proved here alone.
 """
 
 from __future__ import annotations
@@ -136,21 +122,22 @@ _EXACT = re.compile(rf"\d{{1,{_DIGITS}}}(\.\d{{1,{_DIGITS}}}|/[1-9]\d{{0,{_DIGIT
 
 @dataclass(frozen=True, kw_only=True)
 class Amount:
-    """An ``epsilon``, a ``delta`` and a ``rho``, exact; all add. An adding ledger has no rho in its budget and sums."""
+    """An ``epsilon``, a ``delta`` and a ``rho``, exact; all add. An adding ledger has no rho in its budget and sums.
+
+    ``counts_rho`` is of sums of a zCDP ledger, which read as what is counted there.
+    """
 
     epsilon: Fraction
     delta: Fraction = Fraction(0)
     rho: Fraction | None = None
     counts_rho: bool = field(default=False, compare=False, repr=False)
-    """Whether it is a sum of a zCDP ledger, which reads as what is counted there."""
 
     def __add__(self, other: Amount) -> Amount:
         rho = None if self.rho is None or other.rho is None else self.rho + other.rho
         return replace(self, epsilon=self.epsilon + other.epsilon, delta=self.delta + other.delta, rho=rho)
 
     def __sub__(self, other: Amount) -> Amount:
-        rho = None if self.rho is None or other.rho is None else self.rho - other.rho
-        return replace(self, epsilon=self.epsilon - other.epsilon, delta=self.delta - other.delta, rho=rho)
+        return self + other.times(-1)
 
     def times(self, count: int) -> Amount:
         """So many of it."""
@@ -167,16 +154,16 @@ class Amount:
         return known and self.delta <= other.delta
 
     def __str__(self) -> str:
-        if self.counts_rho:
-            return self.in_rho
-        delta = f", delta {exact_text(self.delta)}" if self.delta else ""
-        return f"epsilon {exact_text(self.epsilon)}{delta}"
+        return self.in_rho if self.counts_rho else f"epsilon {exact_text(self.epsilon)}{self._and_delta}"
+
+    @property
+    def _and_delta(self) -> str:
+        return f", delta {exact_text(self.delta)}" if self.delta else ""
 
     @property
     def in_rho(self) -> str:
         """The amount as a zCDP ledger counts it."""
-        delta = f", delta {exact_text(self.delta)}" if self.delta else ""
-        return f"rho {'unknown' if self.rho is None else exact_text(self.rho)}{delta}"
+        return f"rho {'unknown' if self.rho is None else exact_text(self.rho)}{self._and_delta}"
 
 
 class EntryKind(StrEnum):
@@ -337,6 +324,10 @@ class Statement(Printed):
         """An amount as the ledger counts it, in words."""
         return self.balance.says(amount)
 
+    def admit(self, amount: Amount) -> None:
+        """Raise ``BudgetExceeded`` if this would pass the budget."""
+        self.balance.admit(amount)
+
     @property
     def balance(self) -> Balance:
         """What the next charge is compared with."""
@@ -402,10 +393,6 @@ class Statement(Printed):
     def remaining(self) -> Amount:
         """What may still be spent: of a zCDP ledger rho, and as epsilon what one more release may have at least."""
         return self.balance.remaining
-
-    def admit(self, amount: Amount) -> None:
-        """Raise ``BudgetExceeded`` if this would pass the budget."""
-        self.balance.admit(amount)
 
     def check_budget(self, epsilon: BudgetLike | None, delta: Number | None) -> None:
         """Raise ``ParameterError`` where somebody who opens the ledger thinks that it has another budget."""

@@ -51,7 +51,7 @@ _LOOK_AGAIN: Final = 0.1  # seconds; whoever writes may be interrupted before it
 
 
 class _Piece:
-    """What one caller wants done, who does it, and what came of it."""
+    """What one caller wants done, who does it, and what came of it; ``over``: somebody took it up, and is done."""
 
     def __init__(self, work: Callable[[DriverConnection], Any]) -> None:
         self.work, self.committed = work, False
@@ -61,7 +61,6 @@ class _Piece:
 
     @property
     def over(self) -> bool:
-        """Whether somebody took it up, and is done, in whatever way."""
         return self.writer is not None and not self.writer.locked()
 
 
@@ -86,13 +85,9 @@ class GroupCommit:
     lock, so each sees what those before it wrote, as if it had been committed, and nothing of those that were undone.
     Constraints are checked at each statement, and so against all of these. []
 
-    So an intent that ``run`` has returned from is on disk before data or noise is touched, an outcome before it leaves,
-    and the unique constraints decide between two senders of one key as they do between transactions. Who is grouped
-    with whom follows from when asks come and from how long they take, and the rows are the same whatever their outcomes
-    are.
-
-    ``transaction`` begins one, ``translated`` makes of an error what a caller gets, and ``trouble`` words: for whoever
-    waits longer than ``patience`` seconds, or waited for one that was interrupted.
+    Who is grouped with whom follows from when asks come and from how long they take, and the rows are the same whatever
+    their outcomes are. ``transaction`` begins one, ``translated`` makes of an error what a caller gets, and ``trouble``
+    words: for whoever waits longer than ``patience`` seconds, or waited for one that was interrupted.
 
     A writer holds a lock of its own in a ``with``, and writes while it is held. So it is free when the block is left,
     however it is left: no signal is looked at between the end of a block and the release of such a lock. (Inside the
@@ -212,11 +207,12 @@ class GroupCommit:
 
 DAMAGED: Final = "is damaged; restore or examine it by hand before spending more"
 LOCKED: Final = "is locked by another process; try again when that has ended"
+UNREACHED: Final = "cannot be reached; check the address, and that the server runs and admits you"
 POOL: Final = 8
 
 
 class DriverStatement:
-    """A statement, compiled once for each dialect; its values are given by name, of an insert those of ``columns``."""
+    """A statement, compiled once for each dialect; its values go by name, of an insert those of ``columns``."""
 
     def __init__(self, statement: Select[Any] | Insert | Update | Delete, *columns: str) -> None:
         self._statement, self._columns = statement, columns or None
@@ -226,14 +222,13 @@ class DriverStatement:
 
     def on(self, dialect: Dialect, values: dict[str, Any]) -> tuple[str, Any]:
         """The text for a dialect, and the values as its driver takes them."""
-        known = self._compiled.get(dialect.name)
-        if known is None:
-            found = self._statement.compile(dialect=dialect, column_keys=self._columns)
-            fixed = {name: bind.value for name, bind in found.binds.items() if not bind.required}
-            known = self._compiled[dialect.name] = (str(found), found.positiontup, fixed)
-        text, order, fixed = known
-        given = fixed | values
-        return text, given if order is None else [given[name] for name in order]
+        if dialect.name not in self._compiled:
+            compiled = self._statement.compile(dialect=dialect, column_keys=self._columns)
+            fixed = {name: bind.value for name, bind in compiled.binds.items() if not bind.required}
+            self._compiled[dialect.name] = str(compiled), compiled.positiontup, fixed
+        text, order, fixed = self._compiled[dialect.name]
+        binds = fixed | values
+        return text, binds if order is None else [binds[name] for name in order]
 
 
 class DriverConnection:
@@ -257,13 +252,12 @@ class DriverConnection:
 
     def one(self, statement: DriverStatement, **values: Any) -> Any:
         """Its one row, or None."""
-        found = self.rows(statement, **values)
-        return found[0] if found else None
+        return next(iter(self.rows(statement, **values)), None)
 
     def run(self, text: str) -> Any:
         """Run a text that has no values; its first value, if it has one."""
-        found = self._called(self._fetched, text)
-        return found[0][0] if found else None
+        rows = self._called(self._fetched, text)
+        return rows[0][0] if rows else None
 
     def commit(self) -> None:
         """Write what was done to disk."""
@@ -291,15 +285,15 @@ def _translated(dialect: Dialect, call: Callable[..., Any], *args: Any) -> Any:
 
 
 class Database(ABC):
-    """Where a ledger lives. ``shown`` names it in messages, without a password."""
+    """Where a ledger lives. ``shown`` names it in messages, ``address`` for another process, both without a password.
+
+    Processes that write wait for one another in ``line``, before the lock that decides. A service has one.
+    """
 
     shown: str
     address: str
-    """By which another process opens it: without a password, which no pickle shall hold."""
     line: Callable[[], AbstractContextManager[None]] = nullcontext
-    """Where processes that write wait for one another, before the lock that decides. A service has one."""
-    _begins = ""
-    """What begins a transaction that writes; an empty text: the driver does. One that reads needs nothing."""
+    _begins = ""  # what begins a transaction that writes, where the driver does not
 
     def __init__(self, engine: Engine, *, patience: float) -> None:
         self.engine = engine
@@ -453,9 +447,8 @@ def open_database(place: str | Path, *, patience: float = 10.0, pooled: bool = F
 
 
 def _pool(patience: float, pooled: bool) -> dict[str, Any]:
-    if not pooled:
-        return {"poolclass": NullPool}
-    return {"poolclass": QueuePool, "pool_size": POOL, "max_overflow": 3 * POOL, "pool_timeout": patience}
+    kept = {"poolclass": QueuePool, "pool_size": POOL, "max_overflow": 3 * POOL, "pool_timeout": patience}
+    return kept if pooled else {"poolclass": NullPool}
 
 
 _SECRETS: Final = ("password", "sslpassword")
@@ -503,13 +496,12 @@ class PostgresDatabase(Database):
     def _reason(self, error: SQLAlchemyError) -> str:
         if isinstance(error, PoolTimeout):
             return "is busy: all connections are in use; try again"
-        state = _state(error)
-        if state == "55P03":
+        if _state(error) == "55P03":
             return LOCKED
-        if state.startswith("53"):
+        if _state(error).startswith("53"):
             return "cannot be written: the server is out of disk, memory or connections"
         if self._torn(error):
-            return "cannot be reached; check the address, and that the server runs and admits you"
+            return UNREACHED
         return "cannot be used: PostgreSQL refuses it; examine it by hand"
 
     def _torn(self, error: SQLAlchemyError) -> bool:
@@ -534,9 +526,7 @@ _REASONS: Final = {
     sqlite3.SQLITE_NOTADB: "is not a ledger: another kind of file, or damaged; give the path of a ledger",
 }
 
-ROOM: Final = 100 * 2**20
-"""The least room beside a ledger, in bytes: for intents, outcomes and failures of 200 questions under way, the longest
-that there are, and time to act."""
+ROOM: Final = 100 * 2**20  # bytes, for what follows 200 intents, the longest that there are, and time to act
 _PROBE: Final = bytes(2**20)
 _BEGIN: Final = {True: "BEGIN IMMEDIATE", False: "BEGIN DEFERRED"}
 _LINKING: Final = 0.5  # seconds in which whoever makes a ledger takes its draft's name away

@@ -42,6 +42,7 @@ from sparsegate.ledger.schema import (
     ENTRIES,
     GATES,
     LEDGER,
+    METADATA,
     MIGRATIONS,
     REFUNDS,
     RELEASES,
@@ -55,22 +56,18 @@ class Reserved:
     """A charge to pass as ``ledger=`` to the one release that it is for; ``number`` is that of its entry.
 
     The release may cost less than was reserved: what is reserved stays spent. One that is refused for its parameters
-    leaves the charge as it was.
+    leaves the charge as it was. ``place`` is its ledger and its entry, once that is on disk: from then on it is used.
     """
 
     def __init__(self, amount: Amount, what: str, place: tuple[Ledger, Entry] | None = None) -> None:
-        self.amount, self.what = amount, what
-        self.place = place
-        """Its ledger, and its entry once that is on disk: from then on it can be used."""
+        self.amount, self.what, self.place = amount, what, place
 
     @property
     def number(self) -> int:
-        """The number of its entry."""
         return self._committed()[1].number
 
     @property
     def conversion_delta(self) -> Fraction | None:
-        """That of its ledger; None where epsilons are added up."""
         return self._committed()[0].conversion_delta
 
     def spend(self, *, epsilon: Number, delta: Number = 0, what: str, rho: Number | None = None) -> Entry:
@@ -79,11 +76,10 @@ class Reserved:
         return ledger.begin_release(entry.number, exact_amount(epsilon, delta, rho), what)
 
     def keep(self, entry: Entry, gave: Mapping[str, Any]) -> None:
-        """Store what the release gave."""
         self._committed()[0].keep(entry, gave)
 
     def give_back(self, entry: Entry, *, epsilon: Number) -> Entry | None:
-        """Give back what the release did not cost of what it was charged; what was reserved beyond that stays spent."""
+        """What was reserved beyond the charge of the release stays spent."""
         return self._committed()[0].give_back(entry, epsilon=epsilon)
 
     def _committed(self) -> tuple[Ledger, Entry]:
@@ -100,12 +96,10 @@ class Reserved:
 
 
 class Together:
-    """The charges that a block of ``Ledger.together`` has collected, in ``reserved``.
+    """The charges that a block of ``Ledger.together`` has collected, in ``reserved``; it commits them when it ends.
 
-    A release must not leave before its charge is committed, and a block that may still fail has committed nothing. So
-    the block only collects charges, and commits them together when it ends; each then serves one release. That a charge
-    is used is written before anything is drawn, and the store refuses it a second time: a copy in a forked process, or
-    one fetched again by its number after a crash, cannot draw twice for one charge.
+    That a charge is used is written before anything is drawn, and the store refuses it a second time: a copy in a
+    forked process, or one fetched again by its number after a crash, cannot draw twice for one charge.
     """
 
     def __init__(self) -> None:
@@ -117,7 +111,8 @@ class Together:
         return self.reserved[-1]
 
 
-_ORDER: Final = tuple(ENTRIES.c[name] for name in ("number", "at", "kind", "epsilon", "delta", "rho", "what"))
+_SUMS: Final = ("epsilon", "delta", "rho")
+_ORDER: Final = tuple(ENTRIES.c[name] for name in ("number", "at", "kind", *_SUMS, "what"))
 _READ: Final = select(*_ORDER, REFUNDS.c.of).outerjoin(REFUNDS, REFUNDS.c.entry == ENTRIES.c.number)
 
 _CARRIED: Final = select(
@@ -167,23 +162,20 @@ def read_statement(database: Database, connection: Connection, dataset: str | No
     text = connection.execute(select(LEDGER.c.conversion_delta)).scalar_one()
     delta = None if text is None else exact_value(text)
     for entry in entries:
-        fits = _gives_back if delta is None else _cancels
-        spent = entry.of is not None and 0 < entry.of < entry.number and fits(entry, entries[entry.of - 1])
-        if entry.of is not None and not spent:
-            raise damaged(database, f"entry {entry.number} gives back what was not spent")
+        if entry.of is not None:
+            spent = 0 < entry.of < entry.number and _fits(entry, entries[entry.of - 1], delta is not None)
+            if not spent:
+                raise damaged(database, f"entry {entry.number} gives back what was not spent")
         if (entry.amount.rho is None) != (delta is None) and entry.kind is EntryKind.BUDGET:
             raise damaged(database, f"entry {entry.number} is of another rule")
     return Statement(dataset=name, entries=entries, conversion_delta=delta)
 
 
-def _gives_back(refund: Entry, paid: Entry) -> bool:
-    """Whether one may have given back the other: it spent as much, and no delta."""
+def _fits(refund: Entry, paid: Entry, zcdp: bool) -> bool:
+    """Whether a refund may be of that entry: of a zCDP ledger all that was reserved, else no more, and no delta."""
+    if zcdp:
+        return paid.kind is EntryKind.RESERVE and refund.amount == paid.amount
     return paid.kind.spends and not paid.amount.delta and refund.amount.within(paid.amount)
-
-
-def _cancels(refund: Entry, paid: Entry) -> bool:
-    """The same on a zCDP ledger: it was reserved, and all of it goes back."""
-    return paid.kind is EntryKind.RESERVE and refund.amount == paid.amount
 
 
 def _entry(database: Database, place: int, row: Sequence[object]) -> Entry:
@@ -220,7 +212,6 @@ def read_parts(database: Database, connection: Connection, entry: int) -> dict[i
 
 
 def _stored(database: Database, text: str, broken: str) -> dict[str, Any]:
-    """A record, as it was stored."""
     try:
         return dict(json.loads(text))
     except (TypeError, ValueError, RecursionError):
@@ -273,9 +264,9 @@ def open_or_create(
 class Ledger:
     """What was spent on one dataset, and what each release gave: a SQLite file, or a PostgreSQL database.
 
-    Make one with ``create``, open it again with its path or its postgresql:// URL, and pass it as ``ledger=`` to
-    whatever releases something: the charge is on disk before anything is drawn, and the result before it is returned.
-    Many processes and threads may share a ledger.
+    Make one with ``create``, open it again with its path or its URL, and pass it as ``ledger=`` to whatever releases
+    something: the charge is on disk before anything is drawn, and the result before it is returned. Many processes and
+    threads may share a ledger.
 
     Parameters
     ----------
@@ -313,9 +304,7 @@ class Ledger:
         pooled: bool = False,
     ) -> None:
         self.database = open_database(place, patience=patience, pooled=pooled)
-        """Where it is stored; what is written there must keep the rules of ``ledger.account``."""
-        self._dataset: str | None = dataset
-        self._patience = patience
+        self._dataset, self._patience = dataset, patience
         try:
             statement = self._opened()
             statement.check_budget(budget, budget_delta)
@@ -339,10 +328,8 @@ class Ledger:
         if version < VERSION:
             with self.database.writing() as connection:
                 migrate(connection, read_version(self.database, connection))
-        if BALANCE.name not in tables:  # it was made before there were balances, and may be read-only
-            with suppress(LedgerError), self.database.writing() as connection:
-                BALANCE.create(connection, checkfirst=True)
-            return self.statement()
+        elif not METADATA.tables.keys() <= tables:
+            raise damaged(self.database, "it lacks one of its tables")
         with self.database.reading() as connection:
             carried, statement = self._carried(connection), self._read(connection)
             # In PostgreSQL others may write in between: then it is of fewer entries.
@@ -359,14 +346,6 @@ class Ledger:
         With ``budget=(epsilon, delta)`` it is a zCDP ledger for its whole life: it adds up rho, to the largest at which
         all releases together are (epsilon, delta)-DP. What deltas of their own the releases have may add up to
         ``budget_delta``, and add to that. One that is already there is refused.
-
-        >>> import tempfile, sparsegate as sg
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> ledger = sg.Ledger.create(f"{folder.name}/year.ledger", dataset="visits", budget=(1, 1e-6))
-        >>> entry = ledger.spend(epsilon=0.1, what="a mean, by another library")
-        >>> print(ledger.statement().sheet().title)
-        visits: rho 0.004995837495788 spent of rho 0.0243559703595383, for epsilon 1 at delta 0.000001
-        >>> ledger.close(); folder.cleanup()
         """
         amount, at = exact_budget(budget, budget_delta)
         public_line(dataset, "dataset")
@@ -413,45 +392,29 @@ class Ledger:
         kind: EntryKind = EntryKind.SPEND,
         balance: Balance | None = None,
     ) -> Entry:
-        """Add a spending to a transaction that writes more than that.
-
-        Every entry is read and checked for it, unless the ``balance`` is given.
-        """
+        """Add a spending to a transaction; every entry is read and checked for it, unless the ``balance`` is given."""
         balance = balance or self._read(connection).balance
         if amount.rho is None:
             amount = exact_amount(amount.epsilon, amount.delta)
-        # Not rounded again: several of an amount cost so many times that, as who compares them with what is left knows.
-        for value in (amount.epsilon, amount.delta, amount.rho or Fraction(0)):
+        for value in (amount.epsilon, amount.delta, amount.rho or Fraction(0)):  # not rounded: amounts are compared
             recordable(value, "epsilon")
         balance.admit(amount)
         return self._append(connection, balance, kind, amount, what)
 
-    def _append(
-        self,
-        connection: Connection,
-        balance: Balance,
-        kind: EntryKind,
-        amount: Amount,
-        what: str,
-        of: int | None = None,
-    ) -> Entry:
+    def _append(self, connection: Connection, balance: Balance, *entry: Any) -> Entry:
         """Add an entry, and carry the balance on to it. Sums too long to be written are added up each time."""
-        entry = append(connection, balance.entries + 1, kind, amount, what, of)
-        after, texts = balance.after(entry), {}
+        added = append(connection, balance.entries + 1, *entry)
+        after = balance.after(added)
+        sums = {name: getattr(after.spent, name) for name in _SUMS}
         connection.execute(delete(BALANCE))
         with suppress(ParameterError):
-            for name in ("epsilon", "delta", "rho"):
-                value = getattr(after.spent, name)
-                texts[name] = None if value is None else exact_text(recordable(value, name))
+            texts = {n: None if value is None else exact_text(recordable(value, n)) for n, value in sums.items()}
             last = {"entry": after.entries, "budget": after.allowed, "restored": after.restored}
             connection.execute(insert(BALANCE).values(only_row=1, **last, **texts))
-        return entry
+        return added
 
     def _balance(self, connection: Connection) -> Balance:
-        """What an ABOVE is paid from: as it was carried to the last entry, or else from all entries.
-
-        So it costs the same however many there are. What a hand did to older ones is seen by every other charge.
-        """
+        """What an ABOVE is paid from: as it was carried to the last entry, or else from all entries."""
         return self._carried(connection) or self._read(connection).balance
 
     def _carried(self, connection: Connection) -> Balance | None:
@@ -463,8 +426,7 @@ class Ledger:
         if budget is None or budget.kind != EntryKind.BUDGET or not isinstance(row.restored, int):
             raise damaged(self.database, "its balance names no budget, or no restore")
         zcdp = row.conversion_delta is not None
-        texts = {name: getattr(row, name) for name in ("epsilon", "delta", "rho")}
-        spent = {name: exact_value(text) for name, text in texts.items() if text is not None}
+        spent = {name: exact_value(text) for name in _SUMS if (text := getattr(row, name)) is not None}
         return Balance(
             dataset=name,
             conversion_delta=exact_value(row.conversion_delta) if zcdp else None,
@@ -478,16 +440,15 @@ class Ledger:
     def give_back(self, entry: Entry | int, *, epsilon: Number) -> Entry | None:
         """Commit that the release of an entry is over and did not cost this much of it. Once: again changes nothing.
 
-        Gates do this when they are closed. By hand it is for a release whose loss is bounded for each transcript, as
-        the theorem of ``account`` asks; the entry must have no delta. What goes back is rounded down to twelve decimal
-        places; None: that is nothing. To a zCDP ledger no part of a charge goes back.
+        Gates do this when they are closed. By hand it is for a release whose loss is bounded for each transcript
+        (``account``); the entry must have no delta. What goes back is rounded down to twelve decimal places; None: that
+        is nothing. To a zCDP ledger no part of a charge goes back.
         """
         exact = exact_epsilon(epsilon)
         with self.database.writing() as connection:
             return self.refund(connection, self.spending(connection, entry).number, exact)
 
     def refund(self, connection: Connection, number: int, epsilon: Fraction) -> Entry | None:
-        """Add a refund of an entry to a transaction that writes more than that."""
         amount = Amount(epsilon=rounded_down(epsilon), rho=Fraction(0))
         balance = self._read(connection).balance
         paid = self.spending(connection, number)
@@ -509,13 +470,13 @@ class Ledger:
         if not amount.epsilon:
             return None
         what = public_line(f"not used by entry {number}, {paid.what}"[:LONGEST_LINE], "what")
-        return self._append(connection, balance, EntryKind.REFUND, amount, what, of=number)
+        return self._append(connection, balance, EntryKind.REFUND, amount, what, number)
 
     def keep(self, entry: Entry | int, gave: Mapping[str, Any], *, after: int | None = None) -> None:
         """Store what the release of an entry gave, as JSON; may be called again to add to it.
 
-        With ``after`` it is stored only as the part that follows this many, and of an entry that has given nothing
-        back: of two processes that go on with one release, the store refuses the one that does not know all of it.
+        With ``after`` only as the part that follows this many, and of an entry that has given nothing back: of two
+        processes that go on with one release, the store refuses the one that does not know all of it.
         """
         with self.database.writing() as connection:
             number = self.spending(connection, entry).number
@@ -534,7 +495,7 @@ class Ledger:
     def together(self) -> Iterator[Together]:
         """Reserve several charges, all or none: they are one transaction, committed when the block ends.
 
-        Nothing can be drawn inside the block. After it, pass each reserved charge as ``ledger=`` to its release, once.
+        After the block, and not inside it, pass each reserved charge as ``ledger=`` to its release, once.
 
         >>> import tempfile, sparsegate as sg
         >>> folder = tempfile.TemporaryDirectory()
@@ -550,8 +511,8 @@ class Ledger:
         yield group
         with self.database.writing() as connection:
             balance, entries = self._read(connection).balance, []
-            for one in group.reserved:
-                entries.append(self.charge(connection, one.amount, one.what, EntryKind.RESERVE, balance))
+            for each in group.reserved:
+                entries.append(self.charge(connection, each.amount, each.what, EntryKind.RESERVE, balance))
                 balance = balance.after(entries[-1])
         for reserved, entry in zip(group.reserved, entries, strict=True):
             reserved.place = self, entry
@@ -590,10 +551,7 @@ class Ledger:
         return entry
 
     def open_meter(self, *, opening: tuple[Number, Number], each: tuple[Number, Number], what: str) -> AboveMeter:
-        """Charge a gate that pays for each ABOVE, and reserve the first of them, both or neither; see ``AboveMeter``.
-
-        Each amount is an epsilon and a rho.
-        """
+        """Charge a gate that pays for each ABOVE, and reserve the first, both or neither: epsilons and rhos."""
         amount = exact_amount(opening[0], 0, opening[1])
         public_line(what, "what")
         with self.database.writing() as connection:
@@ -601,7 +559,7 @@ class Ledger:
             return self.meter(connection, self.charge(connection, amount, what), each)
 
     def meter(self, connection: Connection, entry: Entry, each: tuple[Number, Number]) -> AboveMeter:
-        """Reserve the next ABOVE of a gate that is charged already, in a transaction that may write more."""
+        """Reserve the next ABOVE of a gate that is charged already."""
         amount = exact_amount(each[0], 0, each[1])
         return AboveMeter(self, entry, amount, self.hold(connection, amount, entry))
 
@@ -621,10 +579,7 @@ class Ledger:
     def use_held(
         self, connection: Connection, held: Entry, *, each: Amount, count: int, of: Entry
     ) -> tuple[int, Entry | None]:
-        """Commit up to ``count`` ABOVE, the first of which is held, and hold one more.
-
-        How many the budget pays for, and what is held now; None: it has nothing left for another.
-        """
+        """Commit up to ``count`` ABOVE, the first of which is held: how many are paid for, and what is held now."""
         balance = self._balance(connection)
         self._need_held(connection, balance, held)
         room = balance.room(each, most=count)
@@ -640,7 +595,7 @@ class Ledger:
         balance = self._balance(connection)
         self._need_held(connection, balance, held)
         what = f"not used: entry {held.number}"
-        return self._append(connection, balance, EntryKind.REFUND, held.amount, what, of=held.number)
+        return self._append(connection, balance, EntryKind.REFUND, held.amount, what, held.number)
 
     def _need_held(self, connection: Connection, balance: Balance, held: Entry) -> None:
         """Refuse what paid for an ABOVE, went back, or is of before the ledger was restored."""
@@ -714,10 +669,7 @@ class Ledger:
             raise GateClosed(_ELSEWHERE)
 
     def raise_budget(self, *, budget: Number, budget_delta: Number | None = None, why: str) -> Entry:
-        """Commit a larger budget; that of delta stays as it is unless given.
-
-        Of a zCDP ledger its epsilon is raised: the rho is computed again, at the delta that it was made with.
-        """
+        """Commit a larger budget; that of delta stays as it is unless given. Of a zCDP ledger its epsilon is raised."""
         public_line(why, "why")
         with self.database.writing() as connection:
             statement = self._read(connection)

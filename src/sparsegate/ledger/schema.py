@@ -4,7 +4,7 @@
 its key that each does so once. ``releases`` holds what an entry gave, in parts: part 0 says that a reserved entry is
 used, and the others are what was released. ``gates`` counts what each durable gate has said (``gate``). Amounts are
 exact decimals in text. ``balance`` has the sums up to the entry that it names, so that an ABOVE need not read all
-entries; where that is not the last one, they are read. A service declares tables of its own beside these
+entries; where that is not the last one, they are read. A service has tables of its own beside these
 (``service.schema``); the version is of all.
 """
 

@@ -1,46 +1,40 @@
 """Gates, asks and requests in the database of a ledger: each method is one transaction.
 
-**The store decides, and no lock.** Whether a request came before is read in the transaction that writes, under the one
-write lock of the ledger; and were that ever broken, the unique constraints on (token, path, key) of ``requests`` and on
-(gate, token, key) of ``asks`` refuse the second row, and its whole transaction, charge included, is rolled back. So a
-key has one charge, one gate and one answer, whatever becomes of the turns (``locks``).
+**The store decides, and no lock.** Whether a request came before is read under the one write lock of the ledger; and
+were that ever broken, the unique constraints on (token, path, key) of ``requests`` and on (gate, token, key) of
+``asks`` refuse the second row, and its whole transaction, charge included, is rolled back. So a key has one charge, one
+gate and one answer, whatever becomes of the turns (``locks``).
 
 Both commits of an ask write the same rows and the same columns whatever the outcome: ``intend`` adds an ask and counts
 it, ``settle`` writes 0 or 1, and an estimate or none. Whether a gate is through follows from its counters and is never
 written. A gate that gave back is closed for good and takes no outcome any more, in whichever process, until a backup is
-restored: that closes all gates, and no server may be at work meanwhile (``ledger.backup``). Machine-checked:
-proofs/README.md.
+restored: that closes all gates, and no server may be at work meanwhile. Machine-checked: proofs/README.md.
 
 **A gate without a cutoff** has its next ABOVE paid for before a question is admitted, and never when its outcome is
-written: so the outcome's commit is still the same whatever it is, and the ledger shows an ABOVE to nobody before it
-leaves. The first is charged with the opening; ``pay_ahead`` charges another where the last one is used, or may be, by
-an ask without an outcome. That is read and charged under the write lock, so of two servers one pays; and the key of
-``releases`` refuses a second use of one entry (``Ledger.use_held``). What a crash leaves behind is an ask without an
+written: so the outcome's commit is the same whatever it is, and the ledger shows an ABOVE to nobody before it leaves.
+The first is charged with the opening; ``pay_ahead`` charges another where the last one is used, or may be, by an ask
+without an outcome, under the write lock, so of two servers one pays. What a crash leaves behind is an ask without an
 outcome, whose ABOVE stays spent, or a charge that no ask has, which is for the next. A gate whose ledger cannot pay is
 closed for good. Closing gives back the charge that no ask has. Such gates are not in the machine of the proofs.
 
 **A gate for each cell** is one row of ``gates``, charged once, with the sums of its counters, and a row of ``cells``
-for each cell that was ever asked about. That is written, with the cell's threshold noise, before its first intent; from
-then on both commits of an ask change both rows. Turns are for all cells together, so that of a gate only the newest
-ask, of whichever cell, can be on its way.
+for each cell that was ever asked about, written with the cell's threshold noise before its first intent; both commits
+of an ask change both rows.
 
-An intent, and a charge, is refused while there is no room for what follows it (``Database.room``): a full disk may take
-the one and not the other. Where it fills in between, the ask is lost and counts: how many bytes an outcome takes
-depends on the digits of its estimate, so whether it could be written may tell something.
+An intent, and a charge, is refused while there is no room for what follows it (``Database.room``). Where the disk fills
+in between, the ask is lost and counts: how many bytes an outcome takes depends on the digits of its estimate.
 
-Asks take turns, so of a gate only the newest ask can be on its way. Until its answer leaves nobody sees it
-(``departures``), nor that the gate closed with it: pages of gates and answers hold only what may be seen.
+Asks take turns, for all cells together, so of a gate only the newest ask can be on its way. Until its answer leaves
+nobody sees it (``departures``), nor that the gate closed with it.
 
-**A ledger does not grow for ever** (``compact``). An open gate keeps every ask, with its key, so that a retry never
-asks anew; how many they can be is a public number that the gate was opened with (``GateSpec.most_asks``). Of a closed
-gate the ABOVEs and the lost asks stay, which are at most c (of each cell; unless it closed two-sidedly, or paid for
-each), and the newest ask; older BELOW asks are written elsewhere and removed. **Theorem.** Nothing is answered, spent
-or given back twice for it. *Proof.* A closed gate admits no ask, and never opens again (``Tally.intend``): a retry
-whose row is gone is told that the gate is closed. (One that only looks closed while its last ask is under way is left
-alone: turns tell that, under the write lock.) What a gate has cost and gives back follows from its counters, which stay
-as they are; what a token has used of its quotas from ABOVEs and lost asks, which stay too. [] Rows move in slices, each
-in one transaction, which ends when the slice is safe elsewhere. After a crash a slice may be there twice, and is never
-nowhere.
+**A ledger does not grow for ever** (``compact``). An open gate keeps every ask, with its key, up to a public number
+(``GateSpec.most_asks``). Of a closed gate the ABOVEs, the lost asks and the newest ask stay; older BELOW asks are
+written elsewhere and removed. **Theorem.** Nothing is answered, spent or given back twice for it. *Proof.* A closed
+gate admits no ask, and never opens again (``Tally.intend``): a retry whose row is gone is told that the gate is closed.
+(One that only looks closed while its last ask is under way is left alone: turns tell that, under the write lock.) What
+a gate has cost and gives back follows from its counters, which stay as they are; what a token has used of its quotas
+from ABOVEs and lost asks, which stay too. [] Rows move in slices, each in one transaction, which ends when the slice is
+safe elsewhere. After a crash a slice may be there twice, and is never nowhere.
 """
 
 from __future__ import annotations
@@ -116,7 +110,6 @@ WITH_LAST: Final[Select[Any]] = select(
 """Gates with their newest ask, with what they gave back, and with who opened them."""
 
 _CLOSABLE: Final = WITH_LAST.where(GATES.c.refund == 1, REFUNDS.c.of.is_(None))
-"""Those that may still give back when they close."""
 _MAYBE_OPEN: Final = or_(GATES.c.closed_because.is_(None), SERVED_GATES.c.closed_with.is_not(None))
 """Not closed, as far as the row says it: or by an ask that nobody may have seen yet."""
 
@@ -147,8 +140,7 @@ def stored(row: Any, *, hidden: bool = False) -> GateRow:
     )
 
 
-def asked(row: Any) -> Asked:
-    """An ask."""
+def _asked(row: Any) -> Asked:
     return Asked(**_public(row), token=row.token, lasts=row.lasts)
 
 
@@ -179,8 +171,7 @@ _SAME_ASK: Final = DriverStatement(
 )
 _COUNT_ASK: Final = DriverStatement(update(GATES).where(_THIS).values(asked=bindparam("count")))
 _ADD_ASK: Final = DriverStatement(
-    insert(ASKS),
-    *("gate", "number", "token", "key", "body", "condition", "intended_at", "lasts"),
+    insert(ASKS), "gate", "number", "token", "key", "body", "condition", "intended_at", "lasts"
 )
 _ASK: Final = and_(ASKS.c.gate == bindparam("this"), ASKS.c.number == bindparam("place"))
 _SETTLE_ASK: Final = DriverStatement(
@@ -374,9 +365,7 @@ class GateStore:
                 if driver.one(_SEALED, **this) is None:
                     driver.rows(_NEVER_ASKED, this=gate.number)
                     if driver.one(_HOW_MANY, this=gate.number).cells >= MOST_CELLS:
-                        rule = (
-                            f"must be one of the {MOST_CELLS:,} that this gate was asked about, the most that it keeps"
-                        )
+                        rule = f"must be one of the {MOST_CELLS:,} that this gate was asked about, and keeps at most"
                         raise ParameterError("cell", rule, next_step="open another gate, which spends a new budget")
                     driver.rows(_ADD_CELL, **new, asked=0, above=0, below=0, last=0)
                 row = driver.one(_SEALED, **this)
@@ -484,17 +473,9 @@ class GateStore:
             connection.rows(_COUNT_ASK, this=gate.number, count=tally.asked)
             _count_cell(connection, gate, tally.cell, tally.asked)
             lasts = max((leaves := arrive()) - time.monotonic(), 0.0)
-            ask = {
-                "gate": gate.number,
-                "number": tally.asked,
-                "token": request.token,
-                "key": request.key,
-                "body": request.body,
-                "condition": condition,
-                "intended_at": now().isoformat(),
-                "lasts": lasts,
-            }
-            _once(lambda: connection.rows(_ADD_ASK, **ask))
+            ask = {"gate": gate.number, "number": tally.asked, "condition": condition, "lasts": lasts}
+            sender = {"token": request.token, "key": request.key, "body": request.body}
+            _once(lambda: connection.rows(_ADD_ASK, **ask, **sender, intended_at=now().isoformat()))
             return tally.asked, leaves
 
         self.ledger.database.need_room()
@@ -640,7 +621,7 @@ def _same(connection: DriverConnection, gate: GateRow, request: KeyedRequest) ->
     found = connection.one(_SAME_ASK, this=gate.number, whose=request.token, under=request.key)
     if found is not None and found.body != request.body:
         raise KeyReused
-    return None if found is None else asked(found)
+    return None if found is None else _asked(found)
 
 
 PAGE: Final = 1000
@@ -664,13 +645,16 @@ def page_of_answers(
     end = gate.tally.asked + 1
     values = {"this": gate.number, "after": after, "before": min(before or end, end), "most": limit}
     with store.ledger.database.reading() as connection:
-        found = [asked(row) for row in connection.execute(_FIRST if before is None else _LAST, values)]
-    return found if before is None else found[::-1]
+        page = [_asked(row) for row in connection.execute(_FIRST if before is None else _LAST, values)]
+    return page if before is None else page[::-1]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Activity:
-    """One ask, for owners. ``above`` is None where the outcome is lost; ``by`` where the ledger knows no such token."""
+    """One ask, for owners; what came before it is ``after`` its ``cursor``.
+
+    ``above`` is None where the outcome is lost; ``by`` where the ledger knows no such token.
+    """
 
     gate: str
     gate_name: str
@@ -681,7 +665,6 @@ class Activity:
     above: bool | None
     estimate: int | None
     cursor: str
-    """Its place: what came before it is ``after`` this."""
 
 
 _PLACE: Final = tuple_(ASKS.c.intended_at, ASKS.c.gate, ASKS.c.number)

@@ -8,11 +8,10 @@ An ask goes through two commits, whatever comes of it:
 An ask that was intended and not settled has no outcome, and counts as an ABOVE for ever (``ledger.gate``).
 
 **Theorem.** However asks are interleaved, cut short or repeated, a gate says ABOVE at most c times: ``intend`` admits
-an ask only while above + unsettled < c, settling an ask moves it out of ``unsettled``, and nothing else lets noise be
-drawn. (A two-sided gate, which closes when both answers were given c times, admits an ask only while the rarer one,
-counted at the most that it can be, is below c.) What the gate has released is then a prefix-closed part of a transcript
-of the sparse vector technique with the same threshold noise: some of its answers were not delivered, chosen without a
-look at them. So the guarantee of ``SparseVector`` holds for all that was released, before and after any crash.
+an ask only while above + unsettled < c (a two-sided gate: while the rarer answer, counted at the most that it can be,
+is below c), and nothing else lets noise be drawn. What the gate has released is then a prefix-closed part of a
+transcript of the sparse vector technique with the same threshold noise: some of its answers were not delivered, chosen
+without a look at them. So the guarantee of ``SparseVector`` holds for all that was released, whatever crashed.
 
 A gate **without a cutoff** pays for each ABOVE (``gates.per_above``), from a zCDP ledger. ``paid`` is for how many the
 ledger was charged so far, one of them when it was opened.
@@ -66,9 +65,8 @@ CONFIDENCE: Final = 0.95
 MOST_ASKS: Final = 1_000_000
 MOST_CELLS: Final = 10_000
 """Of one gate: what an answer has cost is added up over all that were asked about, under the write lock, within D."""
-MOST_PLANNED: Final = 20_000
+MOST_PLANNED: Final = 20_000  # positives of a gate that is planned for a number of questions
 MOST_PREVIEWED: Final = 1_000
-"""The most positives of a gate that is planned for a number of questions, and of one that is only looked at."""
 
 ADDS: Final = "this ledger adds epsilons, and only a zCDP ledger pays for each ABOVE"
 
@@ -78,23 +76,23 @@ LONGEST_DESCRIPTION: Final = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class GateSpec:
-    """What a gate was opened with; all of it is public."""
+    """What a gate was opened with; all of it is public.
+
+    ``epsilon`` is what it was charged when it was opened, and ``above``, without a cutoff, the pure loss of an ABOVE;
+    0 and None: not known yet. It admits ``most_asks``. ``per`` is a column whose values have a gate each.
+    """
 
     threshold: int
     cutoff: int | None = None
     epsilon: Fraction = Fraction(0)
-    """What it was charged when it was opened; 0: it is not known yet."""
     queries: int | None = None
     noise: str = "auto"
     closes: str = "above"
     most_asks: int | None = None
-    """How many asks it admits, so that what is kept of it is bounded; None: as many as come."""
     within: Fraction | None = None
     expect: int | None = None
     above: Fraction | None = None
-    """Without a cutoff: the pure loss of an ABOVE; None: it is not known yet."""
     per: str | None = None
-    """The column whose values have a gate each; None: there is one gate."""
     cells_per_user: int | None = None
 
     @classmethod
@@ -355,10 +353,7 @@ def _rhos(spec: GateSpec) -> dict[str, str | None]:
 
 
 def preview_view(spec: GateSpec, statement: Statement | None, *, rule: str = "epsilon") -> dict[str, Any]:
-    """What a gate would be good for that is not opened; ``statement`` is that of the ledger, if that is told.
-
-    ``rule`` is that of the ledger.
-    """
+    """What a gate would be good for that is not opened; ``statement``, if told, and ``rule`` are the ledger's."""
     check_work(spec, MOST_PREVIEWED)
     spec = spec if spec.cutoff is not None else spec.priced()
     preview, amount = _preview(spec), spec.opening

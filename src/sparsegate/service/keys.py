@@ -4,10 +4,9 @@ Whoever knows rho can undo half of a gate's noise, so it is stored encrypted (AE
 key that is not in the ledger: a backup or an export of the ledger alone tells nothing. The gate's name and public
 parameters are authenticated beside it, so noise cannot be moved from one gate to another.
 
-The ledger holds the name of its key: half of a digest of 256 random bits, which opens nothing. A server starts only
-with the key of that name, and a gate is stored only if its noise is sealed with it. So a server that still has the old
-key answers the gates that it has read, whose noise is the same, and can neither read nor open another: it fails, and
-never answers from noise that it did not read.
+The ledger holds the name of its key, which opens nothing. A server starts only with the key of that name, and a gate is
+stored only if its noise is sealed with it. So a server that still has the old key answers the gates that it has read,
+whose noise is the same, and can neither read nor open another.
 
 **Rotation** of the key in a file F, each step on disk before the next:
 
@@ -57,19 +56,11 @@ class SealingKey:
         self.name = hashlib.sha256(b"sparsegate key\n" + secret).hexdigest()[:32]
 
     @classmethod
-    def create(cls, path: str | Path) -> SealingKey:
-        """Make a new key; a file that is already there is refused."""
-        return cls._written(secrets.token_bytes(_BYTES), Path(path))
-
-    @classmethod
-    def create_beside(cls, path: Path) -> tuple[SealingKey, Path]:
-        """Make a new key in a file beside another, called like that one with the name of the key after it."""
+    def create(cls, path: str | Path, *, beside: bool = False) -> SealingKey:
+        """Make a new key in a new file: at a path, or beside that, with the name of the key after it."""
         secret = secrets.token_bytes(_BYTES)
-        place = _beside(path, cls(secret).name)
-        return cls._written(secret, place), place
-
-    @classmethod
-    def _written(cls, secret: bytes, place: Path) -> SealingKey:
+        key = cls(secret)
+        place = _beside(Path(path), key.name) if beside else Path(path)
         try:
             handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(handle, "wb") as file:
@@ -82,7 +73,7 @@ class SealingKey:
         except OSError:
             wrong = f"the key file {place} cannot be made; check that its folder exists and is writable"
             raise LedgerError(wrong) from None
-        return cls(secret)
+        return key
 
     @classmethod
     def load(cls, path: str | Path) -> SealingKey:
@@ -153,7 +144,8 @@ def key_of(ledger: Ledger, path: Path) -> SealingKey:
 
 def rotate_key(ledger: Ledger, path: Path) -> int:
     """Put a new key in the place of the one in a file; how many gates are sealed with it. All gates stay open."""
-    old, (new, waiting) = key_of(ledger, path), SealingKey.create_beside(path)
+    old, new = key_of(ledger, path), SealingKey.create(path, beside=True)
+    waiting = _beside(path, new.name)
     try:
         with ledger.database.writing() as connection:
             if _name(connection) != old.name:

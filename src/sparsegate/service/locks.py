@@ -1,9 +1,9 @@
 """Turns: at each gate one ask at a time, across threads and processes. A lock, and no line: that is at the door.
 
-A turn is held from before the intent until the answer leaves. So how long an ask waits tells when the one before it
-left, which is public, and not how long that one took to compute. A process that dies gives its turns back at once:
-the operating system, or PostgreSQL, takes the lock away. Nothing that is counted or charged rests on a turn: were one
-ever held twice, the store would still admit one ask for each key and no more than c positives (``gate_store``).
+A turn is held from before the intent until the answer leaves, so how long an ask waits tells when the one before it
+left, which is public. A process that dies gives its turns back at once: the operating system, or PostgreSQL, takes the
+lock away. Nothing that is counted or charged rests on a turn: were one ever held twice, the store would still admit one
+ask for each key and no more than c positives (``gate_store``).
 
 Whoever waits for a turn holds the place next to it, which is a lock too. So a process that gave its turn back does not
 have it again before another that waits: lines of several workers take turns, whoever asks how often.
@@ -25,7 +25,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from sparsegate.errors import GateBusy, LedgerError
-from sparsegate.ledger.database import Database, PostgresDatabase, SqliteFile
+from sparsegate.ledger.database import UNREACHED, Database, PostgresDatabase, SqliteFile
 
 _POLL: Final = 0.005
 _MOMENT, _LONG = 0.001, 1.0
@@ -46,8 +46,6 @@ class FileTurns:
 
     def _opened(self, turn: str) -> int:
         try:
-            with suppress(FileNotFoundError):
-                return os.open(f"{self._folder}/{turn}", os.O_RDWR | os.O_CREAT, 0o600)
             self._folder.mkdir(mode=0o700, exist_ok=True)
             return os.open(f"{self._folder}/{turn}", os.O_RDWR | os.O_CREAT, 0o600)
         except OSError:
@@ -82,7 +80,7 @@ class FileTurns:
             os.close(line)
 
     def held(self, gates: Iterable[int]) -> set[int]:
-        """Those of the gates at which somebody holds the turn, here or elsewhere."""
+        """Those at which somebody holds the turn, here or elsewhere."""
         return {gate for gate in gates if not self._free(gate)}
 
     def _free(self, gate: int) -> bool:
@@ -144,7 +142,7 @@ class PostgresTurns:
             connection.execute(_UNLOCK, following)
             stack.pop_all()
             return connection
-        raise self._database.trouble("cannot be reached; check the address, and that the server runs and admits you")
+        raise self._database.trouble(UNREACHED)
 
     def held(self, gates: Iterable[int]) -> set[int]:
         """Those of the gates at which somebody holds the turn, here or elsewhere."""

@@ -1,11 +1,9 @@
 """Gates to practise on: the columns of the served table, made-up rows, and a ledger that is thrown away.
 
-The rows are a function of the names and kinds of the declared columns, which are public, and of the number of a row: no
-cell of the served table is in them. So nothing here is private, and practice costs nothing; its ledger, its key and its
-engine are its own, in a temporary folder. When much was asked it starts anew, and its old gates are unknown then.
-
-Workers of one service share the folder, which has a folder in it for each time that practice was started: whoever finds
-the newest full makes the next one, and the others follow, however many starts they have missed.
+The rows are a function of the names and kinds of the declared columns and of the number of a row: no cell of the served
+table is in them, and practice costs nothing. When much was asked it starts anew, and its old gates are unknown then.
+Workers share a folder, which has a folder for each start: whoever finds the newest full makes the next one, and the
+others follow, however many starts they have missed.
 """
 
 from __future__ import annotations
@@ -31,7 +29,6 @@ PEOPLE: Final = 1500
 BUDGET: Final = 1000
 MOST_GATES: Final = 200
 MOST_REQUESTS: Final = 20_000
-"""When there were as many gates, or requests, practice starts anew."""
 
 _VALUES: Final[dict[Kind, str]] = {
     Kind.TEXT: "{label} || ' ' || CAST(1 + floor(8 * {u} * {u}) AS INTEGER)",

@@ -57,7 +57,11 @@ CHANGED: Final = "the engine counted the same rows differently a second time; ma
 
 EMPTY: Final = "must hold at least one candidate"
 
-_POINTED: Final = r"^[+-]?[0-9]+[.]0+$"
+_POINTED: Final = (
+    "item LIKE '%.0%' AND item NOT LIKE '-.%' AND trim(TRAILING '0' FROM item) LIKE '%_.' "
+    "AND translate(item, '0123456789', '') IN ('.', '-.')"
+)
+"""SQL for text such as 17.0 or -5.00; it has no regular expression, of which every engine has another dialect."""
 
 EXPLAINED: Final = (
     "must say which items may be selected, because the list of items seen in the table is private data",
@@ -170,7 +174,8 @@ def public_labels(domain: Any, *, item: str, kind: LabelKind) -> Sized | list[Ce
         return domain
     cells = sorted(_cells(domain, open_engine(domain) if is_table(domain) else None, item, kind))
     texts = list(map(str, cells)) if kind is STRING else []
-    _warn(len(cells), sum(text != text.strip() for text in texts), sum(bool(re.search(_POINTED, t)) for t in texts))
+    pointed = sum(bool(re.fullmatch(r"-?[0-9]+[.]0+", text)) for text in texts)
+    _warn(len(cells), sum(text != text.strip() for text in texts), pointed)
     return cells
 
 
@@ -228,10 +233,8 @@ def _listed(engine: Engine, labels: Frame, kind: LabelKind, originals: Mapping[C
 
     The labels are public, and so is the type of the column. Whether an item is written like them is private.
     """
-    # A pattern is looked for where it can be alone: on a list of two million that is three times as fast.
-    pointed = f"CASE WHEN item LIKE '%.0%' THEN {engine.matches('item', _POINTED)} ELSE false END"
-    unlike = ["count_if(item LIKE ' %' OR item LIKE '% ')", f"count_if({pointed})"]
-    ((size, *odd),) = engine.rows(labels.select("count(*)", *(unlike if kind in (STRING, OBJECTS) else [])))
+    unlike = ("item LIKE ' %' OR item LIKE '% '", _POINTED) if kind in (STRING, OBJECTS) else ()
+    ((size, *odd),) = engine.rows(labels.select("count(*)", *(f"count_if({each})" for each in unlike)))
     if size == 0:
         raise ParameterError("domain", EMPTY)
     _warn(size, *odd)

@@ -79,12 +79,6 @@ class TextForm:
         return {name: value for name, value in vars(self).items() if value is not None}
 
     @property
-    def foreign(self) -> str | None:
-        """The encoding, where it is not UTF-8."""
-        plain = self.encoding is None or codecs.lookup(self.encoding).name in ("utf-8", "utf-8-sig")
-        return None if plain else self.encoding
-
-    @property
     def cells(self) -> str:
         """A regular expression whose group is one cell of a basket, without the spaces around it.
 
@@ -233,9 +227,9 @@ class Inbox:
         for pattern in patterns:
             files += [self._standard_input(form)] if pattern == "-" else expand([pattern])
         self.meant = files
-        if form.foreign is not None:
-            files = [self._rewritten(file, form, form.foreign) for file in files]
-        return files
+        if form.encoding is None or codecs.lookup(form.encoding).name in ("utf-8", "utf-8-sig"):
+            return files
+        return [self._rewritten(file, form, form.encoding) for file in files]
 
     def _standard_input(self, form: TextForm) -> str:
         if self._shown:
@@ -292,10 +286,9 @@ class Inbox:
         look_through(file, "CSV", shown=self.shown(file), take=seen.take, go_on=go_on)
         seen.end()
         if seen.regular:
-            return file, seen.breaks or seen.long
+            return file, seen.serial
         target, shown = self.beside(file), self.shown(file)
-        breaks, long = write_rows(file, target, delimiter=delimiter, cells=cells, shown=shown, go_on=go_on)
-        return str(target), breaks or long
+        return str(target), write_rows(file, target, delimiter=delimiter, cells=cells, shown=shown, go_on=go_on)
 
     def clear(self) -> None:
         """Remove what was written, when it was read for the last time."""

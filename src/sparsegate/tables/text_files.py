@@ -37,7 +37,6 @@ from pathlib import Path
 from typing import IO, Final, NoReturn, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sparsegate.errors import TableError
 from sparsegate.tables.engine_errors import raise_alone
@@ -71,10 +70,8 @@ def unpacked(file: str) -> Iterator[IO[bytes]]:
     try:
         with gzip.open(file) if file.lower().endswith(".gz") else Path(file).open("rb") as raw:
             yield cast("IO[bytes]", raw)
-        return
     except (EOFError, zlib.error):
-        pass
-    raise OSError("the file is cut short or damaged")
+        raise OSError("the file is cut short or damaged") from None
 
 
 def engine_alone(file: str) -> bool:
@@ -192,20 +189,22 @@ def write_lines(file: str, kind: str, target: Path) -> None:
 
 
 class RegularRows:
-    """A look at the chunks of a file: whether it is ``regular``, so far, and whether some row has several lines."""
+    """A look at the chunks of a file: whether it is ``regular``, so far, and must be read in one piece, ``serial``.
+
+    So it must where a row has several lines, or is long.
+    """
 
     def __init__(self, delimiter: str, cells: int) -> None:
         self._delimiter, self._cells, self._rest = delimiter, cells, b""
         self._pairs: bool | None = None
         self._due = 0
-        self.regular = len(delimiter.encode()) == 1
-        self.breaks = self.long = False
+        self.regular, self.serial = len(delimiter.encode()) == 1, False
 
     def take(self, chunk: bytes) -> None:
         """Look at the next chunk."""
         if self.regular:
             self._rest += chunk
-            self.long = self.long or len(self._rest) > LONG + len(chunk)
+            self.serial = self.serial or len(self._rest) > LONG + len(chunk)
             if len(self._rest) >= self._due:  # of a row that goes on and on, not all of it with every chunk
                 self._look()
                 self._due = 2 * len(self._rest)
@@ -235,7 +234,7 @@ class RegularRows:
             # them side by side.
             opens, closes = quotes & within, quotes > within
             stray = bool((opens[1:] > edges[:-1]).any() or (closes[:-1] > ends_cell[1:]).any())
-            self.breaks = self.breaks or bool((feeds & within).any())
+            self.serial = self.serial or bool((feeds & within).any())
             for each in (feeds, marks, returns):
                 if each is not None:
                     each &= ~within
@@ -245,54 +244,47 @@ class RegularRows:
         last = int(ends[-1]) + 1
         self._rest = self._rest[last:]
         places = np.flatnonzero(marks[:last])
+        ended = 0 if returns is None else int(np.count_nonzero(returns[:last]))
+        if self._pairs is None:  # no row ends in a carriage return and a line feed, or all do
+            self._pairs = ended > 0
         self.regular = (
             not stray
             and len(places) == len(ends) * (self._cells - 1)
             and (last <= LONGEST["CSV"] or int(np.diff(ends, prepend=-1).max()) <= LONGEST["CSV"])
-            and self._ended(None if returns is None else returns[:last], ends)
+            and ended == (len(ends) if self._pairs else 0)
+            and (returns is None or not self._pairs or bool(returns[ends - 1].all()))
         )
         if self.regular and self._cells > 1:
             rows = places.reshape(len(ends), self._cells - 1)
             self.regular = bool((rows[:, -1] < ends).all() and (rows[1:, 0] > ends[:-1]).all())
 
-    def _ended(self, returns: NDArray[np.bool_] | None, ends: NDArray[np.intp]) -> bool:
-        """Whether no row ends in a carriage return and a line feed, or all do; and no row has another one."""
-        count = 0 if returns is None else int(np.count_nonzero(returns))
-        if self._pairs is None:
-            self._pairs = count > 0
-        if not self._pairs or returns is None:
-            return count == 0 and not self._pairs
-        return count == len(ends) and bool(returns[ends - 1].all())
-
 
 def write_rows(
     file: str, target: Path, *, delimiter: str, cells: int, shown: str, go_on: Callable[[], None] = lambda: None
-) -> tuple[bool, bool]:
-    """Write a file anew as a regular one; return whether a row has several lines, and whether one is long.
+) -> bool:
+    """Write a file anew as a regular one; return whether it must be read in one piece.
 
     Raises a TableError for a ragged file, and for an open quote.
     """
-    breaks = long = False
+    serial = False
     special = re.compile(f'["\\r\\n]|{re.escape(delimiter)}')
     with target.open("x", encoding="utf-8", newline="") as kept:
         for number, row in enumerate(_rows(file, delimiter, shown)):
             if number % 10_000 == 0:
                 go_on()
-            written, count = row, row.count(delimiter) + 1 if isinstance(row, str) else len(row)
-            if not isinstance(written, str):
-                quoted = (
-                    f'"{cell.replace(chr(34), chr(34) * 2)}"' if special.search(cell) else cell for cell in written
-                )
-                written = delimiter.join(quoted) or '""'
+            if isinstance(row, str):
+                written, count = row, row.count(delimiter) + 1
+            else:
+                quoted = (f'"{cell.replace(chr(34), chr(34) * 2)}"' if special.search(cell) else cell for cell in row)
+                written, count = delimiter.join(quoted) or '""', len(row)
             if count == cells + 1 and written.endswith(delimiter):
                 written, count = written.removesuffix(delimiter), cells
             if count != cells:
                 more = "a row has more cells than the header line has names, or fewer"
                 raise TableError(f"{shown} is ragged: {more} ({_OUTSIDE}); make its rows alike")
-            breaks = breaks or "\n" in written
-            long = long or len(written) > LONG
+            serial = serial or "\n" in written or len(written) > LONG
             kept.write(written + "\n")
-    return breaks, long
+    return serial
 
 
 def _rows(file: str, delimiter: str, shown: str) -> Iterator[str | list[str]]:

@@ -21,7 +21,7 @@ from sparsegate.conditions import Column, Kind, Leaf, Schema, read_condition
 from sparsegate.errors import ConditionError, ParameterError, SparsegateError, TableError
 from sparsegate.noise import Seeded
 from sparsegate.service.data import copying
-from sparsegate.service.data.dataset import COUNT_FAILED, Files, ServedTable
+from sparsegate.service.data.dataset import COUNT_FAILED, ServedTable
 from sparsegate.tables.files import TextForm
 from sparsegate.tables.top import top_items
 
@@ -50,12 +50,6 @@ def test_people_with_a_matching_row_are_counted_or_rows_where_each_is_a_person(v
             assert ask(rows, text) == sum(bool(matches(row)) for row in ROWS), text
 
 
-@pytest.mark.parametrize("given", [{}, {"user": "visitor", "unit": "row"}, {"unit": "user"}, {"unit": "people"}])
-def test_a_person_is_a_user_or_a_row(visits: str, given: dict[str, str]) -> None:
-    with pytest.raises(ParameterError, match="user or unit"):
-        ServedTable.open([visits], **given)  # type: ignore[arg-type]
-
-
 def test_a_person_is_counted_once_however_their_id_is_written(tmp_path: Path) -> None:
     file = tmp_path / "visits.json"
     file.write_text(
@@ -66,13 +60,10 @@ def test_a_person_is_counted_once_however_their_id_is_written(tmp_path: Path) ->
         assert [column.name for column in dataset.schema.columns] == ["page"]
 
 
-def test_all_columns_but_that_of_the_people_are_declared(visits: str) -> None:
+def test_all_columns_but_that_of_the_people_are_declared_or_those_that_are_named(visits: str) -> None:
     with ServedTable.open([visits], user="visitor") as dataset:
         kinds = {"page": Kind.TEXT, "seconds": Kind.INTEGER, "score": Kind.REAL, "paid": Kind.BOOLEAN}
         assert dataset.schema == Schema(tuple(Column(*each) for each in (kinds | {"day": Kind.DATE}).items()))
-
-
-def test_columns_may_be_chosen_and_the_people_only_by_name(visits: str) -> None:
     with ServedTable.open([visits], user="visitor", columns=["seconds", "visitor"]) as dataset:
         assert [column.name for column in dataset.schema.columns] == ["seconds", "visitor"]
         assert ask(dataset, "visitor = 'v1' OR visitor = 'v2'") == 2
@@ -81,18 +72,39 @@ def test_columns_may_be_chosen_and_the_people_only_by_name(visits: str) -> None:
         assert dataset.relation().columns == ["seconds", "visitor", "person"]
 
 
-@pytest.mark.parametrize(
-    ("given", "hint"),
-    [
-        ({"user": "visiter"}, "'visitor'"),
-        ({"user": "visitor", "columns": ["pages"]}, "'page'"),
-        ({"user": "score"}, "tells people apart"),
-        ({"unit": "row", "columns": []}, "no column to ask about"),
-    ],
-)
-def test_a_column_that_cannot_serve_is_an_error_that_helps(visits: str, given: dict[str, Any], hint: str) -> None:
-    with pytest.raises(TableError, match=hint):
-        ServedTable.open([visits], **given)
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    *(
+        (wrong, "user or unit")
+        for wrong in ({}, {"user": "visitor", "unit": "row"}, {"unit": "user"}, {"unit": "people"})
+    ),
+    *(
+        ({"unit": "row", "max_cell": wrong}, "max_cell must be a number of characters from 1 to 100,000")
+        for wrong in (-1, 0, 100_001, 10**12)
+    ),
+    ({"user": "visiter"}, "'visitor'"),
+    ({"user": "visitor", "columns": ["pages"]}, "'page'"),
+    ({"user": "score"}, "tells people apart"),
+    ({"unit": "row", "columns": []}, "no column to ask about"),
+    ({"user": "visitor", "read": {"page": "money"}}, "must give 'page' one of integer, .*got 'money'"),
+    ({"user": "visitor", "read": {"pages": "integer"}}, "no column 'pages'"),
+    ({"user": "visitor", "read": {"visitor": "integer"}}, "must name columns that may be asked about.*'visitor'"),
+    ({"user": "visitor", "read": {"seconds": "integer"}}, "must name columns of text, and 'seconds' is .*leave it out"),
+    *(({"user": "visitor", "cells": {wrong: 1}}, "cells must name columns") for wrong in ("score", "nowhere")),
+    ({"files": ["mysql://ann:hunter2@db/shop"], "unit": "row"}, r"no file matches 'mysql://ann:[*]{3}@db/shop'"),
+    *(
+        ({"files": ["postgresql://x/y"], "table": "t", "unit": "row"} | wrong, match)
+        for wrong, match in (
+            ({"form": TextForm(encoding="latin-1")}, "encoding is for files of text"),
+            ({"read": {"age": "integer"}}, "read is for files, and this is a database"),
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "words"), REFUSED)
+def test_what_cannot_serve_is_refused_by_name_and_helps(visits: str, options: dict[str, Any], words: str) -> None:
+    with pytest.raises((ParameterError, TableError), match=words):
+        ServedTable.open(**{"files": [visits]} | options)
 
 
 def test_every_type_becomes_the_kind_it_is(tmp_path: Path) -> None:
@@ -192,8 +204,6 @@ def test_text_is_read_as_its_owner_says_it_is_written(tmp_path: Path, monkeypatc
     path.write_bytes("café,rye\ncafé\n".encode("cp1252"))
     with ServedTable.open([str(path)], user="user", form=TextForm(format="baskets", encoding="cp1252")) as other:
         assert other.fingerprint != fingerprint
-    with pytest.raises(ParameterError, match="encoding is for files of text"):
-        ServedTable.open(["postgresql://x/y"], table="t", unit="row", form=TextForm(encoding="latin-1"))
 
 
 @pytest.mark.parametrize("source", [{"table": "visits"}, {"sql": "SELECT visitor, page FROM visits WHERE page <> '/'"}])
@@ -243,12 +253,6 @@ def test_the_relation_serves_a_top(visits: str) -> None:
         truth = {page: len({row[0] for row in ROWS if row[1] == page} - {None}) for page in ("/", "/pay")}
         assert first.items == again.items == (*sorted(truth, key=lambda page: -truth[page]), "/nowhere")
         assert ask(dataset, "TRUE") == len({row[0] for row in ROWS} - {None})
-
-
-@pytest.mark.parametrize("max_cell", [-1, 0, 100_001, 10**12])
-def test_a_length_that_no_memory_holds_is_refused_before_a_file_is_read(max_cell: int) -> None:
-    with pytest.raises(ParameterError, match="max_cell must be a number of characters from 1 to 100,000"):
-        ServedTable.open([__file__], unit="row", max_cell=max_cell)
 
 
 def test_a_moment_before_all_dates_is_null_and_ends_no_engine(tmp_path: Path) -> None:
@@ -343,11 +347,6 @@ def test_a_file_that_changes_while_it_is_read_is_refused(file: Path, monkeypatch
         ServedTable.open([str(file)], user="visitor")
 
 
-def test_what_is_no_file_is_named_without_a_password() -> None:
-    with pytest.raises(TableError, match=r"no file matches 'mysql://ann:[*]{3}@db/shop'"):
-        Files.of(["mysql://ann:hunter2@db/shop"])
-
-
 def everything_told(error: BaseException) -> str:
     told, seen = "", set()
     pending: list[BaseException | None] = [error]
@@ -378,42 +377,27 @@ def test_an_error_while_opening_tells_no_cell(tmp_path: Path, case: str) -> None
     assert SECRET not in everything_told(caught.value)
 
 
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "CAST(page AS INTEGER) = 1",
-        "error(page)",
-        "page = 1",
-        "nothing = 1",
-        "SELECT",
-        "(SELECT count(*) FROM read_csv('/etc/passwd')) > 0",
-        "TRUE; SET enable_external_access = true",
-    ],
-)
-def test_whatever_goes_wrong_in_a_count_is_one_constant_text(
-    tmp_path: Path, sql: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_whatever_goes_wrong_in_a_count_is_one_constant_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = write(tmp_path / "a.parquet", f"SELECT 1 AS visitor, '{SECRET}' AS page")
     with ServedTable.open([file], user="visitor") as dataset:
         condition = read_condition("page = 'x'", dataset.schema)
-        with monkeypatch.context() as patch:
-            patch.setattr(Leaf, "truth", lambda leaf: sql)
-            with pytest.raises(TableError) as caught:
-                dataset.count(condition)
-        assert str(caught.value) == COUNT_FAILED
-        assert caught.value.__cause__ is None
-        assert caught.value.__context__ is None
-        assert ask(dataset, f"page = '{SECRET}'") == 1
+        for sql in (
+            *("CAST(page AS INTEGER) = 1", "error(page)", "page = 1", "nothing = 1", "SELECT"),
+            "(SELECT count(*) FROM read_csv('/etc/passwd')) > 0",
+            "TRUE; SET enable_external_access = true",
+        ):
+            with monkeypatch.context() as patch:
+                patch.setattr(Leaf, "truth", lambda leaf, sql=sql: sql)
+                with pytest.raises(TableError) as caught:
+                    dataset.count(condition)
+            assert str(caught.value) == COUNT_FAILED
+            assert caught.value.__cause__ is caught.value.__context__ is None
+            assert ask(dataset, f"page = '{SECRET}'") == 1
 
 
-def test_no_cell_and_no_count_is_in_a_repr(visits: str) -> None:
+def test_no_cell_and_no_count_is_in_a_repr_and_a_closed_dataset_says_so(visits: str) -> None:
     with ServedTable.open([visits], user="visitor") as dataset:
-        assert "v1" not in repr(dataset)
-        assert dataset.fingerprint not in repr(dataset)
-
-
-def test_a_closed_dataset_says_so(visits: str) -> None:
-    with ServedTable.open([visits], user="visitor") as dataset:
+        assert not any(secret in repr(dataset) for secret in ("v1", dataset.fingerprint))
         condition = read_condition("TRUE", dataset.schema)
     for use in (lambda: dataset.count(condition), dataset.relation):
         with pytest.raises(TableError, match="closed"):

@@ -16,7 +16,7 @@ from tests.support.serving import CERTAIN, MANY, NOBODY, UNLIMITED, assert_probl
 
 from sparsegate.errors import ConditionError, GateBusy
 from sparsegate.ledger.ledger import Ledger
-from sparsegate.service.client.client import connect
+from sparsegate.service.client import connect
 from sparsegate.service.tokens import Role, Tokens
 from sparsegate.service.web.admission import FairTurn, GateQueues, OwnWork
 from sparsegate.service.web.problems import TOO_MANY, Refused

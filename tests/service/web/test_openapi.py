@@ -17,7 +17,7 @@ from schemathesis.specs.openapi.checks import negative_data_rejection, positive_
 from tests.support.serving import Service, listening, serving, visits
 
 from sparsegate.errors import SparsegateError
-from sparsegate.service.client.calls import Call, Heard, Patience, exchange
+from sparsegate.service.client import Call, Client, Response
 from sparsegate.service.web import problems
 from sparsegate.service.web.http import routed_app
 
@@ -74,11 +74,10 @@ def test_every_problem_is_in_the_docs_and_is_raised_as_they_say() -> None:
     sorts = {sort.type: sort for sort in vars(problems).values() if isinstance(sort, problems.Sort)}
     assert told.keys() == sorts.keys()
     for kind, sort in sorts.items():
-        heard = Heard(status=sort.status, content=json.dumps(sort.body()).encode())
-        steps = exchange(Call(path="v1/gates", read=list), retries=0, patience=Patience(1.0))
+        steps = Client(None, retries=0).exchange(Call(path="v1/gates", read=list))
         next(steps)
         with pytest.raises(SparsegateError) as raised:
-            steps.send(heard)
+            steps.send(Response(sort.status, json.dumps(sort.body()).encode()))
         assert type(raised.value).__name__ == told[kind]
         assert f"| {sort.status} | `{kind}` | {sort.title} |" in page
 

@@ -6,43 +6,36 @@ with those of all columns that are filled up to the same size, and for each row 
 array in the order of the people. Nothing is sorted but numbers. See ``constant_work``.
 
 It takes two steps, because the sizes that the copy is filled up to are drawn, and paid for, in between: ``copy_files``
-or ``copy_rows`` reads all that is needed, and ``fill`` makes of it what is counted: what one person has takes the place
-of filling instead of adding work.
+or ``copy_rows`` reads all that is needed, and ``fill`` makes of it what is counted. No code points to a filled value,
+and no end of a person to a filled row.
 
 **Characters, and not only cells.** What the engine does with a text takes a time for each cell, and for each character
-one that depends on its bytes: ``lower`` takes ten times as long for é as for e. Were a column filled up with nulls, one
-person with fifty long notes would make a question slower; with long cells, one with fifty short notes would make it
-faster. So in a copy as many characters of each width are added as a uniform draw says, up to those of ``CELLS`` cells,
-in cells as long as may be, anew at each start. They show in no shown size, in no D and in no refusal, and so are not
-charged: to hide 8 cells of 1,000 characters at an epsilon of 0.01 would take 16 million characters of each width, in
-each column. They are for whoever has a stopwatch and no D: x characters of one person are told by an advantage of at
-most x / (CELLS max_cell), because with all but that probability the sum could have come from both (the sums are uniform
-on ranges that are shifted by x).
+one that depends on its bytes: ``lower`` takes ten times as long for é as for e. So in a copy as many characters of each
+width are added as a uniform draw says, up to those of ``CELLS`` cells, in cells as long as may be, anew at each start.
+They show in no shown size, in no D and in no refusal, and so are not charged. They are for whoever has a stopwatch and
+no D: x characters of one person are told by an advantage of at most x / (CELLS max_cell), because with all but that
+probability the sum could have come from both (the sums are uniform on ranges that are shifted by x).
 
-Filling is in the tables that the engine works through, and nowhere else: no code points to a filled value, and no end
-of a person to a filled row.
-
-**Declared types**, such as ``note=timestamptz``. What an engine does with a text that is no number, date or time zone,
-and how long that takes, is its own affair: where strangers ask, no text is cast (``conditions.operations``). It is read
-here, once, before anything is asked. A cell that is written as a value of its type, in the forms of a condition
+**Declared types**, such as ``note=timestamptz``. Where strangers ask, no text is cast (``conditions.operations``). It
+is read here, once, before anything is asked: a cell that is written as a value of its type, in the forms of a condition
 (``conditions.reading``), is that value, and every other cell is null: a function of the cell alone. The form is checked
 by a pattern first, so the engine never looks for the name of a time zone, and 1.7 is no whole number. A zone is Z, UTC
 or an offset; without one a ``timestamptz`` is in UTC, which is what it is brought to.
 
-**Cells**, such as ``city=3``: each different value of a column is a cell, and each person counts in at most m of them:
-those that they have most rows in, of equally many the smaller values; null is no cell. It is the owner's to say which m
-(``rows_of_cells``), and it is cut here, once: no question has to look at whose rows are in how many cells.
+**Cells**, such as ``city=3``: each different value of a column is a cell, and each person counts in at most m of them.
+It is the owner's to say which m, and it is cut here, once (``rows_of_cells``).
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sparsegate.conditions import Column, Kind, Schema
 from sparsegate.conditions.condition import READ_AS
@@ -62,9 +55,7 @@ if TYPE_CHECKING:
     from sparsegate.service.data.dataset import TableSource
 
 CELLS: Final = 256
-"""A public number: so many cells, as long as they may be, are added at most for the characters of one width."""
-WIDTHS: Final = ("a", "é", "ก", "😀")
-"""A character of one byte, of two, of three, of four."""
+WIDTHS: Final = ("a", "é", "ก", "😀")  # a character of one byte, of two, of three, of four
 _FROM: Final = (0x80, 0x800, 0x10000, 0x110000)
 
 
@@ -185,23 +176,22 @@ def read_cells(texts: Sequence[str] | None) -> dict[str, int]:
     """
     declared = read_declarations(texts, option="cells", form="M")
     for name, most in declared.items():
-        if not (most.isascii() and most.isdigit() and int(most[:10]) > 0 and len(most) < 10):
-            raise ParameterError(
-                "cells", f"must give {name!r} a whole number of at least 1", most, "for instance city=3"
-            )
+        if not re.fullmatch("[0-9]{1,9}", most) or not int(most):
+            rule = f"must give {name!r} a whole number of at least 1"
+            raise ParameterError("cells", rule, most, "for instance city=3")
     return {name: int(most) for name, most in declared.items()}
 
 
 def rows_of_cells(owners: npt.NDArray[np.int64], ranks: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.bool_]:
     """Which rows count in their cell: those of the ``most`` cells that their person has most rows in.
 
-    ``ranks`` has the place of each row's value among all values, in *their* order, and -1 where it is null. Of cells
-    with equally many rows the smaller values stay.
+    ``ranks`` has the place of each row's value among all values, in *their* order, and -1 where it is null, which is no
+    cell. Of cells with equally many rows the smaller values stay.
 
     **Theorem.** Whether a row counts depends on the rows of its person alone; each person counts in at most ``most``
     cells. *Proof.* How many rows a person has with a value is counted among their own. Which of two values is smaller
-    is the same whatever other values there are: ranks change with the data, and their order does not. (The codes of
-    values have no such order: they are as the engine met them, so that a person could decide where others count.) []
+    is the same whatever other values there are: ranks change with the data, and their order does not. (Codes have no
+    such order: they are as the engine met them, so that a person could decide where others count.) []
 
     >>> import numpy as np
     >>> rows_of_cells(np.array([0, 0, 0, 0, 1]), np.array([2, 1, 2, 0, 1]), 2).tolist()
@@ -233,22 +223,22 @@ def declared_types(types: Mapping[str, str], read: Mapping[str, str]) -> dict[st
 
 @dataclass(frozen=True, kw_only=True)
 class _Distinct:
-    """The different values of a column, in a table of their own."""
+    """The different values of a column, in a table of their own.
+
+    ``codes`` has for each row of ``SERVED``, by its place, the place of its value; ``characters``, of a text column,
+    how many of each width there are in the values and in the rows, and ``cells`` and ``row_cells`` what fills these up;
+    ``kept``, of a column of cells, which rows count in theirs.
+    """
 
     name: str
     table: str
     count: int
     codes: npt.NDArray[np.intp]
-    """For each row of ``SERVED``, by its place, the place of its value."""
     kind: Kind
     characters: Sequence[Sequence[int]] = ()
-    """Of a text column, how many of each width there are in the values, and in the rows."""
     cells: Sequence[tuple[str, int]] = ()
-    """What fills the characters of the values up; the theorem is at the head of this file."""
     row_cells: Sequence[tuple[str, int]] = ()
-    """What fills the characters of the rows up."""
     kept: npt.NDArray[np.bool_] | None = None
-    """Of a column of cells: which rows count in theirs."""
 
     @property
     def filling_cells(self) -> int:
@@ -288,20 +278,15 @@ class CopyEngine(Workspace):
             types.pop(self.people or "")  # keys beside the users are nothing to ask about
         check_columns(list(types), [*people, *(columns or ()), *read])
         casts = {name: _CASTS[kind] for name, kind in types.items() if kind in _CASTS} | declared_types(types, read)
-        schema = _declared(types, casts, source)
+        schema, forms = _declared(types, casts, source), {name: form for name, (_, form) in casts.items()}
         for name in read:
             if schema.find(name) is None:
                 raise ParameterError("read", "must name columns that may be asked about", name, "add it to --columns")
-        return self._copied_columns(
-            opened, schema, {name: cast for name, (_, cast) in casts.items()}, source.cells or {}
-        )
+        return self._copied_columns(opened, schema, forms, source.cells or {})
 
-    def fetch(
-        self, url: str, *, table: str, user: str | None, columns: Sequence[str] | None, max_cell: int
-    ) -> FetchedRows:
-        """The rows of a table in PostgreSQL, at one moment, in the folder of this engine."""
-        file = self.inbox.beside("rows.csv")
-        return fetch_rows(url, file, table=table, user=user, columns=columns, max_cell=max_cell)
+    def fetch(self, url: str, **public: Any) -> FetchedRows:
+        """The rows of a table in PostgreSQL, at one moment, in the folder of this engine; see ``fetch_rows``."""
+        return fetch_rows(url, self.inbox.beside("rows.csv"), **public)
 
     def open_rows(self, rows: FetchedRows, *, copy: bool = False) -> DuckDBPyRelation:
         """The rows as a relation, or a copy of them; ``people`` is then the column of the numbers of the people."""
@@ -329,19 +314,18 @@ class CopyEngine(Workspace):
         person, place = (identifier(unlike(name, names)) for name in ("person", "place"))
         self._stage(opened, schema, casts, person, place)
         owners = self._places(place) if self.people is None else self._owners(person, place)
-        values = [self._distinct(column, place, len(owners)) for column in schema.columns]
-        values = [
-            replace(each, kept=rows_of_cells(owners, self._ranks(each, place), cells[each.name]))
-            if each.name in cells
-            else each
-            for each in values
-        ]
+        values = {column.name: self._distinct(column, place, len(owners)) for column in schema.columns}
+        for name, most in cells.items():
+            kept = rows_of_cells(owners, self._ranks(values[name], place), most)
+            values[name] = replace(values[name], kept=kept)
         if self.kind == "DuckDB":
             self._connection.execute("USE memory")
             self._connection.execute("DETACH source")
         self.inbox.clear()
         self._connection.execute("SET enable_external_access = false")
-        return Unfilled(schema=schema, people=self.people is not None, place=place, owners=owners, values=values)
+        return Unfilled(
+            schema=schema, people=self.people is not None, place=place, owners=owners, values=[*values.values()]
+        )
 
     def fill(self, read: Unfilled, shown: Mapping[str, int], filled_up: Callable[[Sequence[int]], list[int]]) -> Copy:
         """Fill up to the shown sizes, and the characters of each width to what ``filled_up`` makes of their number."""
@@ -413,7 +397,7 @@ class CopyEngine(Workspace):
         return digest.hexdigest()
 
     def close_settings(self, connections: int) -> list[DuckDBPyConnection]:
-        """Connections that work out all that they are asked, and no way to make another of them or to change one."""
+        """Connections that work out all that they are asked; none can be made or changed after this."""
         made = [self._connection.cursor() for _ in range(connections)]
         for connection in made:
             connection.execute("PRAGMA disable_optimizer")
@@ -441,7 +425,6 @@ class CopyEngine(Workspace):
             raise TableError("the engine did not keep the order of the rows; this is a fault, please report it")
 
     def _places(self, place: str) -> npt.NDArray[np.int64]:
-        """All places, in the order in which the engine gives the rows."""
         return self._arrays(f"SELECT {place} AS place FROM {SERVED}")["place"]
 
     def _owners(self, person: str, place: str) -> npt.NDArray[np.int64]:
@@ -467,10 +450,8 @@ class CopyEngine(Workspace):
         import numpy as np
 
         name, table = identifier(column.name), f"memory.main.{identifier(f'values of {column.name}')}"
-        self._connection.execute(
-            f"""CREATE TABLE {table} AS SELECT {name}, row_number() OVER () - 1 AS {place}
-            FROM (SELECT DISTINCT {name} FROM {SERVED})"""
-        )
+        values = f"SELECT {name}, row_number() OVER () - 1 AS {place} FROM (SELECT DISTINCT {name} FROM {SERVED})"
+        self._connection.execute(f"CREATE TABLE {table} AS {values}")
         coded = self._arrays(
             f"""SELECT {SERVED}.{place} AS place, {table}.{place} AS code FROM {SERVED} JOIN {table}
             ON {SERVED}.{name} IS NOT DISTINCT FROM {table}.{name}"""
@@ -481,9 +462,8 @@ class CopyEngine(Workspace):
         distinct = _Distinct(name=column.name, kind=column.kind, table=table, count=count, codes=codes)
         if column.kind is not Kind.TEXT:
             return distinct
-        sums = ", ".join(
-            f"coalesce({each}, 0)::BIGINT AS width_{width}" for width, each in enumerate(width_counts(name))
-        )
+        counts = enumerate(width_counts(name))
+        sums = ", ".join(f"coalesce({each}, 0)::BIGINT AS width_{width}" for width, each in counts)
         widths = np.array([*self._arrays(f"SELECT {sums} FROM {table} ORDER BY {place}").values()])
         often = np.bincount(codes, minlength=count)
         return replace(distinct, characters=[(widths @ each).tolist() for each in (np.ones_like(often), often)])
@@ -550,12 +530,11 @@ def _by_person(owners: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
 
 
 def people_of(schema: Schema) -> str:
-    """The name of the column that has the numbers of the people, unlike those of the declared columns."""
+    """The name of the column that has the numbers of the people."""
     return unlike("person", [column.name for column in schema.columns])
 
 
 def _shown(schema: Schema, people: str | None, place: str) -> str:
-    """The declared columns, and the numbers of the people."""
     cells = ", ".join(f"{SERVED}.{identifier(column.name)}" for column in schema.columns)
     if people is None:
         return f"{cells} FROM {SERVED} WHERE {place} IS NOT NULL"
@@ -564,7 +543,6 @@ def _shown(schema: Schema, people: str | None, place: str) -> str:
 
 
 def _types(opened: DuckDBPyRelation) -> dict[str, str]:
-    """The engine's type of each column."""
     return {name: str(kind.id) for name, kind in zip(opened.columns, opened.types, strict=True)}
 
 

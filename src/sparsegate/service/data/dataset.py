@@ -6,14 +6,11 @@ lives in memory and spills to a private folder that goes when the dataset is clo
 filled up to the sizes that are shown (``copying``).
 
 **Declared columns.** Those named by ``columns``, or all that are text, numbers, booleans, dates, timestamps or times,
-except the one that names the person: a question about one person is answered privately, and tells nothing. Decimals are
-reals; timestamps with a time zone are taken as UTC, and null where the engine has no such microsecond. Other types are
-left out, and ``schema.unreadable`` names them; ``sql`` can cast them.
+except the one that names the person. Decimals are reals; timestamps with a time zone are taken as UTC, and null where
+the engine has no such microsecond. ``schema.unreadable`` names other types, which are left out.
 
 **Changed.** A gate belongs to the data that it was opened on. Files are looked at before each question: once one was
 written to, replaced or removed, the dataset has changed for good.
-
-**Errors.** Whatever goes wrong in a count is one constant text: the engine's own words may quote a cell.
 """
 
 from __future__ import annotations
@@ -23,11 +20,11 @@ import pickle
 import queue
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sparsegate.conditions import MAX_CELL, Condition
 from sparsegate.conditions.tree import check_max_cell
@@ -43,8 +40,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 
-JOURNALS: Final = ("-wal", ".wal")
-"""What SQLite and DuckDB write beside a database before they write into it."""
+JOURNALS: Final = ("-wal", ".wal")  # what SQLite and DuckDB write beside a database first
 
 Stamp = tuple[str, int, int, int, int]
 
@@ -61,7 +57,13 @@ class Files:
         """The files as they are now; a pattern that stands for none is a TableError."""
         # What is there under its name is a path, and not a pattern: nothing can join it.
         files = patterns if all(pattern and Path(pattern).exists() for pattern in patterns) else expand(patterns)
-        return cls(patterns=tuple(patterns), stamps=_stamps(files))
+        stamps: list[Stamp] = []
+        for file in files:
+            if (stamp := _stamp(file)) is None:
+                raise TableError(f"{file} has vanished, or cannot be reached; check the path")
+            journals = (_stamp(file + ending) for ending in JOURNALS)
+            stamps += [stamp, *(journal for journal in journals if journal and journal[1])]
+        return cls(patterns=tuple(patterns), stamps=tuple(stamps))
 
     def now(self) -> Files | None:
         """The files as they are now, from a look at sizes, times and inodes; None where one has vanished."""
@@ -85,17 +87,6 @@ class Files:
         return digest.hexdigest()
 
 
-def _stamps(files: Sequence[str]) -> tuple[Stamp, ...]:
-    stamps: list[Stamp] = []
-    for file in files:
-        stamp = _stamp(file)
-        if stamp is None:
-            raise TableError(f"{file} has vanished, or cannot be reached; check the path")
-        stamps.append(stamp)
-        stamps += (journal for ending in JOURNALS if (journal := _stamp(file + ending)) and journal[1])
-    return tuple(stamps)
-
-
 def _stamp(file: str) -> Stamp | None:
     try:
         status = Path(file).stat()
@@ -105,10 +96,8 @@ def _stamp(file: str) -> Stamp | None:
 
 
 POSTGRESQL: Final = ("postgresql://", "postgres://", "postgresql+psycopg://")
-"""How the URL of a database begins."""
 COUNT_FAILED: Final = "the table could not be counted; the engine's own message may hold data and is not repeated here"
-CONNECTIONS: Final = 16
-"""Counts at once; more wait."""
+CONNECTIONS: Final = 16  # counts at once; more wait
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,10 +113,8 @@ class TableSource:
     columns: what may be asked about; the column of ``user`` only if it is named here.
     max_cell: a PUBLIC number of characters; what a text cell has beyond them is cut off, and nobody can ask for it.
     form: how text files are written.
-    read: for columns of text, the type that their cells are read as, by name: {"note": "timestamptz"}. A cell that
-        is not written as a value of that type is null. See ``copying``.
-    cells: for columns whose values are cells, in how many of them a person counts, by name: {"city": 3}; people who are
-        in more are cut, each by their own rows alone. See ``copying``.
+    read: the type that cells of text columns are read as, by name: {"note": "timestamptz"}. See ``copying``.
+    cells: in how many cells of a column a person counts, by name: {"city": 3}. See ``copying``.
     """
 
     files: Sequence[str]
@@ -158,9 +145,9 @@ class TableSource:
     def _check_postgres(self) -> None:
         for name, value in self.form.said.items():
             raise ParameterError(name, "is for files of text, and this is a database", value, "leave it out")
-        for name, kind in (self.read or {}).items():
+        if self.read:
             step = "give the column its type in the database, for instance in a materialized view"
-            raise ParameterError("read", "is for files, and this is a database", f"{name}={kind}", step)
+            raise ParameterError("read", "is for files, and this is a database", ", ".join(self.read), step)
         if len(self.files) > 1:
             raise ParameterError("files", "must be one database alone", len(self.files), "start one service for each")
         if self.sql is not None or self.table is None:
@@ -192,7 +179,7 @@ _HANDED: Final = (
 )
 
 
-class ServedTable:
+class ServedTable(AbstractContextManager["ServedTable"]):
     """One table whose people, or rows, are counted; may be used from many threads at once. A context manager.
 
     Everything about it but the ``schema`` is the owner's: the ``fingerprint``, which is equal for equal data, the
@@ -260,8 +247,8 @@ class ServedTable:
 
     @classmethod
     def _read_postgres(cls, source: TableSource, engine: CopyEngine) -> ServedTable:
-        public = {"user": source.user, "columns": source.columns, "max_cell": source.max_cell}
-        rows = engine.fetch(source.files[0], table=source.table or "", **public)  # type: ignore[arg-type]
+        public = {name: getattr(source, name) for name in ("table", "user", "columns", "max_cell")}
+        rows = engine.fetch(source.files[0], **public)
         with quiet("the rows of the database cannot be copied"):
             unfilled = engine.run(lambda: engine.copy_rows(rows, source.cells or {}))
         name = f"{rows.database} {source.table}"
@@ -312,12 +299,6 @@ class ServedTable:
         self._idle: queue.LifoQueue[DuckDBPyConnection] = queue.LifoQueue()
         for connection in self._engine.close_settings(CONNECTIONS):
             self._idle.put(connection)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Let go of the copy; whoever counts after this gets a TableError."""
@@ -394,6 +375,9 @@ class ServedTable:
         if self._filled is None:
             raise TableError("the dataset is not filled up, and what a count takes would tell; fill it first")
         return self._filled
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def _require_open(self) -> None:
         if self._closed:

@@ -1,14 +1,10 @@
 """The sizes that a service shows of its data: paid for, then drawn, then kept, once for each dataset.
 
-What is shown of the sizes of a table is drawn, and has an epsilon and a delta. They are charged before the draw, and
-what was drawn is stored with its entry before anything is filled up to it (``copying``). Whoever opens the same
-data on the same ledger again, after a restart or on another server, finds it there: the same sizes, at no cost. Other
-data, other columns or other terms are another release, with a charge of its own: a second draw on the same sizes tells
-more than the first, and the same draw on other sizes would tell how far apart they are.
-
-Of two servers that start at once the store decides: one entry, and the first to keep its draw; the other's is thrown
-away unseen. One that was charged and died before it kept anything has shown nothing: the next start draws for its
-entry.
+What is shown has an epsilon and a delta. They are charged before the draw, and what was drawn is stored with its entry
+before anything is filled up to it (``copying``). Whoever opens the same data on the same ledger again finds it there,
+at no cost. Other data, other columns or other terms are another release, with a charge of its own. Of two servers that
+start at once the store decides: one entry, and the first to keep its draw; the other's is thrown away unseen. One that
+was charged and died before it kept anything has shown nothing: the next start draws for its entry.
 
 **Sizes.** What a count takes, and so D and what is refused as too dear, follows from the *shown sizes*: the rows, and
 the different values of each column. One person of up to ``FillTerms.person_rows`` rows adds at most that many, s, to
@@ -65,11 +61,8 @@ if TYPE_CHECKING:
 LEAST: Final = 4_096
 STEPS: Final = 8
 ROWS: Final = "rows"
-"""The name of the size that is the number of rows."""
-TEXT: Final = 8
-"""The shares that the sizes of text columns have of epsilon and delta."""
-GROUPS: Final = 3
-"""How many draws there are at most for the sizes of text columns, and for those of all others."""
+TEXT: Final = 8  # shares that the sizes of text columns have of epsilon and delta
+GROUPS: Final = 3  # draws at most for the sizes of text columns, and for those of all others
 MOST_ROWS: Final = 10**6
 
 
@@ -198,9 +191,8 @@ def shown_sizes(
     try:
         ledger.keep(entry, {"release": WHAT, "sizes": shown}, after=0)
     except LedgerError:
-        if not (kept := _kept(ledger, entry)):
+        if not (shown := _kept(ledger, entry)):
             raise
-        return known | kept
     return known | shown
 
 
@@ -267,10 +259,7 @@ def _kept(ledger: Ledger, entry: int) -> dict[str, int]:
 
 
 def _whole(text: str) -> int:
-    try:
-        size = int(text)
-    except ValueError:
-        size = 0
+    size = int(text) if text.strip().isdecimal() else 0
     if size < 1:
         rule = "must be a number of rows, and perhaps others for columns"
         raise ParameterError("capacity", rule, text, "for instance 100000,country=300")

@@ -213,8 +213,5 @@ class Relation(Engine):
         text = " || ':' || ".join(f'"{name}"::VARCHAR' for name in columns)
         return f"('0x' || substr(sha256('{SALT}' || {text}), 1, {DIGITS}))::BIGINT"
 
-    def matches(self, column: str, pattern: str) -> str:
-        return f"regexp_matches({identifier(column)}, '{pattern}')"
-
     def numbered(self, frame: Frame, *order: str) -> Frame:
         return frame.select("*", f"row_number() OVER (ORDER BY {', '.join(map(identifier, order))}) - 1 AS index")

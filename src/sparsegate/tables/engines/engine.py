@@ -164,10 +164,6 @@ class Engine(ABC):
         """SQL for ``digest`` of columns: the same numbers in every engine."""
 
     @abstractmethod
-    def matches(self, column: str, pattern: str) -> str:
-        """SQL for whether a regular expression, without a backslash, is found in text."""
-
-    @abstractmethod
     def numbered(self, frame: Frame, *order: str) -> Frame:
         """The rows with a column "index": 0, 1, 2, ... by ``order``, whose columns tell all rows apart."""
 

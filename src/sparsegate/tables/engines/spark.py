@@ -133,9 +133,6 @@ class Cluster(Engine):
         text = ", ".join(f'string("{name}")' for name in columns)
         return f"bigint(conv(substring(sha2(concat('{SALT}', concat_ws(':', {text})), 256), 1, {DIGITS}), 16, 10))"
 
-    def matches(self, column: str, pattern: str) -> str:
-        return f"regexp_like(`{column}`, '{pattern}')"
-
     def candidates(self, labels: Frame) -> Frame:
         # Reading them again costs less than to cache them and join with the cache: a third of the whole release.
         return labels.group("item")
