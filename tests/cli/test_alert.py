@@ -109,21 +109,6 @@ def test_a_gate_for_each_city_and_a_person_in_the_first_of_theirs(command, log: 
     ]
 
 
-def test_cities_go_on_with_their_state_and_a_file_that_was_replaced_is_refused(
-    command, refused, monkeypatch, log: Path
-) -> None:
-    asked = (*ALERT, *PAID, "--state", "log.state", "--per", "city", "--groups", "Rome,Paris")
-    log.write_text(in_cities((0, "Rome")))
-    Clock(monkeypatch, DAY + "00:00", lambda: None, interrupt)
-    assert fired(command(*asked)[1]) == [True]
-    appended(in_cities((1, "Paris")).partition("\n")[2])()  # each of them was in Rome first
-    Clock(monkeypatch, DAY + "25:00", interrupt)
-    assert fired(command(*asked)[1]) == [False]
-    log.write_text(in_cities((1, "Paris")))
-    Clock(monkeypatch, DAY + "35:00", interrupt)
-    assert CUT in command(*asked)[2]
-
-
 def test_standard_input_is_read_to_its_end_where_all_windows_are_over(command) -> None:
     row = {"at": f"{DAY}13:00", "status": 500}
     lines = (json.dumps({"who": person, **row}) + "\n{broken\n[1]\n" for person in range(MANY))
@@ -224,12 +209,13 @@ def test_a_file_that_is_cut_short_is_read_anew_or_refused(command, monkeypatch, 
         assert (code, out, "this alert is closed" in err) == (2, "", True)
 
 
+@pytest.mark.parametrize("cut", [("--windows-per-user", "1"), ("--per", "status", "--groups", "200,500")])
 @pytest.mark.parametrize("change", [lambda text: text.replace(",u7,", ",u8,", 1), lambda text: text[: len(text) // 2]])
 def test_a_file_that_is_replaced_between_two_runs_is_refused_and_one_that_grew_is_not(
-    command, refused, monkeypatch, log: Path, change
+    command, refused, monkeypatch, log: Path, change, cut
 ) -> None:
-    """People who counted in w windows would count in w more."""
-    given = (*ALERT, "--windows-per-user", "1", *PAID, "--state", "kept")
+    """People who counted in w windows, or cells, would count in w more."""
+    given = (*ALERT, *cut, *PAID, "--state", "kept")
     log.write_text(rows(0))
     Clock(monkeypatch, DAY + "00:00", lambda: None, interrupt)
     command(*given)

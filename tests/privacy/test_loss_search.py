@@ -106,9 +106,13 @@ def test_a_long_search_over_random_shares_and_monotonic_queries(seed: int) -> No
             assert found.loss <= tight + TOLERANCE
 
 
-def test_the_search_finds_what_is_known_to_be_broken() -> None:
+def test_the_search_finds_what_is_known_to_be_broken_and_the_same_with_the_same_seed() -> None:
     assert search("stoddard-2014", queries=2, epsilon=1).loss == math.inf
     assert search("lee-clifton-2014", queries=7, cutoff=3, epsilon=0.1).loss == pytest.approx(0.475, abs=5e-5)
+    assert search("lyu-2017", queries=4, epsilon=1, seed=3) == search("lyu-2017", queries=4, epsilon=1, seed=3)
+    with pytest.raises(sg.ParameterError) as refused:
+        search("lyu-2017", queries=13, epsilon=1)
+    assert refused.value.parameter == "queries"
 
 
 def test_answers_thousands_of_scales_away_do_not_underflow() -> None:
@@ -117,16 +121,6 @@ def test_answers_thousands_of_scales_away_do_not_underflow() -> None:
     found = search("lyu-2017", queries=3, budget=budget, restarts=3)
     assert found.loss <= tight_epsilon("lyu-2017", queries=3, budget=budget) + TOLERANCE
     assert again("lyu-2017", found, budget=budget) == pytest.approx(found.loss, abs=1e-9)
-
-
-def test_the_same_seed_finds_the_same_place() -> None:
-    assert search("lyu-2017", queries=4, epsilon=1, seed=3) == search("lyu-2017", queries=4, epsilon=1, seed=3)
-
-
-def test_too_many_queries_are_refused() -> None:
-    with pytest.raises(sg.ParameterError) as refused:
-        search("lyu-2017", queries=13, epsilon=1)
-    assert refused.value.parameter == "queries"
 
 
 ROWS = ["standard", "two-sided", "ding-2019", "liu-2024", "exponential-gap"]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any
 
 import mpmath
@@ -26,59 +25,30 @@ B, A = False, True
 TOLERANCE = 1e-10
 
 
-# A query is (kind, place, above): kind "answer" flips at rho = place, kind "inside" holds |u + nu| against T + rho with
-# place = (u, T). What follows is from the definition of the noise, at 50 digits and more.
-Query = tuple[str, Any, bool]
+# What follows is from the definition of the noise, at 30 digits and more; side 1 is one-sided noise.
+def density(scale: Any, x: Any, side: int = 0) -> Any:
+    return mpmath.exp(-abs(x) / scale) / scale * (mpmath.mpf(x >= 0) if side else mpmath.mpf("0.5"))
 
 
-def density(scale: Any, x: Any) -> Any:
-    return mpmath.exp(-abs(x) / scale) / (2 * scale)
-
-
-def cdf(scale: Any, x: Any) -> Any:
+def cdf(scale: Any, x: Any, side: int = 0) -> Any:
+    if side:
+        return 1 - mpmath.exp(-x / scale) if x > 0 else mpmath.mpf(0)
     return mpmath.exp(x / scale) / 2 if x < 0 else 1 - mpmath.exp(-x / scale) / 2
 
 
-def factor(scale: Any, query: Query, z: Any) -> Any:
-    """Pr[this answer | rho = z] for continuous noise."""
-    kind, place, above = query
-    if kind == "answer":
-        x = z - mpmath.mpf(place)
-        return cdf(scale, -x) if above else cdf(scale, x)
-    u, t = mpmath.mpf(place[0]), mpmath.mpf(place[1]) + z
-    if t <= 0:
-        return mpmath.mpf(above)
-    return cdf(scale, u - t) + cdf(scale, -t - u) if above else cdf(scale, t - u) - cdf(scale, -t - u)
+def inside(scale: Any, u: int, t: Any, above: bool) -> Any:
+    """Pr[|u + nu| >= t], or of less."""
+    below = cdf(scale, t - u) - cdf(scale, -t - u) if t > 0 else mpmath.mpf(0)
+    return 1 - below if above else below
 
 
-def by_quadrature(rho: float, nu: float, queries: Sequence[Query], *, high: float | None = None) -> Any:
-    """ln Pr by adaptive quadrature at 50 digits, piecewise between break points; rho <= ``high`` where given."""
-    with mpmath.workdps(50):
-        rho_, nu_ = mpmath.mpf(rho), mpmath.mpf(nu)
-        breaks = {mpmath.mpf(0)}
-        for kind, place, _ in queries:
-            breaks |= (
-                {mpmath.mpf(place)} if kind == "answer" else {mpmath.mpf(place[0]) - place[1], -mpmath.mpf(place[1])}
-            )
-        # The density of rho alone falls by e^-130 over these tails, and every factor only helps or at most doubles.
-        tail = 130 * rho_
-        edges = sorted(
-            breaks | {min(breaks) - tail, max(breaks) + tail} | ({mpmath.mpf(high)} if high is not None else set())
-        )
-        if high is not None:
-            edges = [edge for edge in edges if edge <= high]
-        step = 6 / (1 / rho_ + len(queries) / nu_)
-        points = [edges[0]]
-        for left, right in pairwise(edges):
-            count = int(mpmath.ceil((right - left) / step))
-            # Panels that grow away from both ends: the integrand bends only near break points.
-            offsets = {step * 2**i for i in range(60) if step * 2**i < (right - left) / 2} if count > 4 else set()
-            points += sorted({left + o for o in offsets} | {right - o for o in offsets} | {right})
-
-        def integrand(z: Any) -> Any:
-            return density(rho_, z) * mpmath.fprod(factor(nu_, query, z) for query in queries)
-
-        return mpmath.log(mpmath.quad(integrand, points, method="gauss-legendre"))
+def by_quadrature(f: Callable[[Any], Any], breaks: Iterable[Any], scale: float, high: float = math.inf) -> Any:
+    """ln of the integral of f up to ``high``, piecewise between its breaks and out to 130 scales beyond them."""
+    with mpmath.workdps(30):
+        places = sorted({mpmath.mpf(0), *map(mpmath.mpf, breaks)})
+        tails = [scale * x for x in (1, 3, 8, 20, 60, 130)]
+        points = {*places, *(places[0] - t for t in tails), *(places[-1] + t for t in tails), high}
+        return mpmath.log(mpmath.quad(f, sorted(point for point in points if point <= high and point < math.inf)))
 
 
 def by_expansion(
@@ -194,13 +164,13 @@ def test_redrawn_rounds_multiply(noise: str) -> None:
 
 def test_a_released_noisy_answer_is_a_density_times_a_limited_integral() -> None:
     value = log_probability("roth-2011", [4, 1, 2], [B, B, 0.5], epsilon=1)
-    below = by_quadrature(2, 2, [("answer", 4, B), ("answer", 1, B)], high=0.5)
+    below = by_quadrature(lambda z: density(2, z) * cdf(2, z - 4) * cdf(2, z - 1), (4, 1), 2, high=0.5)
     assert close(value, below + mpmath.log(density(mpmath.mpf(2), mpmath.mpf("-1.5"))))
 
 
 def test_a_released_noisy_error_limits_the_threshold_by_its_distance_from_the_estimate() -> None:
     value = log_probability("hardt-rothblum-2010", [4, 2], [B, 7.5], estimates=[1, 6], threshold=1, epsilon=1)
-    below = by_quadrature(2, 4, [("inside", (3, 1), B)], high=0.5)  # |6 - 7.5| - 1
+    below = by_quadrature(lambda z: density(2, z) * inside(4, 3, 1 + z, B), (2, -1), 2, high=0.5)  # |6 - 7.5| - 1
     assert close(value, below + mpmath.log(density(mpmath.mpf(4), mpmath.mpf("5.5"))))
 
 
@@ -215,17 +185,13 @@ def test_numbers_on_the_lattice_add_up_to_the_indicator(row: str) -> None:
 
 def test_a_fresh_answer_is_a_factor_outside_the_integral() -> None:
     budget = sg.Budget(threshold_epsilon=0.5, query_epsilon=0.5, answer_epsilon=1)
-    value = log_probability("standard", [4, 1], [B, 3.0], budget=budget)
-    bare = log_probability("standard", [4, 1], [B, A], budget=budget)
+    value, bare = (log_probability("standard", [4, 1], [B, entry], budget=budget) for entry in (3.0, A))
     assert value - bare == pytest.approx(math.log(0.5) - 2, abs=1e-12)
 
 
-def test_without_query_noise_only_the_gap_between_the_answers_counts() -> None:
+def test_without_query_noise_only_the_gap_between_the_answers_counts_and_without_any_nothing_is_left_open() -> None:
     value = log_probability("stoddard-2014", [0, 1, 3], [B, A, A], epsilon=1)
     assert math.exp(value) == pytest.approx((1 - math.exp(-0.5)) / 2, rel=1e-12)
-
-
-def test_without_any_noise_the_outcome_is_certain() -> None:
     nothing = Scales(None, None, None)
     assert log_probability("stoddard-2014", [0, -1], [A, B], scales=nothing) == 0
     assert log_probability("stoddard-2014", [0, -1], [A, A], scales=nothing) == -math.inf
@@ -297,11 +263,8 @@ def test_a_question_that_makes_no_sense_is_refused(outcome: list[object], parame
     given = {"row": "lyu-2017", "answers": [0, 1], "epsilon": 1, "outcome": outcome} | parameters
     with pytest.raises(sg.ParameterError):
         log_probability(**given)  # type: ignore[arg-type]
-
-
-def test_more_queries_than_can_be_listed_are_refused() -> None:
-    with pytest.raises(sg.ParameterError):
-        log_probabilities(build("chen-2015", epsilon=1).compare([0] * 13, 0, None))
+    with pytest.raises(sg.ParameterError):  # more queries than can be listed
+        possible_outcomes(build("chen-2015", epsilon=1), 13)
 
 
 SCALES = Scales(Fraction(2), Fraction(3), None)
@@ -364,8 +327,12 @@ def test_noise_inside_the_absolute_value_agrees_with_quadrature_and_with_sums_ov
     if noise == "lattice":
         assert transcript(asked, outcome) == pytest.approx(math.log(summed(asked, outcome)), abs=1e-10)
     else:
-        queries = [("inside", (abs(int(b - a)), int(c)), o) for a, b, c, o in zip(q, e, t, outcome, strict=True)]
-        assert close(transcript(asked, outcome), by_quadrature(2, 3, queries))
+        asks = [(abs(int(b - a)), int(c), o) for a, b, c, o in zip(q, e, t, outcome, strict=True)]
+        breaks = [place for u, c, _ in asks for place in (u - c, -c)]
+        exact = by_quadrature(
+            lambda z: density(2, z) * math.prod(inside(3, u, c + z, o) for u, c, o in asks), breaks, 2
+        )
+        assert close(transcript(asked, outcome), exact)
 
 
 def test_a_gap_and_a_fresh_answer_make_a_pair() -> None:
@@ -389,26 +356,14 @@ def test_all_gaps_together_are_an_above(key: str) -> None:
 def test_a_continuous_gap_is_a_density_of_mpmath(side: int, rho: float, nu: float) -> None:
     key = "exponential-gap" if side else "ding-2019"
     model = build(key, cutoff=2, scales=Scales(Fraction(rho), Fraction(nu), None))
-
-    def weight(x: Any, scale: float) -> Any:
-        return mpmath.exp(-abs(x) / scale) / scale * (mpmath.mpf(x >= 0) if side else mpmath.mpf("0.5"))
-
-    def under(x: Any, scale: float) -> Any:
-        if side:
-            return 1 - mpmath.exp(-x / scale) if x > 0 else mpmath.mpf(0)
-        return 1 - mpmath.exp(-x / scale) / 2 if x > 0 else mpmath.exp(x / scale) / 2
-
     kappa, below, first, second = mpmath.mpf(model.shift), mpmath.mpf("1.25"), mpmath.mpf("-0.5"), mpmath.mpf(3)
-    with mpmath.workdps(30):
 
-        def f(z: Any) -> Any:
-            bar = z + kappa
-            gaps = weight(mpmath.mpf("0.75") + bar - first, nu) * weight(bar - second, nu)
-            return weight(z, rho) * under(bar - below, nu) * gaps
+    def f(z: Any) -> Any:
+        bar = z + kappa
+        gaps = density(nu, mpmath.mpf("0.75") + bar - first, side) * density(nu, bar - second, side)
+        return density(rho, z, side) * cdf(nu, bar - below, side) * gaps
 
-        ends = sorted({mpmath.mpf(0), below - kappa, first - kappa - mpmath.mpf("0.75"), second - kappa})
-        grid = [ends[0] - 60 * rho, *ends, *(ends[-1] + rho * x for x in (1, 3, 8, 20, 60))]
-        exact = mpmath.log(mpmath.quad(f, sorted(set(grid))))
+    exact = by_quadrature(f, (below - kappa, first - kappa - mpmath.mpf("0.75"), second - kappa), rho)
     assert transcript(model.compare([1.25, -0.5, 3.0], 0, None), [B, 0.75, 0]) == pytest.approx(float(exact), abs=1e-10)
 
 

@@ -212,11 +212,14 @@ def test_a_word_that_is_sent_again_does_not_pay_again() -> None:
 
 
 def test_an_agent_cannot_agree_in_the_place_of_a_person() -> None:
+    """Nor is a person asked about what the budget cannot pay."""
     person, questions = answering("decline")
     forged = {"agreement": {"action": "accept", "data": {"spend": True}}, "price": {"cost": 0}, "unasked": True}
     with server(confirm_above=0.1) as made:
         for sent in (forged, {"confirm": "epsilon 100"}, {"terms": CERTAIN | {"spend": True}}):
             assert isinstance(run(made, ("open_gate", {"terms": CERTAIN} | sent), person=person), str)
+        dear = run(made, ("open_gate", {"terms": CERTAIN | {"epsilon": 1001}}), person=person)
+        assert "epsilon 1001 is more than the ledger" in dear
         assert charged(made) == []
     assert len(questions) == 2
 
@@ -252,34 +255,6 @@ def test_a_plan_that_takes_minutes_is_refused_because_all_others_would_wait() ->
         for refused in run(made, ("preview", {"terms": endless}), ("open_gate", {"terms": endless})):
             assert "cutoff must be at most" in refused
         assert charged(made) == []
-
-
-def test_answers_that_are_paid_for_are_told_where_somebody_else_closes_the_gate(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    with server() as made:
-        run(made, ("open_gate", {"terms": CERTAIN}))
-        gate = made.table.opened["gate-1"]
-        counts = iter([300, 1])
-
-        def count(*_: object) -> int:
-            number = next(counts)
-            if number == 1:
-                gate.close()
-            return number
-
-        monkeypatch.setattr(gate, "_count", count)
-        asked = run(made, ("ask", {"gate": "gate-1", "where": ["1 = 1"] * 3}))
-        assert [line["answer"] for line in asked["answers"]] == ["ABOVE", None, None]
-        assert "this gate is closed" in asked["answers"][1]["refused"]
-
-
-def test_what_the_budget_cannot_pay_is_refused_before_anybody_is_asked() -> None:
-    person, questions = answering("accept", {"spend": True})
-    with server(confirm_above=0.1) as made:
-        text = run(made, ("open_gate", {"terms": CERTAIN | {"epsilon": 1001}}), person=person)
-        assert "epsilon 1001 is more than the ledger" in text
-        assert charged(made) == questions == []
 
 
 def test_questions_cost_nothing_more_until_the_gate_closes_and_unused_epsilon_goes_back() -> None:
@@ -321,13 +296,15 @@ def test_a_private_error_is_one_constant_sentence_and_reaches_neither_agent_nor_
 ) -> None:
     """Answers before it are paid for, and are not lost with it."""
     caplog.set_level(logging.DEBUG)
-    counted = iter([1, "SECRET-CELL", 1])
+    counted = iter([1, "SECRET-CELL", 1, 300, "closed"])
 
     def count(*_: object) -> int:
         number = next(counted)
-        if isinstance(number, str):
+        if number == "closed":  # by somebody else, meanwhile
+            gate.close()
+        elif isinstance(number, str):
             raise RuntimeError(number)
-        return number
+        return 1 if number == "closed" else number
 
     def broken(**_: object) -> Any:
         raise RuntimeError("SECRET-CELL")
@@ -339,6 +316,10 @@ def test_a_private_error_is_one_constant_sentence_and_reaches_neither_agent_nor_
         asked = run(made, ("ask", {"gate": "gate-1", "where": ["1 = 1"] * 3}))
         assert [line["answer"] for line in asked["answers"]] == ["BELOW", None, None]
         assert [line["refused"] for line in asked["answers"]] == [None, LOST, "not asked"]
+        next(counted)
+        closed = run(made, ("ask", {"gate": "gate-1", "where": ["1 = 1"] * 3}))["answers"]
+        assert [line["answer"] for line in closed] == ["ABOVE", None, None]
+        assert "this gate is closed" in closed[1]["refused"]
         monkeypatch.setattr(made.table, "top", broken)
         told = run(made, ("top", {"terms": {"item": "page", "count": 1, "epsilon": 1}}))
         assert told == f"Error executing tool top: {LOST}"
@@ -389,26 +370,13 @@ def test_a_private_call_leaves_after_a_whole_multiple_of_the_delay_whatever_came
             began = clock.now
             run(made, call)
             assert clock.now - began == pytest.approx(lasts, abs=1e-9), (call, seconds)
+        began, works = clock.now, [(seconds, 1) for seconds in (0.1, 1.9, 2.1, 0.5)]
+        run(made, ("ask", {"gate": "gate-1", "where": ["1 = 1"] * 4}))
+        assert clock.now - began == pytest.approx(2 + 2 + 4 + 2), "or their sum would tell what none of them does"
+        assert "must have 1 to 25 conditions" in run(made, ("ask", {"gate": "gate-1", "where": ["1 = 1"] * 26}))
         began = clock.now
         run(made, ("remaining", {}), ("describe", {}), ("preview", {"terms": CERTAIN}))
         assert clock.now == began
-
-
-def test_each_of_many_conditions_takes_a_whole_multiple_of_the_delay(monkeypatch: pytest.MonkeyPatch) -> None:
-    with server(delay=2.0) as made:
-        clock: Clock = made.test_clock  # type: ignore[attr-defined]
-        run(made, ("open_gate", {"terms": CERTAIN}))
-        works = iter([0.1, 1.9, 2.1, 0.5])
-
-        def count(*_: object) -> int:
-            clock.now += next(works)
-            return 1
-
-        monkeypatch.setattr(made.table.opened["gate-1"], "_count", count)
-        began = clock.now
-        run(made, ("ask", {"gate": "gate-1", "where": ["1 = 1"] * 4}))
-        assert clock.now - began == pytest.approx(2 + 2 + 4 + 2)
-        assert "must have 1 to 25 conditions" in run(made, ("ask", {"gate": "gate-1", "where": ["1 = 1"] * 26}))
 
 
 def test_a_cancelled_call_ends_its_count_counts_what_it_drew_and_leaves_as_late_as_any(

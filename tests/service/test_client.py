@@ -48,17 +48,23 @@ def open_certain(client, **changes):
 
 
 def test_a_remote_gate_is_asked_like_a_gate_of_the_library(owner):
-    with open_certain(owner) as gate:
-        assert gate.ask(MANY) == ABOVE
-        assert gate.ask(NOBODY) == BELOW
-        assert bool(gate.ask(MANY)) is True
-        assert (gate.positives, gate.remaining, gate.closed) == (2, 1, False)
+    with open_certain(owner, name="Weekly", description="For the board.") as gate:
+        assert (gate.name, gate.description, gate.opened_by, gate.spent) == ("Weekly", "For the board.", "olga", 0)
         assert (gate.threshold, gate.cutoff, gate.epsilon, gate.queries) == (100, 3, Fraction(100), None)
-    assert gate.closed
+        assert [gate.ask(MANY), gate.ask(NOBODY), bool(gate.ask(MANY))] == [ABOVE, BELOW, True]
+        assert (gate.positives, gate.remaining, gate.closed) == (2, 1, False)
+        heard = gate.spent
+        assert heard == gate.refresh().spent > 0, "it is not stale after an ask"
+        assert gate.reserved == 100 - heard
+    assert (gate.closed, gate.given_back, gate.reserved) == (True, 100 - heard, 0)
     with pytest.raises(GateClosed, match="it was closed by hand"):
         gate.ask(MANY)
-    assert 0 < gate.spent < 100
-    assert (gate.given_back, gate.reserved) == (100 - gate.spent, 0)
+    with open_certain(owner, closes="rarer", cutoff=1) as gate:
+        assert [gate.ask(where).above for where in (MANY, MANY, NOBODY)] == [True, True, False]
+        assert (gate.closes, gate.noise, gate.positives, gate.closed) == ("rarer", "laplace", 2, True)
+    look = owner.preview(threshold=5, cutoff=25, epsilon=0.5)
+    assert (look.margin, look.cost, "larger than the threshold" in look.warning) == (92, Fraction(1, 2), True)
+    assert ((0.5, 92) in look.curve, (25, 92) in look.by_cutoff) == (True, True)
 
 
 def test_a_gate_without_a_cutoff_from_afar(tmp_path):
@@ -103,12 +109,6 @@ def test_a_gate_for_each_cell_from_afar(tmp_path):
         assert (gate.closed, gate.given_back > 0) == (True, True)
         with client.practice.open_gate(**numbers) as made_up:
             made_up.ask("true", cell="country 1")
-
-
-def test_a_two_sided_gate_from_afar(owner):
-    with open_certain(owner, closes="rarer", cutoff=1) as gate:
-        assert [gate.ask(where).above for where in (MANY, MANY, NOBODY)] == [True, True, False]
-        assert (gate.closes, gate.noise, gate.positives, gate.closed) == ("rarer", "laplace", 2, True)
 
 
 def test_an_analyst_sees_gates_of_others_and_asks_them(owner, live):
@@ -229,27 +229,27 @@ def test_a_lost_answer_is_asked_for_again_under_the_same_key(pauses, waits):
     assert pauses == [0.1, 0.2, 0.4]
 
 
-def test_a_service_that_is_busy_is_given_the_time_it_asks_for(pauses):
-    server = Flaky(
-        httpx.Response(429, headers={"Retry-After": "3"}), httpx.Response(429, headers={"Retry-After": "99"})
-    )
-    assert server.client().open_gate(**SMALL)
-    assert pauses == [3.0, 10.0]
-
-
 def problem(status, kind):
     return httpx.Response(status, json={"type": kind, "title": "t", "status": status, "detail": f"about {kind}"})
 
 
 @pytest.mark.parametrize(
     "trouble",
-    [lambda: httpx.Response(502, text="<html>"), lambda: httpx.Response(504), lambda: problem(503, "no-room")],
+    [
+        lambda: httpx.Response(502, text="<html>"),
+        lambda: httpx.Response(504, headers={"Retry-After": "99"}),
+        lambda: problem(503, "no-room"),
+        lambda: httpx.Response(429, headers={"Retry-After": "3"}),
+    ],
 )
-def test_a_gateway_that_lost_the_service_or_a_service_without_a_place_is_asked_again(trouble):
+def test_a_gateway_that_lost_the_service_or_a_service_that_is_busy_is_asked_again(trouble, pauses):
     server = Flaky(trouble(), trouble())
-    assert server.client().open_gate(**SMALL).id == "g-1"
+    assert server.client(f"{URL}/sparsegate").open_gate(**SMALL).id == "g-1"
+    assert server.requests[0].url.path == "/sparsegate/v1/gates", "a service may live under a path"
+    assert json.loads(server.requests[0].content)["epsilon"] == "0.5"
     assert len(server.requests) == 3
     assert len({request.headers["idempotency-key"] for request in server.requests}) == 1
+    assert pauses == {504: [10.0] * 2, 429: [3.0] * 2}.get(trouble().status_code, [0.1, 0.2])
 
 
 @pytest.mark.parametrize(
@@ -317,13 +317,6 @@ def test_the_token_is_in_no_repr_and_in_no_error():
     assert not any(TOKEN in text for text in shown)
 
 
-def test_a_service_may_live_under_a_path():
-    server = Flaky()
-    server.client(f"{URL}/sparsegate").open_gate(threshold=1, cutoff=2, epsilon=Fraction(1, 8))
-    assert server.requests[0].url.path == "/sparsegate/v1/gates"
-    assert json.loads(server.requests[0].content)["epsilon"] == "0.125"
-
-
 def test_a_name_that_is_no_gates_reaches_no_other_address():
     server = Flaky()
     with pytest.raises(sg.SparsegateError, match="id must be the name of a gate"):
@@ -354,17 +347,6 @@ def test_a_wrong_option_is_refused(option, value):
         connect(URL, TOKEN, **{option: value})
 
 
-def test_a_gate_has_a_name_and_its_spending_is_not_stale_after_an_ask(owner):
-    with open_certain(owner, name="Weekly", description="For the board.") as gate:
-        assert (gate.name, gate.description, gate.opened_by) == ("Weekly", "For the board.", "olga")
-        assert gate.margin <= gate.margin_all
-        assert gate.spent == 0
-        assert gate.ask(MANY)
-        heard = gate.spent
-        assert heard == gate.refresh().spent > 0
-        assert gate.reserved == 100 - heard
-
-
 def test_all_gates_and_all_answers_come_page_by_page(owner, monkeypatch):
     monkeypatch.setattr("sparsegate.service.client.PAGE", 2)
     gates = [open_certain(owner) for _ in range(5)]
@@ -380,15 +362,6 @@ def test_all_gates_and_all_answers_come_page_by_page(owner, monkeypatch):
     assert [answer.number for answer in gates[0].answers(after=3)] == [4, 5]
     newest = list(owner.activity())[:5]
     assert [(ask.gate, ask.number) for ask in newest] == [(gates[0].id, number) for number in (5, 4, 3, 2, 1)]
-
-
-def test_a_gate_is_previewed_before_it_is_opened(owner):
-    seen = owner.preview(threshold=5, cutoff=25, epsilon=0.5)
-    assert (seen.margin, seen.cost) == (92, Fraction(1, 2))
-    assert seen.remaining > 10**5
-    assert "larger than the threshold" in seen.warning
-    assert (0.5, 92) in seen.curve
-    assert (25, 92) in seen.by_cutoff
 
 
 def test_tokens_are_made_used_and_revoked(owner, live):
@@ -462,18 +435,6 @@ def test_a_client_waits_as_long_as_the_delay_of_the_service_asks_for(patience, w
     gate.ask(MANY)
     gate.refresh()
     assert server.waited == waited
-
-
-def test_an_answer_that_took_too_long_is_asked_for_under_its_key():
-    server = Flaky(None, None, *[httpx.ReadTimeout("slow")] * 2)
-
-    async def talk():
-        async with server.async_client(timeout=None) as made:
-            await (await made.gate("g-1")).ask(MANY)
-
-    asyncio.run(talk())
-    assert server.waited == [(LOOK, 90), (SCHEMA, 90), (ASK, 290), (ASK, 290), (ASK, 290)]
-    assert len({request.headers["idempotency-key"] for request in server.requests[2:]}) == 1
 
 
 def test_a_token_that_may_have_been_made_is_not_asked_for_again():

@@ -38,8 +38,7 @@ from sparsegate.uses.windows import SECOND, TimeWindows
 
 _SAID: Final = ("cells", "cells_per_user", "expect", "opening_rho", "alarm_rho")
 """What the record says of the plan where it is so."""
-Row = tuple[Any, ...]
-"""Who, and when, and with --per in which cell."""
+Row = tuple[Any, ...]  # who, and when, and with --per in which cell
 
 _PIECE: Final = 1 << 20
 _LONGEST: Final = 1 << 20  # bytes of a line; a longer one is left out

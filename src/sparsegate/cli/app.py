@@ -26,9 +26,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "token": "Who may ask a service, and who may open gates.",
         "holdout": "Score models on a holdout that can be used again.",
     },
-    "Account": {
-        "ledger": "What was spent on a dataset, and what is left.",
-    },
+    "Account": {"ledger": "What was spent on a dataset, and what is left."},
     "Compare and reproduce": {
         "variants": "The published algorithms: how they differ, which are private.",
         "loss": "What one of them really leaks, exactly.",
@@ -38,9 +36,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "methods": "What `reproduce` and `compare` can run.",
         "datasets": "What they run on.",
     },
-    "Review": {
-        "audit": "Prove what somebody's code leaks, or find nothing.",
-    },
+    "Review": {"audit": "Prove what somebody's code leaks, or find nothing."},
 }
 """The sub-commands, and a line about each: a list of them loads none."""
 

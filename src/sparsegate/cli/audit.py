@@ -42,8 +42,7 @@ def audit(
     monotonic: Monotonic = False,
     centre: Annotated[float, option("", "Where to lay out answers: the mechanism's threshold.")] = 0.0,
     batch: Annotated[
-        bool | None,
-        option("", "It takes (answers, n), or answers; else as its parameters say.", "--batch/--single"),
+        bool | None, option("", "It takes (answers, n), or answers; else as its parameters say.", "--batch/--single")
     ] = None,
     call_timeout: Annotated[float, option("", "Seconds after which a call counts as hung.")] = 30.0,
     whole_budget: Annotated[bool, option("", "Go on after a violation, for a better bound.", "--whole-budget")] = False,

@@ -85,10 +85,7 @@ def create(
         float | None, option("", "Make it a zCDP ledger: all is (--budget, this + --budget-delta)-DP together.")
     ] = None,
     budget_delta: LedgerDelta = None,
-    key: Annotated[
-        str | None,
-        option("FILE", "Make a key for a service's gates too, unless it is there."),
-    ] = None,
+    key: Annotated[str | None, option("FILE", "Make a key for a service's gates too, unless it is there.")] = None,
 ) -> None:
     """Make a ledger before it is used: for a service that is started by something else than a hand."""
     allowed: Any = budget_like(budget, delta, name="delta")
@@ -105,10 +102,7 @@ def create(
 
 
 @ledger.command()
-def export(
-    file: File,
-    as_json: AsJson = False,
-) -> None:
+def export(file: File, as_json: AsJson = False) -> None:
     """Every entry, as CSV or JSON, with amounts exactly as they were recorded."""
     records = [entry.to_dict() for entry in sg.Ledger(file).entries()]
     if as_json:
@@ -264,8 +258,7 @@ def restore(
 
 @ledger.command("rotate-key")
 def rotate_key(
-    file: File,
-    key: Annotated[str | None, option("FILE", "The key file; LEDGER.key unless given.")] = None,
+    file: File, key: Annotated[str | None, option("FILE", "The key file; LEDGER.key unless given.")] = None
 ) -> None:
     """Put a new key in the place of the one that a service seals its gates with. Gates stay open."""
     if key is None and "://" in file:

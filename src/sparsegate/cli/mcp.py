@@ -28,8 +28,7 @@ def mcp(
     user: opt.User = None,
     unit: opt.Unit = None,
     domain: Annotated[
-        list[str] | None,
-        option("COLUMN=FILE|N", "PUBLIC candidates of a column, for `top`; may be repeated."),
+        list[str] | None, option("COLUMN=FILE|N", "PUBLIC candidates of a column, for `top`; may be repeated.")
     ] = None,
     *,
     source: opt.InputOptions,
@@ -37,10 +36,7 @@ def mcp(
     confirm_above: Annotated[
         float, option("EPSILON", "A person is asked before more than this is spent since the last yes.")
     ] = 0.1,
-    delay: Annotated[
-        float,
-        option("SECONDS", "Answers from files leave in whole multiples of this."),
-    ] = 1.0,
+    delay: Annotated[float, option("SECONDS", "Answers from files leave in whole multiples of this.")] = 1.0,
     http: Annotated[
         bool, option("", "Streamable HTTP on this machine, not standard input and output.", "--http")
     ] = False,

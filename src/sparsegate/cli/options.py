@@ -44,8 +44,7 @@ Plot = Annotated[str | None, option("FILE", "Draw the noisy counts with error ba
 Monotonic = Annotated[bool, option("", "One person moves all answers one way.", "--monotonic")]
 Claimed = Annotated[float, option("", "The epsilon it claims.", "--epsilon")]
 Domain = Annotated[
-    str | None,
-    option("FILE[:COLUMN]|N|observed", "The PUBLIC candidates; see docs/how-to/threshold.md."),
+    str | None, option("FILE[:COLUMN]|N|observed", "The PUBLIC candidates; see docs/how-to/threshold.md.")
 ]
 Where = Annotated[str | None, option("CONDITION", "Count only rows that meet it: \"country = 'DE'\".")]
 Unit = Annotated[str | None, option("row", "Protect rows, not people; instead of --user.")]

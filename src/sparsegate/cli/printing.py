@@ -152,13 +152,7 @@ PICTURES = ("png", "svg", "pdf")
 
 
 def publish(
-    make: Callable[[], object],
-    spending: Spending,
-    *,
-    cost: Cost,
-    form: str,
-    plot: str | None,
-    estimated: bool,
+    make: Callable[[], object], spending: Spending, *, cost: Cost, form: str, plot: str | None, estimated: bool
 ) -> None:
     """Make a release of top items and print it: once it is paid for, after Ctrl-C, too.
 

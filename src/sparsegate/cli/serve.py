@@ -112,8 +112,7 @@ def serve(
         int, option("N", "Cut text cells to N characters: less is faster, and D shorter.", min=1)
     ] = 1000,
     read: Annotated[
-        list[str] | None,
-        option("COLUMN=TYPE", "Read text as a type: age=integer; may be repeated."),
+        list[str] | None, option("COLUMN=TYPE", "Read text as a type: age=integer; may be repeated.")
     ] = None,
     cells: Annotated[
         list[str] | None,
@@ -121,15 +120,13 @@ def serve(
     ] = None,
     delay: Annotated[str | None, option("SECONDS|off", "D, after which answers leave; measured unless given.")] = None,
     headroom: Annotated[
-        float,
-        option("", "D is this many times what the longest count takes on a busy machine.", min=1, max=1000),
+        float, option("", "D is this many times what the longest count takes on a busy machine.", min=1, max=1000)
     ] = 3,
     most_asks: Annotated[
         int, option("N", "How many questions a new gate admits: what is kept is bounded.", min=1)
     ] = 1_000_000,
     refresh: Annotated[
-        float | None,
-        option("HOURS", "Read the data anew every so often; gates close only with --close-gates."),
+        float | None, option("HOURS", "Read the data anew every so often; gates close only with --close-gates.")
     ] = None,
     config: Annotated[
         Path | None,
@@ -154,12 +151,10 @@ def serve(
     ] = 0.05,
     size_delta: Annotated[float, option("", "Its delta; --capacity needs none.")] = 1e-9,
     person_rows: Annotated[
-        int,
-        option("N", "Shown sizes protect people of up to N rows for that, others for more.", min=1),
+        int, option("N", "Shown sizes protect people of up to N rows for that, others for more.", min=1)
     ] = 8,
     capacity: Annotated[
-        str | None,
-        option("N[,COLUMN=N...]", "Public sizes to fill up to: rows, and values of columns; free."),
+        str | None, option("N[,COLUMN=N...]", "Public sizes to fill up to: rows, and values of columns; free.")
     ] = None,
     host: Annotated[str, option("ADDRESS", "Where to listen; this machine alone unless told otherwise.")] = "127.0.0.1",
     port: Annotated[int, option("", "0 takes any that is free.")] = 8460,
@@ -325,13 +320,7 @@ def serve(
                 reading.every(3600 * refresh, close_gates=close_gates)
 
         orders.serve(
-            keeper,
-            tokens,
-            (listening, inside),
-            folder=crew.folder,
-            terms=keeping,
-            refresh=repeat,
-            started=started,
+            keeper, tokens, (listening, inside), folder=crew.folder, terms=keeping, refresh=repeat, started=started
         )
 
 

@@ -24,8 +24,7 @@ token = typer.Typer(add_completion=False, no_args_is_help=True, help="Who may as
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Whose token it is.")]
 Place = Annotated[str, option("FILE|URL", "The ledger of the service: a file, or postgresql://...", "--ledger")]
 TokenFile = Annotated[
-    str | None,
-    option("FILE", "Write the token to a new file that only you can read, and do not print it."),
+    str | None, option("FILE", "Write the token to a new file that only you can read, and do not print it.")
 ]
 
 

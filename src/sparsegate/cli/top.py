@@ -39,8 +39,7 @@ def top(
     files: opt.FilesOrNone = None,
     count: Annotated[int | None, option("", "How many items to select.", "--count", "-c")] = None,
     above: Annotated[
-        int | None,
-        option("N", "Instead of --count: all that about N people have; with --domain observed."),
+        int | None, option("N", "Instead of --count: all that about N people have; with --domain observed.")
     ] = None,
     item: Annotated[str | None, option("COLUMN", "What to rank; not needed for baskets.")] = None,
     user: opt.User = None,
@@ -67,16 +66,14 @@ def top(
     ] = None,
     per: Annotated[str | None, option("COLUMN|EXPRESSION", "A top for every group: country, year_month(day).")] = None,
     groups: Annotated[
-        str | None,
-        option("FILE[:COLUMN]|LIST", "With --per, the PUBLIC groups: DE,FR or 2024-01..2024-12."),
+        str | None, option("FILE[:COLUMN]|LIST", "With --per, the PUBLIC groups: DE,FR or 2024-01..2024-12.")
     ] = None,
     groups_per_user: Annotated[int | None, option("K", "In how many groups a user counts, at epsilon / K; 1.")] = None,
     preview: Annotated[bool, option("", "Say how good it will be; the data is not opened.", "--preview")] = False,
     within: Annotated[int | None, option("W", "With --preview: the epsilon for W people at most.")] = None,
     times: opt.Times = None,
     like: Annotated[
-        str | None,
-        option("FILE|zipf|COUNT:ITEMS,...", "With --preview: simulate on PUBLIC data like yours."),
+        str | None, option("FILE|zipf|COUNT:ITEMS,...", "With --preview: simulate on PUBLIC data like yours.")
     ] = None,
     people: Annotated[int | None, option("N", "How many people there are, PUBLIC: refuse the hopeless.")] = None,
     *,

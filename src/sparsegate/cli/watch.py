@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
 KEPT = "the answers above are paid for, and kept nowhere: with --ledger they would be"
 
-Numbered = Sequence[tuple[int, str]]
-"""Conditions, each with the number of its line."""
+Numbered = Sequence[tuple[int, str]]  # conditions, each with the number of its line
 
 
 @opt.grouped

@@ -18,21 +18,22 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparsegate.budget import Allocation, Budget, Number, exact_epsilon
+from sparsegate.budget import Number, exact_count, exact_epsilon
 from sparsegate.errors import ParameterError
 from sparsegate.gates.approximate import row_renyi_bound
-from sparsegate.gates.bounds import Setting
 from sparsegate.gates.laws import Floats
 from sparsegate.gates.variants import Scales, Variant
-from sparsegate.privacy.loss import require_neighbours
-from sparsegate.privacy.model import Model, Noise
+from sparsegate.privacy.loss import neighbouring
+from sparsegate.privacy.model import Model, Public, analysis, build
 from sparsegate.privacy.outcome import log_probabilities, log_sum
 
 
+@analysis
 def renyi(
     row: Variant | str,
     alpha: Number,
@@ -42,15 +43,7 @@ def renyi(
     threshold: ArrayLike = 0,
     estimates: ArrayLike | None = None,
     queries: int | None = None,
-    cutoff: int = 1,
-    sensitivity: Number = 1,
-    epsilon: Number | None = None,
-    budget: Budget | None = None,
-    scales: Scales | None = None,
-    allocation: Allocation | None = None,
-    monotonic: bool = False,
-    granularity: Number | None = None,
-    noise: Noise = "continuous",
+    **public: Unpack[Public],
 ) -> float:
     """The Renyi divergence of order alpha > 1: exact for a pair, or without one a bound for all of them.
 
@@ -72,17 +65,18 @@ def renyi(
         order = Fraction(0)
     if order <= 1:
         raise ParameterError("alpha", "must be larger than 1, and finite", alpha, "pass for instance alpha=2")
-    model = Model.of(setting := Setting.of(locals()), threshold=threshold, noise=noise)
+    model = build(row, threshold=threshold, **public)
     if answers is None or neighbour is None:
         if answers is not neighbour:
             raise ParameterError("neighbour", "or answers must not be given alone", next_step="pass both, or none")
-        return _bound(model, order, setting.queries)
+        return _bound(model, order, None if queries is None else exact_count(queries, "queries"))
     if queries is not None:
         raise ParameterError("queries", "must not be given with answers", queries, "their number is that of answers")
     own, other = _pair(model, answers, neighbour, threshold, estimates)
     return max(_divergence(own, other, float(order)), _divergence(other, own, float(order)))
 
 
+@analysis
 def delta(
     row: Variant | str,
     at: Number,
@@ -91,15 +85,7 @@ def delta(
     *,
     threshold: ArrayLike = 0,
     estimates: ArrayLike | None = None,
-    cutoff: int = 1,
-    sensitivity: Number = 1,
-    epsilon: Number | None = None,
-    budget: Budget | None = None,
-    scales: Scales | None = None,
-    allocation: Allocation | None = None,
-    monotonic: bool = False,
-    granularity: Number | None = None,
-    noise: Noise = "continuous",
+    **public: Unpack[Public],
 ) -> float:
     """The privacy profile of a pair: the least delta at which it is (``at``, delta)-indistinguishable, exactly.
 
@@ -111,7 +97,7 @@ def delta(
     [0.01481, 3e-05, 0.0]
     """
     factor = float(exact_epsilon(at, "at", zero=True))
-    model = Model.of(Setting.of(locals()), threshold=threshold, noise=noise)
+    model = build(row, threshold=threshold, **public)
     own, other = _pair(model, answers, neighbour, threshold, estimates)
     return max(_beyond(own, other, factor), _beyond(other, own, factor))
 
@@ -123,8 +109,7 @@ def _pair(
     if model.numeric or model.row.gap:
         rule = f"must say ABOVE and BELOW alone; {model.row.key} releases numbers, whose outcomes are too many to list"
         raise ParameterError("row", rule, next_step="use privacy.loss for one outcome")
-    own, other = (model.compare(values, threshold, estimates) for values in (answers, neighbour))
-    require_neighbours(own, other)
+    own, other = neighbouring(model, answers, neighbour, threshold, estimates)
     return log_probabilities(own), log_probabilities(other)
 
 

@@ -3,14 +3,13 @@
 A bound that holds for every single outcome holds for every set of outcomes, and the reverse. Machine-checked:
 proofs/README.md.
 
-A search for the largest privacy loss that knows nothing of the bounds: it only climbs.
-
-Outcomes are all those of up to ten queries. For each, coordinate ascent from random starts moves one query at a
-time, on both datasets at once, to the pair of answers within the sensitivity that raises ln Pr_D - ln Pr_D' most.
-Answers come from a grid with fine steps around the threshold and values far away on both sides. Two exact facts
-keep it fast: queries under one rho are exchangeable, so only how many are BELOW and how many ABOVE matters; and
-rounds with a rho of their own are independent, so their losses add. With tables of ln Pr[BELOW | z] and ln Pr[ABOVE
-| z] at every grid value, the probabilities at all candidates for one query are one matrix product.
+``search`` looks for the largest loss and knows nothing of the bounds: it only climbs. Outcomes are all those of up to
+ten queries. For each, coordinate ascent from random starts moves one query at a time, on both datasets at once, to the
+pair of answers within the sensitivity that raises ln Pr_D - ln Pr_D' most. Answers come from a grid with fine steps
+around the threshold and values far away on both sides. Two exact facts keep it fast: queries under one rho are
+exchangeable, so only how many are BELOW and how many ABOVE matters; and rounds with a rho of their own are independent,
+so their losses add. With tables of ln Pr[BELOW | z] and ln Pr[ABOVE | z] at every grid value, the probabilities at all
+candidates for one query are one matrix product.
 """
 
 from __future__ import annotations
@@ -18,19 +17,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsegate.budget import Allocation, Budget, Number, exact_count
+from sparsegate.budget import exact_count
 from sparsegate.display.sheet import Sheet
 from sparsegate.display.tabular import Printed
 from sparsegate.errors import ParameterError
-from sparsegate.gates.bounds import Setting
 from sparsegate.gates.laws import Direction, Floats
-from sparsegate.gates.variants import Compared, Released, Scales, Variant
-from sparsegate.privacy.model import Comparisons, Model, Noise, build
+from sparsegate.gates.variants import Compared, Released, Variant
+from sparsegate.privacy.model import Comparisons, Model, Public, analysis, build
 from sparsegate.privacy.outcome import (
     MOST_QUERIES,
     Outcome,
@@ -45,6 +43,7 @@ from sparsegate.privacy.outcome import (
 _ROUNDING = 4 * np.finfo(np.float64).eps  # answers are floats: two of them may differ by the sensitivity and a rounding
 
 
+@analysis
 def loss(
     row: Variant | str,
     answers: ArrayLike,
@@ -53,15 +52,7 @@ def loss(
     *,
     threshold: ArrayLike = 0,
     estimates: ArrayLike | None = None,
-    cutoff: int = 1,
-    sensitivity: Number = 1,
-    epsilon: Number | None = None,
-    budget: Budget | None = None,
-    scales: Scales | None = None,
-    allocation: Allocation | None = None,
-    monotonic: bool = False,
-    granularity: Number | None = None,
-    noise: Noise = "continuous",
+    **public: Unpack[Public],
 ) -> float:
     """ln Pr[A(D) = outcome] - ln Pr[A(D') = outcome]; infinite where only D can produce it, 0 where neither can.
 
@@ -72,15 +63,22 @@ def loss(
     >>> round(sg.privacy.loss("lyu-2017", [40] * 4 + [0], [41] * 4 + [-1], [False] * 4 + [True], epsilon=1), 4)
     1.0
     """
-    model = Model.of(Setting.of(locals()), threshold=threshold, noise=noise)
-    own, other = (model.compare(values, threshold, estimates) for values in (answers, neighbour))
-    require_neighbours(own, other)
+    own, other = neighbouring(build(row, threshold=threshold, **public), answers, neighbour, threshold, estimates)
     return difference(transcript(own, outcome), transcript(other, outcome))
 
 
 def difference(log_p: float, log_q: float) -> float:
-    """here - there for logs of probabilities; nothing is learned from what neither side can produce."""
+    """ln p - ln q; nothing is learned from what neither side can produce."""
     return 0.0 if log_p == log_q else log_p - log_q
+
+
+def neighbouring(
+    model: Model, answers: ArrayLike, neighbour: ArrayLike, threshold: ArrayLike, estimates: ArrayLike | None
+) -> tuple[Comparisons, Comparisons]:
+    """Both sides of a pair, ready to be compared; refuses pairs that one person cannot turn into each other."""
+    own, other = (model.compare(values, threshold, estimates) for values in (answers, neighbour))
+    require_neighbours(own, other)
+    return own, other
 
 
 def require_neighbours(own: Comparisons, other: Comparisons) -> None:
@@ -106,7 +104,7 @@ class Worst(NamedTuple):
 
 
 def worst_outcome(own: Comparisons, other: Comparisons) -> Worst:
-    """The largest loss between two neighbours over all outcomes, without the numbers that positives may release."""
+    """Of all outcomes, without the numbers that positives may release."""
     require_neighbours(own, other)
     first, second = log_probabilities(own), log_probabilities(other)
     with np.errstate(invalid="ignore"):
@@ -125,7 +123,9 @@ _SMALL = 1e-280  # sums below this have lost digits to underflow: they are taken
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Found(Printed):
-    """The largest loss met, and where; a number in the outcome is what that positive released.
+    """The largest loss met, and where: ``answers`` on D, those of its ``neighbour``, its ``threshold``s.
+
+    ``outcome`` is True for ABOVE, or the number that it released; ``loss`` is ln Pr_D[outcome] - ln Pr_D'[outcome].
 
     >>> import sparsegate as sg
     >>> found = sg.privacy.search("stoddard-2014", queries=2, epsilon=1, restarts=2)
@@ -134,15 +134,10 @@ class Found(Printed):
     """
 
     answers: tuple[float, ...]
-    """The answers on D."""
     neighbour: tuple[float, ...]
-    """Those on D'."""
     threshold: tuple[float, ...]
-    """The threshold of each question."""
     outcome: tuple[Any, ...]
-    """What was answered: True for ABOVE, or the number that it released."""
     loss: float
-    """ln Pr_D[outcome] - ln Pr_D'[outcome]."""
 
     def sheet(self) -> Sheet:
         """A row for each question."""
@@ -181,6 +176,7 @@ class _Climb(NamedTuple):
     above: Indices
 
 
+@analysis
 def search(
     row: Variant | str,
     *,
@@ -188,15 +184,7 @@ def search(
     thresholds: Sequence[float] = (0,),
     restarts: int = 4,
     seed: int = 0,
-    cutoff: int = 1,
-    sensitivity: Number = 1,
-    epsilon: Number | None = None,
-    budget: Budget | None = None,
-    scales: Scales | None = None,
-    allocation: Allocation | None = None,
-    monotonic: bool = False,
-    granularity: Number | None = None,
-    noise: Noise = "continuous",
+    **public: Unpack[Public],
 ) -> Found:
     """The largest loss found over the outcomes of up to ``queries`` queries, from ``restarts`` random starts for each.
 
@@ -209,7 +197,7 @@ def search(
     (0.175, (False, False, True))
     """
     queries = exact_count(queries, "queries", most=MOST_QUERIES)
-    model = Model.of(Setting.of(locals()), threshold=np.asarray(thresholds), noise=noise)
+    model = build(row, threshold=np.asarray(thresholds), **public)
     rng = np.random.default_rng(seed)
     best = Found(answers=(), neighbour=(), threshold=(), outcome=(), loss=-math.inf)
     for direction in _directions(model):
@@ -231,7 +219,7 @@ def search(
 
 
 def largest_losses(
-    row: Variant | str, counts: Sequence[tuple[int, int]], *, restarts: int = 4, seed: int = 0, **options: Any
+    row: Variant | str, counts: Sequence[tuple[int, int]], *, restarts: int = 4, seed: int = 0, **public: Unpack[Public]
 ) -> dict[tuple[int, int], float]:
     """The largest loss found for each (m, k): m BELOW and k ABOVE under one rho, also where the row stops before.
 
@@ -239,7 +227,7 @@ def largest_losses(
     >>> [round(loss, 4) for loss in found.values()]
     [0.25, 0.5, 1.0]
     """
-    model = build(row, **options)
+    model = build(row, **public)
     rng = np.random.default_rng(seed)
     climbers = [_Climber(model, max(map(sum, counts)), (0,), way, rng) for way in _directions(model)]
     return {(m, k): max(climber.climb(m, k).loss for climber in climbers for _ in range(restarts)) for m, k in counts}

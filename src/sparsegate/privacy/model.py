@@ -1,12 +1,10 @@
-"""A row with its noise laws, and answers ready to be compared: what every exact computation starts from.
+"""A row with its noise laws, answers ready to be compared, and quadrature: what every exact computation starts from.
 
 Given rho = z, the answers of a transcript are independent, so a row's whole behaviour is in two tables: ln Pr[BELOW
 | z] and ln Pr[ABOVE | z] of each query. They are smooth in z but for one break per query, at z = q - T (or |e - q|
 - T), and one more at z = -T where the noise is inside the absolute value. The public shift kappa of one-sided noise is
 a part of T here. A positive that also releases its gap g to the noisy threshold fixes nu at g + T + z - q. All numbers
 are floats: in the units of the answers for continuous noise, in lattice steps for lattice noise.
-
-Gauss rules for integrals over a line and for sums over integers, and log-concave integrands in log space.
 
 Every integrand of this room, f(z) = weight of rho at z times the product of the answers' probabilities given rho =
 z, is log-concave, and between its break points it is the restriction of an entire function. So:
@@ -23,21 +21,23 @@ z, is log-concave, and between its break points it is the restriction of an enti
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sparsegate.budget import Allocation, Budget, Number, check_choice
 from sparsegate.errors import ParameterError
 from sparsegate.gates.bounds import Setting
 from sparsegate.gates.lattice import LIMIT, Lattice
 from sparsegate.gates.laws import LAWS, Floats, NoiseLaw
-from sparsegate.gates.variants import Closes, Compared, Released, Scales, Variant, variant
+from sparsegate.gates.variants import Closes, Compared, Released, Scales, Variant
 from sparsegate.noise import exact_scale
 
 
@@ -50,12 +50,10 @@ class Points:
 
     @property
     def value(self) -> Floats:
-        """The points themselves, rounded."""
         return self.base + self.offset
 
     @property
     def size(self) -> int:
-        """How many points there are."""
         return self.offset.size
 
     def past(self, breaks: Floats) -> Floats:
@@ -63,24 +61,16 @@ class Points:
         return (self.base - breaks[:, None]) + self.offset
 
     def part(self, chosen: slice | NDArray[np.bool_]) -> Points:
-        """Some of the points."""
         return Points(self.base[chosen], self.offset[chosen])
 
     @classmethod
     def at(cls, values: Floats) -> Points:
-        """Points given by their values."""
         return cls(values, np.zeros(values.shape))
 
 
 LogIntegrand = Callable[[Points], Floats]
-"""ln f on a flat array of points."""
-
-DROP = 46.0
-"""What lies more than e^-46 = 1e-20 below a value inside is left out."""
-
-FINE = 16
-"""Nodes of a panel."""
-
+DROP = 46.0  # what lies more than e^-46 = 1e-20 below a value inside is left out
+FINE = 16  # nodes of a panel
 _TOLERANCE = 1e-14  # of the whole, for each panel
 _COARSE = 4  # nodes where break points lie so dense that the pieces are short anyway
 _MANY = 48  # pieces from which the coarse rule is tried first
@@ -96,11 +86,9 @@ class Panels(NamedTuple):
     end: Floats
 
     def part(self, chosen: slice | NDArray[np.bool_]) -> Panels:
-        """Some of the panels."""
         return Panels(self.start[chosen], self.end[chosen])
 
     def joined(self, more: Panels) -> Panels:
-        """These panels and more."""
         return Panels(np.concatenate((self.start, more.start)), np.concatenate((self.end, more.end)))
 
 
@@ -271,6 +259,20 @@ Noise = Literal["continuous", "lattice"]
 Numbers = ArrayLike | Sequence[Fraction]
 
 
+class Public(TypedDict, total=False):
+    """What every analysis is told of a row; ``log_probability`` says what each of them is."""
+
+    cutoff: int
+    sensitivity: Number
+    epsilon: Number | None
+    budget: Budget | None
+    scales: Scales | None
+    allocation: Allocation | None
+    monotonic: bool
+    granularity: Number | None
+    noise: Noise
+
+
 @dataclass(frozen=True, kw_only=True)
 class Model:
     """A row's public parameters with the laws of rho, of nu and of fresh answers; None where there is no such noise."""
@@ -286,48 +288,6 @@ class Model:
     fresh: NoiseLaw | None
     shift: float = 0.0
 
-    @classmethod
-    def of(cls, setting: Setting, *, threshold: ArrayLike = 0, noise: Noise = "continuous") -> Model:
-        """The model of a setting: exactly one of ``epsilon``, ``budget`` and ``scales`` sets the noise.
-
-        On the lattice, the step and the scales are those that ``run`` and ``run_many`` use for the same arguments.
-        """
-        if noise not in ("continuous", "lattice"):
-            raise ParameterError("noise", 'must be "continuous" or "lattice"', noise)
-        row, scales, on_lattice = setting.row, setting.noise, noise == "lattice"
-        if setting.granularity is not None and not on_lattice:
-            rule = "must not be given for continuous noise"
-            raise ParameterError("granularity", rule, setting.granularity, 'pass noise="lattice"')
-        if setting.planned:
-            rule = "or budget or scales must be given, and only one of them"
-            raise ParameterError("epsilon", rule, setting.epsilon)
-        if scales.answer is not None and row.released is not Released.FRESH_ANSWER:
-            raise ParameterError("scales", f"must have no answer scale for {row.key}", scales)
-        if row.gap and scales.query is None:
-            raise ParameterError("scales", "must have query noise where the gap is released", scales)
-        # Whole numbers or steps, decided as for a run; continuous noise borrows only the check of the sensitivity.
-        bar = 0 if np.asarray(threshold).dtype.kind in "iu" else 0.0
-        lattice = Lattice.fit(sensitivity=setting.sensitivity, threshold=bar, granularity=setting.granularity)
-        unit = Fraction(lattice.sensitivity) if on_lattice else Fraction(setting.sensitivity)
-        in_units = [None if s is None else exact_scale(s * unit) if on_lattice else s * unit for s in scales]
-        law = row.noise.law
-        rho, nu, fresh = (
-            None if scale is None else kind.density(float(scale), lattice=on_lattice)
-            for scale, kind in zip(in_units, (law, law, LAWS["LAPLACE"]), strict=True)
-        )
-        return cls(
-            row=row,
-            cutoff=setting.cutoff,
-            monotonic=setting.monotonic,
-            scales=scales,
-            sensitivity=float(unit),
-            lattice=lattice if on_lattice else None,
-            rho=rho,
-            nu=nu,
-            fresh=fresh,
-            shift=law.shift(*in_units[:2], lattice=on_lattice),
-        )
-
     @property
     def numeric(self) -> bool:
         """Whether a positive carries a number other than its gap."""
@@ -335,11 +295,9 @@ class Model:
 
     @property
     def query_support(self) -> tuple[float, float]:
-        """The least and the largest nu."""
         return (0.0, 0.0) if self.nu is None else self.nu.support
 
     def closed(self, below: int, above: int) -> bool:
-        """Whether the row stops after this many BELOW and ABOVE."""
         return {
             Closes.NEVER: False,
             Closes.ABOVE: above >= self.cutoff,
@@ -418,7 +376,6 @@ class Comparisons:
 
     @property
     def inside(self) -> bool:
-        """Whether the noise is inside the absolute value."""
         return self.model.row.compared is Compared.ERROR_NOISE_INSIDE
 
     @property
@@ -455,6 +412,67 @@ class Comparisons:
         return np.where(past == 0, 0.0, -np.inf) if nu is None else nu.log_weight(past)
 
 
-def build(row: Variant | str, *, threshold: ArrayLike = 0, noise: Noise = "continuous", **public: Any) -> Model:
-    """The model of a row with the public numbers of a ``Setting``."""
-    return Model.of(Setting(row=variant(row), **public), threshold=threshold, noise=noise)
+def build(
+    row: Variant | str,
+    *,
+    threshold: ArrayLike = 0,
+    cutoff: int = 1,
+    sensitivity: Number = 1,
+    epsilon: Number | None = None,
+    budget: Budget | None = None,
+    scales: Scales | None = None,
+    allocation: Allocation | None = None,
+    monotonic: bool = False,
+    granularity: Number | None = None,
+    noise: Noise = "continuous",
+) -> Model:
+    """The model of a row: exactly one of ``epsilon``, ``budget`` and ``scales`` sets the noise.
+
+    On the lattice, the step and the scales are those that ``run`` and ``run_many`` use for the same arguments.
+    """
+    check_choice(noise, "noise", ("continuous", "lattice"))
+    setting = Setting.of(locals())
+    checked, in_use, on_lattice = setting.row, setting.noise, noise == "lattice"
+    if granularity is not None and not on_lattice:
+        rule = "must not be given for continuous noise"
+        raise ParameterError("granularity", rule, granularity, 'pass noise="lattice"')
+    if setting.planned:
+        raise ParameterError("epsilon", "or budget or scales must be given, and only one of them", epsilon)
+    if in_use.answer is not None and checked.released is not Released.FRESH_ANSWER:
+        raise ParameterError("scales", f"must have no answer scale for {checked.key}", in_use)
+    if checked.gap and in_use.query is None:
+        raise ParameterError("scales", "must have query noise where the gap is released", in_use)
+    # Whole numbers or steps, decided as for a run; continuous noise borrows only the check of the sensitivity.
+    bar = 0 if np.asarray(threshold).dtype.kind in "iu" else 0.0
+    lattice = Lattice.fit(sensitivity=sensitivity, threshold=bar, granularity=granularity)
+    unit = Fraction(lattice.sensitivity) if on_lattice else Fraction(sensitivity)
+    in_units = [None if s is None else exact_scale(s * unit) if on_lattice else s * unit for s in in_use]
+    law = checked.noise.law
+    rho, nu, fresh = (
+        None if scale is None else kind.density(float(scale), lattice=on_lattice)
+        for scale, kind in zip(in_units, (law, law, LAWS["LAPLACE"]), strict=True)
+    )
+    return Model(
+        row=checked,
+        cutoff=setting.cutoff,
+        monotonic=setting.monotonic,
+        scales=in_use,
+        sensitivity=float(unit),
+        lattice=lattice if on_lattice else None,
+        rho=rho,
+        nu=nu,
+        fresh=fresh,
+        shift=law.shift(*in_units[:2], lattice=on_lattice),
+    )
+
+
+_Analysis = TypeVar("_Analysis", bound=Callable[..., Any])
+
+
+def analysis(function: _Analysis) -> _Analysis:
+    """Show the parameters that a function takes as ``**public`` one by one, with their defaults."""
+    signature, build_takes = inspect.signature(function), inspect.signature(build).parameters
+    own = [parameter for parameter in signature.parameters.values() if parameter.name != "public"]
+    shown = signature.replace(parameters=[*own, *(build_takes[name] for name in Public.__annotations__)])
+    function.__signature__ = shown  # type: ignore[attr-defined]
+    return function

@@ -10,11 +10,9 @@ fresh numeric answer contributes a factor outside the integral. Noise that canno
 rho, to z > q_i - T_i by a BELOW, to z >= q_i - T_i - g_i by a gap. On the lattice, integrals are sums and densities
 are probabilities.
 
-Every outcome of a few queries at once, on one shared grid of values of rho.
-
-The tables ln Pr[BELOW | z] and ln Pr[ABOVE | z] are computed once; the integrand of an outcome is a sum of their
-rows, so all 2^n outcomes are two matrix products. Numbers that a positive releases are integrated out: outcomes are
-indicators.
+``log_probabilities`` are those of every outcome of a few queries, on one shared grid of values of rho. The tables ln
+Pr[BELOW | z] and ln Pr[ABOVE | z] are computed once; the integrand of an outcome is a sum of their rows, so all 2^n
+outcomes are two matrix products. Numbers that a positive releases are integrated out: outcomes are indicators.
 """
 
 from __future__ import annotations
@@ -25,25 +23,25 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsegate.budget import Allocation, Budget, Number
 from sparsegate.errors import ParameterError
-from sparsegate.gates.bounds import Setting
 from sparsegate.gates.gate import Answer
 from sparsegate.gates.laws import Floats
-from sparsegate.gates.variants import Closes, Compared, Released, Scales, Variant
+from sparsegate.gates.variants import Closes, Compared, Released, Variant
 from sparsegate.privacy.model import (
     DROP,
     FINE,
     Comparisons,
     LogIntegrand,
     Model,
-    Noise,
     Points,
+    Public,
+    analysis,
+    build,
     gauss,
     graded,
     log_integral,
@@ -58,6 +56,7 @@ Where a row releases gaps the number is the gap; where it releases both, the ent
 _CELLS = 1 << 17  # comparisons times points evaluated at a time: 1 MB
 
 
+@analysis
 def log_probability(
     row: Variant | str,
     answers: ArrayLike,
@@ -65,15 +64,7 @@ def log_probability(
     *,
     threshold: ArrayLike = 0,
     estimates: ArrayLike | None = None,
-    cutoff: int = 1,
-    sensitivity: Number = 1,
-    epsilon: Number | None = None,
-    budget: Budget | None = None,
-    scales: Scales | None = None,
-    allocation: Allocation | None = None,
-    monotonic: bool = False,
-    granularity: Number | None = None,
-    noise: Noise = "continuous",
+    **public: Unpack[Public],
 ) -> float:
     """ln Pr[A(D) = outcome]: the probability to 1e-10 of itself, however small; -inf where impossible.
 
@@ -90,12 +81,11 @@ def log_probability(
     >>> round(sg.privacy.log_probability("lyu-2017", [0], [False], epsilon=1), 6) == round(-math.log(2), 6)
     True
     """
-    model = Model.of(Setting.of(locals()), threshold=threshold, noise=noise)
-    return transcript(model.compare(answers, threshold, estimates), outcome)
+    return transcript(build(row, threshold=threshold, **public).compare(answers, threshold, estimates), outcome)
 
 
 def transcript(comparisons: Comparisons, outcome: Outcome) -> float:
-    """The same for answers that are ready."""
+    """ln Pr of the outcome, for answers that are ready."""
     entries = read_outcome(comparisons.model, outcome, comparisons.answer.size)
     asked = comparisons[: len(entries)]
     above = np.array([entry.above for entry in entries], dtype=np.bool_)
@@ -139,26 +129,25 @@ def read_outcome(model: Model, outcome: Outcome, queries: int) -> list[OutcomeEn
 
 
 def _entry(model: Model, value: Any) -> OutcomeEntry:
-    if isinstance(value, Answer):
-        entry = OutcomeEntry(value.above, number=value.estimate)
-    elif isinstance(value, bool | np.bool_):
-        entry = OutcomeEntry(bool(value))
-    elif isinstance(value, Real):
-        entry = (
-            OutcomeEntry(True, number=value) if model.numeric or not model.row.gap else OutcomeEntry(True, gap=value)
-        )
-    elif isinstance(value, tuple) and len(value) == 2 and model.row.gap and model.numeric:
-        entry = OutcomeEntry(True, *value)
-    else:
-        raise ParameterError("outcome", "must hold bools, Answers or numbers", value, "pass for instance [False, True]")
+    match value:
+        case Answer():
+            entry = OutcomeEntry(value.above, number=value.estimate)
+        case bool() | np.bool_():
+            entry = OutcomeEntry(bool(value))
+        case Real():
+            entry = OutcomeEntry(True, **{"number" if model.numeric or not model.row.gap else "gap": value})
+        case (gap, number) if isinstance(value, tuple) and model.row.gap and model.numeric:
+            entry = OutcomeEntry(True, gap, number)
+        case _:
+            rule = "must hold bools, Answers or numbers"
+            raise ParameterError("outcome", rule, value, "pass for instance [False, True]")
     if model.row.gap and entry.number is not None and not (model.numeric and isinstance(value, tuple)):
         rule = f"must hold gaps to the noisy threshold, or pairs (gap, fresh answer): {model.row.key} releases gaps"
         raise ParameterError("outcome", rule, value, "pass the gap, or True for all of them")
     for number in (entry.gap, entry.number):
         if number is not None and not (entry.above and math.isfinite(number) and (model.numeric or model.row.gap)):
-            rule = "must hold finite numbers, and only where an ABOVE releases one"
-            rule += f"; {model.row.key} releases {model.row.released.value}"
-            raise ParameterError("outcome", rule, number, "pass True or False")
+            rule = f"must hold finite numbers, and only where an ABOVE releases one; {model.row.key} releases "
+            raise ParameterError("outcome", rule + model.row.released.value, number, "pass True or False")
     return entry
 
 
@@ -252,9 +241,7 @@ def _grouped(comparisons: Comparisons) -> Iterator[tuple[Comparisons, Floats]]:
         yield comparisons[first], counts.astype(np.float64)
 
 
-MOST_QUERIES = 12
-"""The grid is proven for the slopes of this many queries; 4,096 outcomes are also as many as anyone wants listed."""
-
+MOST_QUERIES = 12  # the grid is proven for their slopes; 4,096 outcomes are also as many as anyone wants listed
 _FIRST = 8.0  # nats over the panel beside a break
 _COARSE = 6  # nodes of a panel over which ln f changes by less than a nat: their error is below 1e-16
 _IMPOSSIBLE = -1e300  # stands for -inf where 0 * -inf must be 0

@@ -176,7 +176,8 @@ def worst_selection(
         own = law(scores)
         for neighbour in neighbours(scores, touched=touched, one_way=one_way):
             other = law(neighbour)
-            losses = [_log_ratio(p, other[chosen]) for chosen, p in own.items()]
+            pairs = [(p, other[chosen]) for chosen, p in own.items()]
+            losses = [math.log(p / q) if p and q else math.copysign(math.inf, p - q) for p, q in pairs if p != q] or [0]
             least, most = min(losses), max(losses)
             worst, widest = max(worst, most, -least), max(widest, most - least)
     return WorstSelection(worst, widest)
@@ -187,9 +188,3 @@ def neighbours(scores: Scores, *, touched: int | None, one_way: bool) -> Iterato
     for moves in product((0, 1) if one_way else (-1, 0, 1), repeat=len(scores)):
         if 0 < sum(map(abs, moves)) <= (len(scores) if touched is None else touched):
             yield tuple(score + move for score, move in zip(scores, moves, strict=True))
-
-
-def _log_ratio(p: float, q: float) -> float:
-    if p == q:
-        return 0.0
-    return math.log(p / q) if p and q else math.copysign(math.inf, p - q)

@@ -20,15 +20,15 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
-from sparsegate.budget import Allocation, Budget, Number
+from sparsegate.budget import exact_count
 from sparsegate.errors import ParameterError
-from sparsegate.gates.bounds import MOVES, Rates, Setting, directions, redrawn_rounds, round_loss, tight_loss
+from sparsegate.gates.bounds import MOVES, Rates, directions, redrawn_rounds, round_loss, tight_loss
 from sparsegate.gates.laws import Direction
-from sparsegate.gates.variants import Compared, Released, Scales, Variant
+from sparsegate.gates.variants import Compared, Released, Variant
 from sparsegate.privacy.loss import Found, difference
-from sparsegate.privacy.model import Model, Noise
+from sparsegate.privacy.model import Model, Public, analysis, build
 from sparsegate.privacy.outcome import transcript
 
 _MARGIN = 1e-2  # by how much a bound must pass a target that the loss itself is to pass
@@ -43,8 +43,7 @@ class Round(NamedTuple):
     rising: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Profile:
+class Profile(NamedTuple):
     """Rounds one after another; the bound on their loss."""
 
     direction: Direction
@@ -64,7 +63,7 @@ def profiles(model: Model, queries: int | None, target: float, *, bounded: bool)
             # Half a BELOW beyond 1 + e1/r the limit is approached exponentially fast.
             best = redrawn_rounds(rates, direction, cutoff=model.cutoff, queries=queries, more=0.5)
             rounds = [Round(m, 1) for m in best.closed] + ([Round(best.opened, 0)] if best.opened else [])
-            yield Profile(direction=direction, rounds=tuple(rounds), bound=float(best.loss))
+            yield Profile(direction, tuple(rounds), float(best.loss))
         else:
             yield from _single(rates, direction, model, queries, None if bounded else target)
 
@@ -88,7 +87,7 @@ def _single(
         pairs = [(n - k, k) for k in range(n + 1) if model.reachable(n - k, k)]
     ranked = sorted(((*_bound(rates, direction, m, k), m, k) for m, k in pairs), reverse=True)
     for bound, _, rising, m, k in ranked[:_TRIES]:
-        yield Profile(direction=direction, rounds=(Round(m, k, rising),), bound=bound)
+        yield Profile(direction, (Round(m, k, rising),), bound)
 
 
 def _most(rates: Rates, direction: Direction, model: Model, n: int) -> float:
@@ -106,6 +105,7 @@ _DOUBLINGS = 14
 class WorstCase(Found):
     """Neighbours and an outcome with their exact loss; ``tight`` is the supremum over all neighbours and outcomes.
 
+    ``estimates`` are the public ones of a row that compares an error; else None.
     ``loss(row, w.answers, w.neighbour, w.outcome, threshold=w.threshold, estimates=w.estimates, ...)`` is ``w.loss``.
 
     >>> import sparsegate as sg
@@ -119,7 +119,6 @@ class WorstCase(Found):
     """
 
     estimates: tuple[float, ...] | None
-    """The public estimates of a row that compares an error; else None."""
     tight: float
 
     @property
@@ -127,20 +126,13 @@ class WorstCase(Found):
         return f"loss {self.loss:g}, at most {self.tight:g}"
 
 
+@analysis
 def worst_case(
     row: Variant | str,
     *,
     queries: int | None = None,
     at_least: float | None = None,
-    cutoff: int = 1,
-    sensitivity: Number = 1,
-    epsilon: Number | None = None,
-    budget: Budget | None = None,
-    scales: Scales | None = None,
-    allocation: Allocation | None = None,
-    monotonic: bool = False,
-    granularity: Number | None = None,
-    noise: Noise = "continuous",
+    **public: Unpack[Public],
 ) -> WorstCase:
     """A witness within 0.1 % of the tight loss of at most ``queries`` queries (None: no limit).
 
@@ -152,19 +144,18 @@ def worst_case(
     >>> round(witness.loss, 4), witness.tight
     (0.475, 0.475)
     """
-    model = Model.of(setting := Setting.of(locals()), noise=noise)
-    tight = float(
-        tight_loss(model.row, model.scales, cutoff=model.cutoff, monotonic=model.monotonic, queries=setting.queries)
-    )
+    queries = None if queries is None else exact_count(queries, "queries")
+    model = build(row, **public)
+    tight = float(tight_loss(model.row, model.scales, cutoff=model.cutoff, monotonic=model.monotonic, queries=queries))
     if at_least is not None and at_least >= tight:
         raise ParameterError("at_least", f"must be less than the tight loss {tight}", at_least, "leave it out")
-    maker = _Maker(model, Fraction(sensitivity), bounded=tight < math.inf)
+    maker = _Maker(model, Fraction(public.get("sensitivity", 1)), bounded=tight < math.inf)
     target = tight * (1 - _NEAR)
     if tight == math.inf:
         e1, r = (1 / float(scale) if scale is not None else 0.0 for scale in model.scales[:2])
         target = at_least if at_least is not None else 2 * (e1 + 2 * model.cutoff * r)
     best: tuple[float, list[_Query]] = (-math.inf, [])
-    for made in maker.attempts(setting.queries, target):
+    for made in maker.attempts(queries, target):
         best = max(best, made, key=lambda pair: pair[0])
         if best[0] > target or best[0] == tight:
             break

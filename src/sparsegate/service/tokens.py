@@ -53,11 +53,9 @@ from sparsegate.service.departures import Departures
 from sparsegate.service.schema import ASKS, REQUESTS, TOKENS, make_tables
 
 LONGEST_NAME: Final = 100
-REMEMBERED: Final = 2.0
-"""For how many seconds a token that was found is not looked up again."""
+REMEMBERED: Final = 2.0  # for how many seconds a token that was found is not looked up again
 
-NOTED: Final = 60.0
-"""Every how many seconds it is written which tokens were used."""
+NOTED: Final = 60.0  # every how many seconds it is written which tokens were used
 
 _MOST_WHOLE: Final = 2**31 - 1
 _SPAN: Final = re.compile(r"([1-9]\d{0,4})([dh])", re.ASCII)
@@ -68,11 +66,9 @@ _MOST: Final = 1024
 class Role(StrEnum):
     """What a token may do; an owner may do all that an analyst may."""
 
-    OWNER = "owner"
-    """Opens and closes gates, sees the budget, asks for a top-c."""
+    OWNER = "owner"  # opens and closes gates, sees the budget, asks for a top-c
 
-    ANALYST = "analyst"
-    """Asks the gates that are open, and sees their answers."""
+    ANALYST = "analyst"  # asks the gates that are open, and sees their answers
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,9 +22,6 @@ from sparsegate.service.web.admission import Limits
 from sparsegate.service.web.trusted_proxies import TrustedProxies
 
 GATE = "/v1/gates/g-0123456789abcdef"
-
-
-GATE = "/v1/gates/g-0123456789abcdef"
 JSON = {"Content-Type": "application/json"}
 LONG = "9" * 5000
 FULL = {
@@ -61,15 +58,22 @@ def test_a_condition_that_could_take_longer_than_an_answer_may_is_refused_and_sp
         ),
         ("/v1/gates", "queries", ["1", 1.0, True, 0, 2**31]),
         ("/v1/gates", "extra", [1]),
+        ("/v1/gates", "name", ["x" * 101, "two\nlines", "nul\x00", "right\u202eleft", 5, "\ud800"]),
+        ("/v1/gates", "description", ["x" * 1001, "bell\x07", None, "\ud800"]),
+        ("/v1/tokens", "name", ["anna", "nul\x00", " ", "x" * 101]),
+        ("/v1/tokens", "role", ["king"]),
+        ("/v1/tokens", "expires", ["yesterday", "2001-01-01", "99999999999999999d"]),
+        ("/v1/tokens", "most_above", [0, 10**30]),
+        ("/v1/tokens", "most_epsilon", ["1", -1]),
     ],
 )
 def test_a_value_is_of_the_right_kind_and_nothing_is_cast_or_read_from_a_file(standing, path, field, values):
     for value in values:
-        body = FULL[path] | {field: value}
-        problem = assert_problem(standing.send("POST", path, body), 422, "parameter")
+        content = json.dumps(FULL[path] | {field: value}).encode()
+        problem = assert_problem(standing.send("POST", path, content=content, headers=JSON), 422, "parameter")
         assert problem["pointer"] == f"/{field}"
         assert "^" not in problem["detail"], "a rule is told in words"
-    assert standing.send("GET", "/v1/budget").json()["spent"]["epsilon"] == "0"
+    assert spent(standing) == ("0", 1, 2)
 
 
 @pytest.mark.parametrize("path", ["/v1/gates", f"{GATE}/ask", "/v1/top"])

@@ -344,6 +344,12 @@ def test_answers_are_searched_and_noted_and_notes_stay_here(page, service):
         page.get_by_role("button", name="Download CSV").click()
     rows = list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text("utf-8-sig"))))
     assert [row["note"] for row in rows[103:]] == ["", f"for {MARKUP}", ""]
+    assert (rows[3]["where"], rows[3]["answer"], download.value.suggested_filename) == (
+        "page = '/3'",
+        "below",
+        f"{gate}.csv",
+    )
+    assert rows[0]["at_utc"] == service.send("GET", f"/v1/gates/{gate}/answers").json()[0]["at"]
     assert page.evaluate("document.querySelectorAll('main img').length") == 0
     go(page, "#/me")
     page.locator("#kept").get_by_text("notes on answers, 1").wait_for()
@@ -354,11 +360,7 @@ def test_answers_are_searched_and_noted_and_notes_stay_here(page, service):
 
 
 def test_the_expected_wait_is_said_before_and_during_an_ask(browser, tmp_path, data):
-    with (
-        serving(tmp_path, data, delay=1.0) as service,
-        listening(service.app) as url,
-        tab(browser, url) as page,
-    ):
+    with serving(tmp_path, data, delay=1.0) as service, listening(service.app) as url, tab(browser, url) as page:
         gate = service.open_gate(cutoff=20)
         sign_in(page, service.analyst)
         go(page, f"#/gates/{gate}")
@@ -495,17 +497,6 @@ def show(page, gate):
     page.locator("#answers tr").first.wait_for()
 
 
-def test_the_answers_download_as_csv(analyst, service, few):
-    show(analyst, few)
-    with analyst.expect_download() as download:
-        analyst.get_by_role("button", name="Download CSV").click()
-    assert download.value.suggested_filename == f"{few}.csv"
-    rows = list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text("utf-8-sig"))))
-    assert [row["where"] for row in rows] == [MANY, NOBODY, ODD]
-    assert [row["answer"] for row in rows] == ["above", "below", "above"]
-    assert rows[0]["at_utc"] == service.send("GET", f"/v1/gates/{few}/answers").json()[0]["at"]
-
-
 def test_no_cell_of_the_csv_is_a_formula(analyst):
     answer = {"number": 1, "at": "2030-01-01T00:00:00Z", "above": False, "estimate": -3}
     made = call(analyst, "answers.js", "asCsv", [answer | {"by": "=cmd", "where": '-1 < 2, "x"'}], ["@note"])
@@ -594,24 +585,14 @@ def test_a_margin_above_the_threshold_is_warned_about_and_asked_about_again(owne
     owner.keyboard.press("Enter")  # what is in focus is no
     owner.get_by_role("dialog").wait_for(state="hidden")
     assert "POST" not in opened
-    assert service.keeper.budget().spent.epsilon == before
-
-
-def test_what_is_wrong_with_a_gate_is_said_beside_the_button(owner):
-    go(owner, "#/gates")
-    go(owner, "#/open")
-    fill_gate(owner)
-    owner.get_by_label("Epsilon", exact=True).fill("0.0")
     trouble = owner.locator("#open-form [role=alert]")
-    trouble.get_by_text("epsilon").wait_for()
-    assert owner.locator("#preview-list").is_hidden()
-    fill_gate(owner, Epsilon="200000")
-    owner.get_by_role("button", name="Open, and reserve").click()
-    owner.get_by_role("button", name="Open it").click()
-    trouble.get_by_text("budget").wait_for()
-    owner.get_by_label("Epsilon", exact=True).fill("1")
-    owner.get_by_role("button", name="Open, and reserve ε 1", exact=True).wait_for()
-    assert trouble.is_hidden()
+    for epsilon, told in (("0.0", "epsilon"), ("200000", "budget")):  # what is wrong is said beside the button
+        owner.get_by_label("Epsilon", exact=True).fill(epsilon)
+        if told == "budget":
+            owner.get_by_role("button", name="Open, and reserve ε 200000").click()
+            owner.get_by_role("button", name="Open it").click()
+        trouble.get_by_text(told).wait_for()
+    assert service.keeper.budget().spent.epsilon == before
 
 
 def test_an_owner_opens_a_gate_asks_and_closes_it_with_the_keyboard_alone(owner, service):

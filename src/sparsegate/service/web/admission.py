@@ -50,8 +50,7 @@ OPEN: Final = frozenset({"/v1/health", "/v1/ready"})
 """What needs no token, and is never refused for coming often: who asks it decides whether anything is sent here at all.
 All else under /v1 needs one, and so do the metrics. What remains is the same for everybody."""
 METRICS: Final = "/metrics"
-LOOPBACK: Final = "127.0.0.1"
-"""Where metrics have a port of their own."""
+LOOPBACK: Final = "127.0.0.1"  # where metrics have a port of their own
 PRACTICE: Final = "/v1/practice/"
 
 
@@ -59,32 +58,21 @@ PRACTICE: Final = "/v1/practice/"
 class Limits:
     """The limits of a service. (How many questions are *counted* at once is the keeper's: ``DelayPlan.places``.)"""
 
-    rate: float = 50.0
-    """Requests a second of one token, in the long run."""
-    burst: int = 100
-    """Requests of one token at once."""
-    share: float = 0.05
-    """Processor seconds a second that conditions of one token may take to be read, in the long run."""
-    share_burst: float = 0.5
-    """Processor seconds of one token at once."""
-    listing_share: float = 0.2
-    """Processor seconds a second that lists of gates may take for one token, in the long run."""
+    rate: float = 50.0  # requests a second of one token, in the long run
+    burst: int = 100  # requests of one token at once
+    share: float = 0.05  # processor seconds a second that conditions of one token may take to be read, in the long run
+    share_burst: float = 0.5  # processor seconds of one token at once
+    listing_share: float = 0.2  # processor seconds a second that lists of gates may take for one token, in the long run
     listing_burst: float = 2.0
-    failure_rate: float = 1.0
-    """Wrong tokens a second from one address, in the long run."""
+    failure_rate: float = 1.0  # wrong tokens a second from one address, in the long run
     failure_burst: int = 20
-    open_rate: float = 20.0
-    """Requests a second from one address for other things that need no token, in the long run."""
+    open_rate: float = 20.0  # requests a second from one address for other things that need no token, in the long run
     open_burst: int = 100
-    body_seconds: float = 10.0
-    """How long a body may take to arrive."""
-    practice_rate: float = 5.0
-    """Requests a second of one token for gates to practise on, in the long run."""
+    body_seconds: float = 10.0  # how long a body may take to arrive
+    practice_rate: float = 5.0  # requests a second of one token for gates to practise on, in the long run
     practice_burst: int = 50
-    asks: int = 200
-    """Questions under way at once, from their turn until they have left: each has a thread."""
-    waiting: int = 32
-    """Questions that wait at one gate."""
+    asks: int = 200  # questions under way at once, from their turn until they have left: each has a thread
+    waiting: int = 32  # questions that wait at one gate
     workers: int = 1
     """Processes that admit requests; each has a part of every limit, so that all together admit no more than one."""
 
@@ -227,11 +215,9 @@ async def _owner(request: Request, token: Annotated[Token, Depends(_anybody)]) -
     return token
 
 
-Anybody = Annotated[Token, Depends(_anybody)]
-"""A request with a token of either role."""
+Anybody = Annotated[Token, Depends(_anybody)]  # A request with a token of either role
 
-Owner = Annotated[Token, Depends(_owner)]
-"""A request with a token of the role owner."""
+Owner = Annotated[Token, Depends(_owner)]  # A request with a token of the role owner
 
 _Key = Annotated[
     str,
@@ -258,8 +244,7 @@ async def _owner_calling(token: Owner, key: _Key) -> KeyedRequest:
 Calling = Annotated[KeyedRequest, Depends(_calling)]
 """A request that must come with an idempotency key, from either role."""
 
-OwnerCalling = Annotated[KeyedRequest, Depends(_owner_calling)]
-"""The same, from an owner."""
+OwnerCalling = Annotated[KeyedRequest, Depends(_owner_calling)]  # the same, from an owner
 
 
 _Result = TypeVar("_Result")

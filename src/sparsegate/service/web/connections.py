@@ -40,14 +40,12 @@ from uvicorn.protocols.utils import get_remote_addr
 from sparsegate.service.web.problems import MALFORMED, MEDIA_TYPE, NO_ROOM, Sort
 from sparsegate.service.web.trusted_proxies import TrustedProxies
 
-_KEPT: Final = 256
-"""File descriptors for everything else: the ledger, the data, the log."""
+_KEPT: Final = 256  # file descriptors for everything else: the ledger, the data, the log
 MOST_PIECES: Final = 500
 LEAVE_SECONDS: Final = 1.0
 MOST_LEAVING: Final = 64
 _MOST_UNREAD: Final = 2**17
-BACKLOG: Final = 256
-"""Connections that wait to be taken."""
+BACKLOG: Final = 256  # connections that wait to be taken
 _UNREADABLE: Final = "this is no request of HTTP/1.1, or it gives its length twice; send it again on a new connection"
 
 
@@ -58,8 +56,7 @@ class ConnectionLimits:
     most: int = 1000
     most_of_one: int = 250
     """Of one address. Behind a proxy all have the same one, and the proxy limits them: give it as ``proxies``."""
-    proxies: TrustedProxies = field(default_factory=TrustedProxies)
-    """Who may have as many as there are."""
+    proxies: TrustedProxies = field(default_factory=TrustedProxies)  # who may have as many as there are
     header_seconds: float = 10.0
     idle_seconds: float = 15.0
     write_seconds: float = 30.0

@@ -26,14 +26,7 @@ from sparsegate.service.opening import KeeperTerms
 from sparsegate.service.practice import Practice
 from sparsegate.service.tokens import Tokens
 from sparsegate.service.web import problems, routes
-from sparsegate.service.web.admission import (
-    PRACTICE,
-    Authentication,
-    Limits,
-    Refresh,
-    ThreadedKeeper,
-    ThreadedPractice,
-)
+from sparsegate.service.web.admission import PRACTICE, Authentication, Limits, Refresh, ThreadedKeeper, ThreadedPractice
 from sparsegate.service.web.middleware import BodyLimit, ErrorBoundary, HostCheck, RequestCounts, RequestLog
 from sparsegate.service.web.openapi import describe, methods_at
 from sparsegate.service.web.readiness import Readiness, SharedFigures

@@ -37,8 +37,7 @@ Limit = Annotated[int, Query(ge=1, le=PAGE, description="The most on one page.")
 MOST_THRESHOLD: Final = 23 * 10**17
 """A little less than what a lattice carries, 2**61: a description has floats, and this one is exact in decimals."""
 
-MOST_WHOLE: Final = 2**31 - 1
-"""The largest cutoff, and the most questions: what the ledger can count in every database."""
+MOST_WHOLE: Final = 2**31 - 1  # the largest cutoff, and the most questions: what the ledger can count in every database
 
 _DECIMAL: Final = "^[0-9]{1,12}([.][0-9]{1,100})?$"
 

@@ -42,8 +42,7 @@ _EVERYWHERE: Final = (problems.INTERNAL, problems.NO_ROOM)
 TOKEN: Final = (problems.UNAUTHENTICATED, problems.TOO_MANY, problems.LEDGER_UNAVAILABLE)
 """What can happen to every request that needs a token."""
 
-LISTED: Final = (*TOKEN, problems.PARAMETER)
-"""What can happen to every request for a list."""
+LISTED: Final = (*TOKEN, problems.PARAMETER)  # what can happen to every request for a list
 
 READ: Final = (*TOKEN, problems.MALFORMED, problems.TOO_SLOW, problems.TOO_LARGE, problems.NOT_JSON, problems.PARAMETER)
 """What can happen to every request with a body."""

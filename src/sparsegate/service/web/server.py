@@ -30,8 +30,7 @@ SWITCH_SECONDS: Final = 0.001
 """How long a thread may hold the interpreter while others wait for it; five times this is what Python does by itself,
 and a count, which lets go of it some thirty times, would lose that much to a condition that is read beside it."""
 
-GRACE_SECONDS: Final = 30
-"""How long questions under way have beyond D to be answered, once a signal has come."""
+GRACE_SECONDS: Final = 30  # how long questions under way have beyond D to be answered, once a signal has come
 
 
 def new_ledger(place: str, key: Path, *, dataset: str, budget: BudgetLike, delta: Number) -> None:

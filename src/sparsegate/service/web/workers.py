@@ -60,8 +60,7 @@ class Orders:
     ledger: str
     dataset: str
     key: Path
-    keeping: dict[str, Any]
-    """Options of the keeper, with the pace that was measured."""
+    keeping: dict[str, Any]  # options of the keeper, with the pace that was measured
     limits: Limits
     connections: ConnectionLimits
     hosts: Collection[str] | None = None
