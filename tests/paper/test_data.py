@@ -85,18 +85,18 @@ def test_a_stand_in_says_so_and_has_the_published_number_of_items_and_the_counts
 
 
 @pytest.mark.parametrize(("name", "off"), [("bms-pos", 0.08), ("kosarak", 0.023)])
-def test_knots_are_the_counts_of_the_public_sample_and_the_rest_is_near(name: str, off: float) -> None:
+def test_a_public_sample_is_known_by_its_fingerprint_and_the_law_has_its_counts(name: str, off: float) -> None:
     sample = Path(__file__).parents[3] / "shared" / "data" / f"{name}-first-100k.dat.gz"
     if not sample.is_file():
         pytest.skip(f"{sample.name} is not in ../shared/data")
-    scaled = np.sort(read_counts(sample).counts)[::-1] * (PUBLISHED[name].records / 100_000)
-    law = PUBLISHED[name].law
+    counted, law = read_counts(sample), PUBLISHED[name].law
+    assert PUBLISHED[name].part(counted) == "its first 100,000 records"
+    scaled = np.sort(counted.counts)[::-1] * (PUBLISHED[name].records / 100_000)
     assert law is not None
     *knots, (last, least) = law.knots.items()
     assert [round(scaled[rank - 1]) for rank, _ in knots] == [count for _, count in knots]
     assert (last, least) == (PUBLISHED[name].items, 1)
-    relative = law.ladder(last).highest(1000) / scaled[:1000] - 1
-    assert np.sqrt(np.mean(relative**2)) < off
+    assert np.sqrt(np.mean((law.ladder(last).highest(1000) / scaled[:1000] - 1) ** 2)) < off
 
 
 def test_a_file_with_the_public_checksum_is_the_data(tiny: Path) -> None:
@@ -123,20 +123,19 @@ def test_a_shorter_file_is_scaled_unrounded_and_padded(
 
 
 @pytest.mark.parametrize(
-    ("published", "options", "message"),
+    ("published", "options"),
     [
-        ({"records": 5, "items": 40}, {}, r"4 records \(expected 5\), 4 items \(expected 40\).*--scale-to-records"),
-        ({"records": 3, "items": 4}, {"scale_to_records": True}, "must not be larger"),
-        ({"records": 4, "items": 3}, {"scale_to_records": True}, "must not be larger"),
-        ({"records": 4, "items": 4, "occurrences": 9}, {}, r"8 occurrences \(expected 9\)"),
+        ({"records": 5, "items": 40}, {}),
+        ({"records": 3, "items": 4}, {"scale_to_records": True}),
+        ({"records": 4, "items": 3}, {"scale_to_records": True}),
+        ({"records": 4, "items": 4, "occurrences": 9}, {}),
     ],
 )
-def test_a_file_with_other_numbers_is_refused(
-    publish: Publish, tiny: Path, published: dict[str, int], options: dict[str, bool], message: str
-) -> None:
+def test_a_file_with_other_numbers_is_refused(publish: Publish, tiny: Path, published: Any, options: Any) -> None:
     publish(**published)
-    with pytest.raises(ParameterError, match=message):
+    with pytest.raises(ParameterError) as refused:
         load("kosarak", tiny, **options)
+    assert refused.value.parameter == "data"
 
 
 def test_a_table_of_counts_is_checked_by_its_items(publish: Publish, counts: Path) -> None:
@@ -152,32 +151,16 @@ def test_a_table_of_counts_is_checked_by_its_items(publish: Publish, counts: Pat
         load("kosarak", counts)
 
 
-@pytest.mark.parametrize(
-    ("checksum", "why"),
-    [(("sha256:00", "here"), "not the public checksum"), (None, "no checksum of it is public")],
-)
-def test_a_made_file_with_all_the_published_numbers_is_not_the_data(
-    publish: Publish, tiny: Path, checksum: tuple[str, str] | None, why: str
-) -> None:
-    publish(records=4, items=4, occurrences=8, checksum=checksum)
-    made = load("kosarak", tiny)
-    assert (made.kind, made.title) == ("unverified file", "Kosarak (unverified file)")
-    assert why in made.description
-
-
 def test_records_that_are_claimed_make_no_file_the_data(publish: Publish, tiny: Path) -> None:
+    for checksum, why in ((("sha256:00", "here"), "not the public checksum"), (None, "no checksum of it is public")):
+        publish(records=4, items=4, occurrences=8, checksum=checksum)
+        made = load("kosarak", tiny)
+        assert (made.kind, made.title) == ("unverified file", "Kosarak (unverified file)")
+        assert why in made.description
     publish(records=9, items=4, parts=PART)
     assert load("kosarak", tiny, records=9).kind == "unverified file"
     assert load("kosarak", tiny, scale_to_records=True).kind == "scaled"
     assert load("kosarak", tiny, records=8, scale_to_records=True).kind == "unverified file"  # counts of 4, not of 8
-
-
-@pytest.mark.parametrize("name", ["bms-pos", "kosarak"])
-def test_the_first_100_000_records_are_known_by_their_fingerprint(name: str) -> None:
-    path = Path(__file__).parents[3] / "shared" / "data" / f"{name}-first-100k.dat.gz"
-    if not path.is_file():
-        pytest.skip(f"{path.name} is not in ../shared/data")
-    assert PUBLISHED[name].part(read_counts(path)) == "its first 100,000 records"
 
 
 def test_a_file_is_a_dataset_of_its_own(tiny: Path, counts: Path) -> None:
@@ -222,24 +205,19 @@ def table_file(folder: Path, columns: dict[str, list[object]]) -> Path:
     return folder / "data"
 
 
+ROWS = [f"{record},{item}\n" for record, item in PAIRS]
+
+
 @pytest.mark.parametrize(
     "text",
     [
-        BASKETS,
-        BASKETS.rstrip("\n"),
-        BASKETS.replace("\n", " \n"),
-        BASKETS.replace("\n", "\r\n"),
-        BASKETS.replace("\n", "\r"),
-        "\N{ZERO WIDTH NO-BREAK SPACE}" + BASKETS,
-        BASKETS.replace(" ", ","),
-        "\n" + BASKETS.replace("\n", "\n\n"),
-        "1 2 3 3 3\n1\n2 1 99 2\n",
-        "".join(f"{record}\t{item}\n" for record, item in PAIRS),
-        "".join(f"{record}\t{item}\n" for record, item in sorted(PAIRS, key=lambda pair: pair[1])),
-        "record,item\n" + "".join(f"{record},{item}\n" for record, item in PAIRS),
+        *(BASKETS, BASKETS.rstrip("\n"), BASKETS.replace(" ", ","), "\N{ZERO WIDTH NO-BREAK SPACE}" + BASKETS),
+        *(BASKETS.replace("\n", end) for end in (" \n", "\r\n", "\r")),
+        *("\n" + BASKETS.replace("\n", "\n\n"), "1 2 3 3 3\n1\n2 1 99 2\n"),
+        *("".join(rows).replace(",", "\t") for rows in (ROWS, sorted(ROWS, key=lambda row: row.partition(",")[2]))),
+        *("record,item\n" + "".join(ROWS), "who,page\n" + "".join(ROWS)),
         "item,transaction\n" + "".join(f"{item},{record}\n" for record, item in PAIRS),
         "user,item\n" + "".join(f"u{record},word {item}\n" for record, item in PAIRS + PAIRS),
-        "who,page\n" + "".join(f"{record},{item}\n" for record, item in PAIRS),
     ],
 )
 def test_transactions_are_counted_in_every_form(tmp_path: Path, text: str) -> None:
@@ -256,46 +234,36 @@ def test_parquet_is_counted_and_counts_are_taken_as_they_are(tmp_path: Path) -> 
         assert (read_counts(file).counts.tolist(), read_counts(file).records) == ([3, 2, 1, 1], None)
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("", "not empty"),
-        (" \n\n", "not empty"),
-        ("1 2\n3 x 4\n", "line 2 does not"),
-        ("1 2\n3 -4\n", "line 2 does not"),
-        ("1 2\n3 4.5\n", "line 2 does not"),
-        ("1 1234567890123456789\n", "at most 18 digits"),
-        ("1\t2\n3\t4\t5\n", "a record and an item on every line"),
-        ("1\t2\t3\t4\n", "a record and an item on every line"),
-        ("item,number\na,1\n", "columns item and count"),
-        ("item,count\n", "have rows"),
-        ("item,count\na,0\n", "whole numbers of at least 1"),
-        ("item,count\na,1.5\n", "whole numbers of at least 1"),
-        ("item,count\na,many\n", "whole numbers of at least 1"),
-        ("item,count\na,1\na,2\n", "each item once"),
-        (f"item,count\na,{2**53 + 1}\n", "of 2\\^53 at most"),
-        ("item,count,count\na,1,2\n", "each of its columns once"),
-        ("item,count\na,1\n".encode("utf-16"), "not in UTF-16"),
-        (BASKETS.encode("utf-16"), "not in UTF-16"),
-        ("caf\u00e9,count\na,1\n".encode("latin-1"), "readable as a table"),
-        (",\n , \n", "hold numbers; there is none"),
-        ("item,count\na,1,7\n", "readable as a table"),
-        (b"PAR1 and then nothing of the kind", "readable as a table"),
-        (gzip.compress(BASKETS.encode(), mtime=0)[:-9], "not a whole gzip file"),
-        (None, "name a file that can be read.*No such file"),
-        ({"record": [1, None], "item": [1, 2]}, "no empty cells; 1 were found"),
-        ({"item": [[1], [2]], "count": [1, 2]}, "one value in a cell of the column item"),
-        ({"item": [[1], [2]], "user": [1, 2]}, "one value in a cell of the column item"),
-        ({"item": [1, 2], "count": pa.array([1, 2**64 - 1], pa.uint64())}, "of 2\\^53 at most"),
-    ],
+BAD_FILES = (
+    *("", " \n\n", ",\n , \n", "1 2\n3 x 4\n", "1 2\n3 -4\n", "1 2\n3 4.5\n", "1 1234567890123456789\n"),
+    *(
+        "1\t2\n3\t4\t5\n",
+        "1\t2\t3\t4\n",
+        "item,number\na,1\n",
+        "item,count\n",
+        "item,count\na,0\n",
+        "item,count\na,1.5\n",
+    ),
+    *("item,count\na,many\n", "item,count\na,1\na,2\n", f"item,count\na,{2**53 + 1}\n", "item,count,count\na,1,2\n"),
+    *("item,count\na,1,7\n", "item,count\na,1\n".encode("utf-16"), BASKETS.encode("utf-16")),
+    *("caf\u00e9,count\na,1\n".encode("latin-1"), b"PAR1 and then nothing of the kind", None),
+    gzip.compress(BASKETS.encode(), mtime=0)[:-9],
+    {"record": [1, None], "item": [1, 2]},
+    {"item": [[1], [2]], "count": [1, 2]},
+    {"item": [[1], [2]], "user": [1, 2]},
+    {"item": [1, 2], "count": pa.array([1, 2**64 - 1], pa.uint64())},
 )
-def test_a_bad_file_is_refused_with_a_reason(tmp_path: Path, content: Any, message: str) -> None:
+
+
+@pytest.mark.parametrize("content", BAD_FILES)
+def test_a_bad_file_is_refused_in_one_line(tmp_path: Path, content: Any) -> None:
     if isinstance(content, dict):
         table_file(tmp_path, content)
     elif content is not None:
         write(tmp_path, content)
-    with pytest.raises(ParameterError, match=f"^data must.*{message}") as refused:
+    with pytest.raises(ParameterError) as refused:
         read_counts(tmp_path / "data")
+    assert refused.value.parameter == "data"
     assert "\n" not in str(refused.value)
 
 

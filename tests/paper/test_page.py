@@ -3,26 +3,43 @@
 from __future__ import annotations
 
 import math
+import re
+import shutil
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.support.browsing import PHONE, browsing, needs_browser, tab
+from tests.support.made_findings import made_findings
 
 from sparsegate.paper import run
 from sparsegate.paper.charts import DARK, LIGHT, LINE_STYLES, BarChart, ChartBar
-from sparsegate.paper.page import FigurePanel, PageFigure, TableCell, render_page, table, table_cell
+from sparsegate.paper.page import (
+    FigurePanel,
+    PageFigure,
+    TableCell,
+    escaped,
+    latex_table,
+    render_page,
+    table,
+    table_cell,
+    write_tables,
+)
 from sparsegate.paper.report import Reproduction
+from sparsegate.paper.results import Findings
+from sparsegate.paper.statements import check_all
 
 METHODS = ["svt-dpbook", "svt-s-1:1", "em", "svt-retr-1d", "svt-retr-3d"]
 COUNTS = [25, 50, 300]
 
 
+CHART = BarChart(title="x", bars=(ChartBar("x", 1, "1", LINE_STYLES["em"]),))
+
+
 def figure(*views: str) -> str:
-    bar = ChartBar("x", 1, "1", LINE_STYLES["em"])
-    panel = FigurePanel(
-        title="A & B", identity="panel-a", charts={view: BarChart(title=view, bars=(bar,)) for view in views}
-    )
+    panel = FigurePanel(title="A & B", identity="panel-a", charts=dict.fromkeys(views, CHART))
     return PageFigure(name="f", title="F", caption="What", panels=(panel,), files={"CSV": "figures/f.csv"}).html()
 
 
@@ -37,11 +54,7 @@ def test_each_view_has_a_button_and_the_first_is_chosen() -> None:
 
 
 def test_a_view_that_a_panel_lacks_says_so() -> None:
-    chart = BarChart(title="x", bars=(ChartBar("x", 1, "1", LINE_STYLES["em"]),))
-    panels = (
-        FigurePanel(title="A", charts={"SER": chart, "FNR": chart}),
-        FigurePanel(title="B", charts={"SER": chart}),
-    )
+    panels = tuple(FigurePanel(title="A", charts=dict.fromkeys(views, CHART)) for views in (("SER", "FNR"), ("SER",)))
     page = PageFigure(name="f", title="F", caption="What", panels=panels).html()
     assert '<div class="show-1"><p>Not run here.</p></div>' in page
     assert page.count('class="show-1"') == 2
@@ -71,6 +84,62 @@ def test_a_page_has_its_sections_with_links_to_them_and_leaves_out_empty_ones() 
     assert "<title>a &amp; b</title>" in page
     assert page.index('<a href="#errors">Errors</a>') < page.index('<section id="maps"') < page.index('id="errors"')
     assert "peers" not in page.partition("<body>")[2].partition("<script>")[0]
+
+
+def latex(findings: Findings) -> dict[str, str]:
+    return Reproduction(folder=Path(), findings=findings, checked=tuple(check_all(findings)), readings=None).latex()
+
+
+@pytest.fixture(scope="module")
+def tables() -> dict[str, str]:
+    return latex(made_findings())
+
+
+def test_a_report_has_its_verdicts_printed_numbers_and_rates_as_tables(tables: dict[str, str]) -> None:
+    assert list(tables) == ["verdicts", "printed", "ser-kosarak", "ser-aol", "ser-zipf"]
+    assert r"em & 0.000 & 0.050 & 0.261 & 0.380 \\" in tables["ser-zipf"]
+    assert tables["verdicts"].count(r"& supported \\") + tables["verdicts"].count(r"& supported \ddag{} \\") == 25
+    assert r"until c are selected. \dag{} & Sec. 5" in tables["verdicts"]
+    first = re.findall(r"^(\S+) &", tables["ser-zipf"], re.MULTILINE)
+    assert first[1:6] == ["svt-dpbook", "svt-s-1:1", "svt-s-1:3", "svt-s-1:c", "svt-s-1:c23"], "as in the paper"
+    assert r"kosarak & 50 & svt-dpbook & 0.705 & 0.700 [" in tables["printed"]
+    assert list(latex(made_findings().only(["zipf"]))) == ["verdicts", "ser-zipf"], "no number printed was run"
+    goes_on = [tables["verdicts"].count(text) for text in (r"\begin{table*}", r"\label", "Claim & Where & Verdict")]
+    assert goes_on == [2, 1, 2], "in another table on the next page"
+
+
+def test_every_row_has_a_cell_for_each_column_and_no_sign_is_beyond_latex(tables: dict[str, str]) -> None:
+    for text in tables.values():
+        assert text.isascii()
+        (columns,) = set(re.findall(r"\\begin\{tabular\}\{(.*)\}", text))
+        rows = [line for line in text.splitlines() if line.endswith(r" \\")]
+        assert {len(re.split(r"(?<!\\)&", row)) for row in rows} == {len(re.sub(r"p\{.*?\}", "p", columns))}
+        assert (text.count("{"), text.count("$") % 2) == (text.count("}"), 0)
+        for name in ("table", "table*", "tabular"):
+            assert text.count(rf"\begin{{{name}}}") == text.count(rf"\end{{{name}}}")
+
+
+def test_what_latex_reads_as_a_command_is_set_as_it_is(tmp_path: Path) -> None:
+    assert escaped("a_b & 5% {x} #1 \\ ~") == r"a\_b \& 5\% \{x\} \#1 \textbackslash{} \textasciitilde{}"
+    write_tables(tmp_path, {"one": latex_table(["A|p", "c|d"], [("x", None)], caption="5 %", label="tab:one")})
+    text = (tmp_path / "tables" / "one.tex").read_text()
+    for part in ("% needs \\usepackage{booktabs,graphicx}\n", r"x & - \\", r"\begin{tabular}{p{0.64\linewidth}r}"):
+        assert part in text
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
+@pytest.mark.parametrize("columns", ["onecolumn", "twocolumn"])
+def test_every_table_fits_on_a_page(tables: dict[str, str], columns: str, tmp_path: Path) -> None:
+    many = [("svt-dpbook-monotonic", *[0.5] * 12)] * 22  # as long and as wide as the default report has them
+    wide = latex_table(["Method", *(f"{c}|.3f" for c in range(25, 325, 25))], many, caption="All.", label="tab:all")
+    write_tables(tmp_path, tables | {"wide": wide})
+    inputs = [rf"\input{{tables/{file.name}}}" for file in sorted((tmp_path / "tables").iterdir())]
+    begin = rf"\documentclass[{columns}]{{article}}\usepackage{{booktabs,graphicx}}\begin{{document}}"
+    (tmp_path / "all.tex").write_text("\n".join([begin, *inputs, r"\end{document}"]))
+    tex = ["pdflatex", "-halt-on-error", "-interaction=batchmode", "all.tex"]
+    subprocess.run(tex, cwd=tmp_path, check=True, timeout=60)
+    assert re.findall(r"Overfull.*|.*too large.*", (tmp_path / "all.log").read_text(errors="replace")) == []
+    assert len(inputs) == 6
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,6 @@ from sparsegate.paper import charts, comparison
 from sparsegate.paper.comparison import LEAGUES, CellPlaces, ComparisonResults, League, headlines
 from sparsegate.paper.decisions import MARGIN
 from sparsegate.paper.figures import use_body
-from sparsegate.paper.latex import latex_table, write_tables
 from sparsegate.paper.page import (
     FigurePanel,
     PageFigure,
@@ -25,9 +24,11 @@ from sparsegate.paper.page import (
     definitions,
     element,
     file_links,
+    latex_table,
     render_page,
     table,
     table_cell,
+    write_tables,
 )
 from sparsegate.paper.results import THRESHOLD, UseRow, replace_text
 
@@ -50,11 +51,11 @@ LETTERS: Mapping[str, str] = MappingProxyType(
         "svt-s-1:c": "Vc",
         "svt-s-1:3": "V3",
         "svt-s-1:1": "V1",
-        **{f"svt-retr-{raised}d": f"R{raised}" for raised in range(6)},
         "svt-dpbook": "B",
         "svt-dpbook-true": "B*",
         "svt-alg1": "A",
         "svt-alg1-true": "A*",
+        **{f"svt-retr-{raised}d": f"R{raised}" for raised in range(6)},
         "alg-4-true": "L*",
     }
 )
@@ -103,33 +104,28 @@ def _method_keys(results: ComparisonResults) -> list[str]:
 
 def winner_maps(results: ComparisonResults, league: League) -> dict[str, charts.MapChart]:
     """The map of each dataset, c upwards and epsilon to the right."""
-    named, drawn = letters(_method_keys(results)), method_styles(_method_keys(results))
-
-    def tile(places: CellPlaces, where: str) -> charts.MapCell:
-        parts = {
-            f"{where}: lowest error": [f"{places.best:.3f}"],
-            "; wins:" if len(places.winners) == 1 else "; tie:": [results.titles[key] for key in places.winners],
-            "; undecided:": [results.titles[key] for key in places.undecided],
-            "; would be decided by about": [f"{max(places.unsure.values()):,.1f} times the runs"]
-            if places.unsure
-            else [],
-        }
-        says = "".join(f"{what} {', '.join(names)}" for what, names in parts.items() if names)
+    keys, titles = _method_keys(results), results.titles
+    named, drawn = letters(keys), method_styles(keys)
+    tiles: dict[str, dict[tuple[int, float], charts.MapCell]] = {}
+    for cell in results.league(league.key):
+        places = cell.standing
+        says = f"c = {cell.count}, ε = {cell.epsilon:g}: lowest error {places.best:.3f}"
+        if places.winners:
+            winners = ", ".join(titles[key] for key in places.winners)
+            says += f"; {'wins' if len(places.winners) == 1 else 'tie'}: {winners}"
+        if places.undecided:
+            says += f"; undecided: {', '.join(titles[key] for key in places.undecided)}"
+        if places.unsure:
+            says += f"; would be decided by about {max(places.unsure.values()):,.1f} times the runs"
         style = drawn[places.winners[0]] if len(places.winners) == 1 else None  # those that tie have no colour
-        return charts.MapCell(
-            text=cell_text(places, named), note=f"{places.best:.2f}", says=says, style=style, sure=places.decided
-        )
-
+        text = cell_text(places, named)
+        tile = charts.MapCell(text=text, note=f"{places.best:.2f}", says=says, style=style, sure=places.decided)
+        tiles.setdefault(cell.dataset, {})[cell.count, cell.epsilon] = tile
     maps = {}
-    for dataset in dict.fromkeys(cell.dataset for cell in results.league(league.key)):
-        cells = {
-            (cell.count, cell.epsilon): tile(cell.standing, f"c = {cell.count}, ε = {cell.epsilon:g}")
-            for cell in results.league(league.key)
-            if cell.dataset == dataset
-        }
+    for dataset, cells in tiles.items():
         counts, epsilons = sorted({c for c, _ in cells}, reverse=True), sorted({epsilon for _, epsilon in cells})
         maps[dataset] = charts.MapChart(
-            title=f"{results.titles[dataset]}: who wins, {league.title}",
+            title=f"{titles[dataset]}: who wins, {league.title}",
             columns=[f"{epsilon:g}" for epsilon in epsilons],
             rows=[str(count) for count in counts],
             cells=[[cells[count, epsilon] for epsilon in epsilons] for count in counts],
@@ -245,19 +241,22 @@ class _ComparisonPage:
 
     def maps(self) -> str:
         """A map for each dataset; leagues are the views; "" where nobody has a rival."""
-        leagues = [league for league in LEAGUES if self._results.league(league.key)]
-        maps = {league.title: winner_maps(self._results, league) for league in leagues}
-        panels = [
-            FigurePanel(title=self._titles[dataset], charts=by_league, absent="Fewer than two take part here.")
-            for dataset in self._datasets
-            if (by_league := {title: by_name[dataset] for title, by_name in maps.items() if dataset in by_name})
-        ]
+        charts_of: dict[str, dict[str, charts.MapChart]] = {}
         notes = []
-        for league in leagues:
+        for league in LEAGUES:
+            if not self._results.league(league.key):
+                continue
+            for dataset, chart in winner_maps(self._results, league).items():
+                charts_of.setdefault(dataset, {})[league.title] = chart
             used = legend(self._results, league).items()
             named = [f"{element('b', escape(letter))} {escape(title)}" for letter, title in used]
             links = file_links({kind.upper(): f"figures/winners-{league.key}.{kind}" for kind in ("svg", "png")})
             notes.append(element("p", f"{escape(league.title)}: {', '.join(named)}. {links}", class_="soft"))
+        panels = [
+            FigurePanel(title=self._titles[dataset], charts=charts_of[dataset], absent="Fewer than two take part here.")
+            for dataset in self._datasets
+            if dataset in charts_of
+        ]
         return PageFigure(
             name="winners",
             title="Winners",
@@ -280,8 +279,7 @@ class _ComparisonPage:
             by_view = {}
             for view, methods, rate, against in views:
                 fixed = f"ε = {self.epsilon:g}" if against == "count" else f"c = {self._count}"
-                chart = self._chart(dataset, methods, rate, against)
-                if chart.lines:
+                if (chart := self._chart(dataset, methods, rate, against)).lines:
                     by_view[f"{view}, {fixed}"] = chart
             if by_view:
                 panels.append(FigurePanel(title=self._titles[dataset], charts=by_view))
@@ -297,71 +295,58 @@ class _ComparisonPage:
             if math.isfinite(row[against]):
                 point = charts.ChartPoint(row[against], row[f"{rate}_mean"], row[f"{rate}_error"])
                 points.setdefault(row["method"], []).append(point)
-        labels = {
-            key: self._titles[key].removesuffix(", as claimed") for key in points if key not in charts.LINE_STYLES
-        }
+        lines = []
+        for key, style in method_styles(points).items():
+            label = style.label if key in charts.LINE_STYLES else self._titles[key].removesuffix(", as claimed")
+            lines.append(charts.ChartLine(style._replace(label=label), tuple(points[key])))
         return charts.LineChart(
             title=self._titles[dataset],
-            lines=tuple(
-                charts.ChartLine(style._replace(label=labels.get(key, style.label)), tuple(points[key]))
-                for key, style in method_styles(points).items()
-            ),
+            lines=tuple(lines),
             x_label="c" if by_count else "true ε",
             y_label=rate.upper(),
             x_log=True,
             x_ticks=tuple(sorted({row["count"] for row in rows})) if by_count else (),
         )
 
+    def _names(self, row: Row) -> tuple[str, str]:
+        return self._titles[row["dataset"]], self._titles[row["method"]]
+
     def peers(self) -> str:
         """Each row of a peer beside that of the method of ours that is nearest to it."""
         rows = {(row["dataset"], row["method"], row["epsilon"], row["count"]): row for row in self._rows}
-        lines = [
-            (
-                *(self._titles[row[name]] for name in ("dataset", "method")),
-                *(row["epsilon"], row["count"], _rate(row, "fnr")),
-                *(self._titles[ours["method"]], _rate(ours, "fnr"), row["seconds"], ours["seconds"]),
-            )
-            for (dataset, method, epsilon, count), row in rows.items()
-            if (ours := rows.get((dataset, comparison.NEAREST.get(method, ""), epsilon, count)))
-        ]
+        lines = []
+        for (dataset, method, epsilon, count), row in rows.items():
+            if ours := rows.get((dataset, comparison.NEAREST.get(method, ""), epsilon, count)):
+                rates = (_rate(row, "fnr"), self._titles[ours["method"]], _rate(ours, "fnr"))
+                lines.append((*self._names(row), epsilon, count, *rates, row["seconds"], ours["seconds"]))
         heads = ["Dataset", "Library", "ε|g", "c|d", "FNR|", "Nearest", "FNR of ours|", "seconds|.3f"]
-        shown = table([*heads, "seconds of ours|.3f"], lines, tall=True, names=2)
-        return shown if lines else ""
+        return table([*heads, "seconds of ours|.3f"], lines, tall=True, names=2) if lines else ""
 
     def seconds(self) -> str:
+        """One selection among the scores of all items."""
         timed = [row for row in self._rows if row["seconds"] is not None and row["epsilon"] == self.epsilon]
         counts = sorted({row["count"] for row in timed})
         lines: dict[tuple[str, str], dict[int, float]] = {}
         for row in timed:
-            lines.setdefault((row["dataset"], row["method"]), {})[row["count"]] = row["seconds"]
+            lines.setdefault(self._names(row), {})[row["count"]] = row["seconds"]
         heads = ("Dataset", "Method", *(f"c = {count}|.3f" for count in counts))
-        cells = [
-            [self._titles[dataset], self._titles[method], *(line.get(count) for count in counts)]
-            for (dataset, method), line in lines.items()
-        ]
+        cells = [[*names, *(line.get(count) for count in counts)] for names, line in lines.items()]
         return table(heads, cells, names=2, tall=True) if lines else ""
 
     def numbers(self) -> str:
+        """All rows of the middle epsilon; the files have all."""
         heads = ("Dataset", "Method", "c|d", "true ε|", "FNR|", "SER|", "total SER|", "precision|", "runs|d")
-        lines = [
-            (
-                *(self._titles[row[name]] for name in ("dataset", "method")),
-                *(row["count"], _true(row["true_epsilon"])),
-                *(_rate(row, rate) for rate in ("fnr", "ser", "total_ser", "precision")),
-                row["runs"],
-            )
-            for row in self._rows
-            if row["epsilon"] == self.epsilon
-        ]
+        lines = []
+        for row in self._rows:
+            if row["epsilon"] == self.epsilon:
+                true, rates = row["true_epsilon"], ("fnr", "ser", "total_ser", "precision")
+                shown = table_cell(true, ".4g")
+                if true is None or math.isinf(true):
+                    shown = TableCell(text="not checked" if true is None else "no ε", value=math.inf)
+                lines.append((*self._names(row), row["count"], shown, *(_rate(row, r) for r in rates), row["runs"]))
         return table(heads, lines, identity="rows", tall=True, names=2)
 
 
 def _rate(row: Row, rate: str) -> TableCell:
     mean, error = row[f"{rate}_mean"], row[f"{rate}_error"]
     return TableCell(text=f"{mean:.3f} ± {error:.3f}", value=float(mean))
-
-
-def _true(epsilon: float | None) -> TableCell:
-    if epsilon is None or math.isinf(epsilon):
-        return TableCell(text="not checked" if epsilon is None else "no ε", value=math.inf)
-    return table_cell(epsilon, ".4g")

@@ -15,56 +15,30 @@ from pathlib import Path
 
 from sparsegate.budget import Number
 from sparsegate.errors import load_extra
+from sparsegate.paper import decisions, figures, results
 from sparsegate.paper.charts import save
 from sparsegate.paper.checks import measurements, removed_shares
 from sparsegate.paper.data import PUBLISHED, Dataset
-from sparsegate.paper.decisions import COMPARISONS as COUNTED
 from sparsegate.paper.decisions import FALSE_VERDICT, Judgement, Quantity, Support, empty_places, rate
 from sparsegate.paper.experiments import DEFAULT_COUNTS, DEFAULT_EPSILONS, MOST_RUNS, run
-from sparsegate.paper.figures import (
-    COMPARISONS,
-    NEAR,
-    ORACLE,
-    REMOVED,
-    ErrorFigure,
-    Lines,
-    ablation_sentence,
-    anchor,
-    draw_figure,
-    rows_of,
-    score_figure,
-    share_chart,
-    shown_figures,
-    use_body,
-)
-from sparsegate.paper.latex import latex_table, write_tables
+from sparsegate.paper.figures import ErrorFigure, Lines, anchor, rows_of
 from sparsegate.paper.methods import DEFAULT_METHODS, METHODS
 from sparsegate.paper.page import (
     PageFigure,
     TableCell,
     definitions,
     element,
+    latex_table,
     render_page,
     table,
+    write_tables,
 )
-from sparsegate.paper.readings import OURS as OUR_READING
-from sparsegate.paper.readings import SWITCHES, PaperReading
-from sparsegate.paper.results import (
-    CellKey,
-    ExperimentResults,
-    Findings,
-    ResultFolder,
-    Row,
-    load_findings,
-    read,
-    replace_text,
-)
-from sparsegate.paper.results import table as arrow_table
+from sparsegate.paper.readings import OURS, SWITCHES, PaperReading
+from sparsegate.paper.results import CellKey, ExperimentResults, Findings, ResultFolder, load_findings
 from sparsegate.paper.statements import VALUES, Checked, ReadingVerdicts, check_all, tally, tally_sentence
 from sparsegate.paper.workers import Progress, WorkerPool, shared_pool
 
 TITLE = "The evaluation of the Sparse Vector Technique, reproduced"
-
 
 MARKS = {
     Support.NOT_SUPPORTED: "✗",
@@ -77,35 +51,27 @@ MARKS = {
 }
 """A mark for each verdict, in the order of the grid."""
 
-ELSEWHERE = "Elsewhere"  # the heading for what was judged on other data than the datasets
-
 
 def _kind(support: Support) -> str:
     return support.value.replace(" ", "-")
-
-
-def badge(judgement: Judgement) -> TableCell:
-    """A verdict in words."""
-    support = judgement.support
-    shown = element("span", f"{MARKS[support]} {support.value}", class_=f"verdict {_kind(support)}")
-    return _markup(shown + _short(judgement))
-
-
-def _short(judgement: Judgement) -> str:
-    return element("sup", "‡") if judgement.short else ""
 
 
 def _markup(html: str, *, kind: str = "", identity: str = "") -> TableCell:
     return TableCell(text=html, markup=True, kind=kind, identity=identity)
 
 
+def badge(judgement: Judgement) -> TableCell:
+    """A verdict in words."""
+    support = judgement.support
+    shown = element("span", f"{MARKS[support]} {support.value}", class_=f"verdict {_kind(support)}")
+    return _markup(shown + ("<sup>‡</sup>" if judgement.short else ""))
+
+
 def mark(judgement: Judgement, to: str = "") -> str:
     """A verdict as one sign, with its numbers under the pointer; where it leads ``to``, it is a link."""
-    support = judgement.support
-    sign = element("span", MARKS[support], role="img", aria_label=support.value)
-    link = {"href": f"#{to}"} if to else {}
-    shown = element("a" if to else "span", sign, class_=f"mark {_kind(support)}", **link, title=judgement.numbers)
-    return shown + _short(judgement)
+    sign = element("span", MARKS[judgement.support], role="img", aria_label=judgement.support.value)
+    look = {"class_": f"mark {_kind(judgement.support)}", "href": f"#{to}" if to else "", "title": judgement.numbers}
+    return element("a" if to else "span", sign, **look) + ("<sup>‡</sup>" if judgement.short else "")
 
 
 class ClaimGrid:
@@ -125,38 +91,31 @@ class ClaimGrid:
 
     def html(self) -> str:
         """The grid as a table, and what the results lack for the other claims, to be opened."""
-        datasets = self.findings.datasets
-        heads = ["Claim", "Verdict", *map(self.findings.title, datasets)]
-        if any(set(verdict.judgement.places) - set(datasets) for verdict in self.claims):
-            heads.append(ELSEWHERE)
-        shown = {
-            verdict.statement.key: verdict.judgement.support is not Support.NOT_RUN or bool(verdict.judgement.places)
-            for verdict in self.claims
-        }
-        judged, others = ([v for v in self.claims if shown[v.statement.key] is side] for side in (True, False))
+        heads = ["Claim", "Verdict", *map(self.findings.title, self.findings.datasets)]
+        if any(set(verdict.judgement.places) - set(self.findings.datasets) for verdict in self.claims):
+            heads.append("Elsewhere")  # what was judged on other data than the datasets
+        judged: list[Checked] = []
+        others: list[Checked] = []
+        for verdict in self.claims:
+            run = verdict.judgement.support is not Support.NOT_RUN or verdict.judgement.places
+            (judged if run else others).append(verdict)
         grid = table(heads, (self._row(verdict)[: len(heads)] for verdict in judged), kind="grid")
-        listed = (
-            element(
-                "li",
-                escape(
-                    f"{verdict.statement.claim} Supported if: {verdict.statement.rule}; {verdict.judgement.numbers}."
-                ),
-                id=f"claim-{verdict.statement.key}",
-            )
-            for verdict in others
-        )
+        listed = []
+        for verdict in others:
+            statement = verdict.statement
+            text = f"{statement.claim} Supported if: {statement.rule}; {verdict.judgement.numbers}."
+            listed.append(element("li", escape(text), id=f"claim-{statement.key}"))
         summary = element("summary", f"{len(others)} not run")
         return grid + (element("details", summary, element("ul", *listed)) if others else "")
 
     def _row(self, verdict: Checked) -> list[TableCell]:
-        places, support = verdict.judgement.places, verdict.judgement.support
-        uses = {row.use for row in self.findings.uses}
+        places, uses = verdict.judgement.places, {row.use for row in self.findings.uses}
         elsewhere = "<br>".join(
             f"{mark(place, 'uses' if name in uses else '')} {escape(name)}"
             for name, place in places.items()
             if name not in self.findings.datasets
         )
-        identity, edge = f"claim-{verdict.statement.key}", f"edge-{_kind(support)}"
+        identity, edge = f"claim-{verdict.statement.key}", f"edge-{_kind(verdict.judgement.support)}"
         return [
             _markup(self._claim(verdict), identity=identity, kind=edge),
             badge(verdict.judgement),
@@ -166,31 +125,27 @@ class ClaimGrid:
 
     def _claim(self, verdict: Checked) -> str:
         """The claim; where it failed, why; and, to be opened, its rule and all numbers."""
-        judgement, statement = verdict.judgement, verdict.statement
+        judgement, statement, known = verdict.judgement, verdict.statement, self.findings.datasets
         why = ""
         if judgement.support is Support.DEPENDS:
-            why = element("p", escape(judgement.numbers.partition(". Under ours")[0]), class_="why")
+            why = judgement.numbers.partition(". Under ours")[0]
         elif judgement.support in (Support.NOT_SUPPORTED, Support.UNDECIDED):
-            deciding = [
-                f"{name}: {p.numbers}" for name, p in judgement.places.items() if p.support is judgement.support
-            ]
-            why = element("p", escape("; ".join(deciding) or judgement.numbers), class_="why")
-        known = self.findings.datasets
+            failed = (f"{name}: {p.numbers}" for name, p in judgement.places.items() if p.support is judgement.support)
+            why = "; ".join(failed) or judgement.numbers
         listed = [
             f"{MARKS[place.support]} {self.findings.place(name) if name in known else name}: {place.numbers}"
             for name, place in judgement.places.items()
         ]
-        numbers = element("ul", *(element("li", escape(text)) for text in listed))
         look = f" † Chosen after a look at results: {statement.after_look}." if statement.after_look else ""
-        return (
-            element(
-                "details",
-                element("summary", escape(statement.claim + look[:2])),
-                element("p", escape(f"{statement.where}. Supported if: {statement.rule}.{look}")),
-                numbers if listed else element("p", escape(judgement.numbers)),
-            )
-            + why
+        opened = element(
+            "details",
+            element("summary", escape(statement.claim + look[:2])),
+            element("p", escape(f"{statement.where}. Supported if: {statement.rule}.{look}")),
+            element("ul", *(element("li", escape(text)) for text in listed))
+            if listed
+            else element("p", escape(judgement.numbers)),
         )
+        return opened + (element("p", escape(why), class_="why") if why else "")
 
     def _cell(self, verdict: Checked, dataset: str, place: Judgement | None) -> TableCell:
         """The mark, and a link to the first of its rows; where scripts run, the table then shows no others."""
@@ -207,24 +162,17 @@ class ClaimGrid:
 
     def note(self, figure: str, dataset: str) -> str:
         """Links back to the grid from the panel of a figure: the claims that it is about."""
-        links = [
-            element(
-                "a",
-                escape(f"{MARKS[place.support]} {verdict.statement.key}"),
-                class_=_kind(place.support),
-                href=anchor("#cell", verdict.statement.key, dataset),
-                title=verdict.statement.claim,
-            )
-            for verdict in self.claims
-            if (place := verdict.judgement.places.get(dataset)) and self.figure(verdict, place) == figure
-        ]
+        links = []
+        for verdict in self.claims:
+            place = verdict.judgement.places.get(dataset)
+            if place and self.figure(verdict, place) == figure:
+                text, to = f"{MARKS[place.support]} {verdict.statement.key}", verdict.statement.key
+                look = {"class_": _kind(place.support), "href": anchor("#cell", to, dataset)}
+                links.append(element("a", escape(text), **look, title=verdict.statement.claim))
         return element("p", f"Claims: {' '.join(links)}", class_="soft") if links else ""
 
     def figure(self, verdict: Checked, place: Judgement) -> str | None:
-        """Of the figures that show rows of this place, the one with most rows of the whole statement.
-
-        Of two with as many it is the one with fewer lines.
-        """
+        """Of the figures that show rows of this place, the one with most of the statement, or fewer lines."""
         possible = {figure for cell in place.cells for figure in self.figures.get(cell, ())}
         cells = (cell for other in verdict.judgement.places.values() for cell in other.cells)
         shown = Counter(figure for cell in cells for figure in self.figures.get(cell, ()) if figure in possible)
@@ -233,27 +181,14 @@ class ClaimGrid:
 
 def reading_table(verdicts: ReadingVerdicts, claims: Mapping[str, str]) -> str:
     """Statements and readings as a table, those that depend on the reading first; ``claims`` are the words of each."""
-    disputed = verdicts.disputed
-    ours = next(iter(verdicts.by_reading))
-    rows = []
-    for key in sorted(verdicts.statements, key=lambda key: key not in disputed):
+    ours, rows = next(iter(verdicts.by_reading)), []
+    for key in sorted(verdicts.statements, key=lambda key: key not in verdicts.disputed):
         rows.append([_markup(element("a", escape(claims.get(key, key)), href=f"#claim-{key}"), kind="long")])
         for name, judged in verdicts.by_reading.items():
-            kind = "" if name == ours or key not in verdicts.changes(name) else "changed"
-            rows[-1].append(_markup(mark(judged[key]), kind=kind))
+            changed = name != ours and key in verdicts.changes(name)
+            rows[-1].append(_markup(mark(judged[key]), kind="changed" if changed else ""))
     heads = ["Claim", *(name.replace(",", ", ") for name in verdicts.by_reading)]
     return table(heads, rows, identity="readings-table", tall=True)
-
-
-def value_table(checked: Sequence[Checked]) -> str:
-    """Printed numbers and numbers of our own simulation, beside those of the results."""
-    judged = {verdict.statement.key: verdict.judgement for verdict in checked}
-    rows = [
-        (value.dataset, value.count, value.method, value, value.source, judgement.numbers, badge(judgement))
-        for value in VALUES
-        if (judgement := judged.get(value.statement.key))
-    ]
-    return table(["Dataset", "c|d", "Method", "SER", "Where from", "Here", "Verdict"], rows, tall=True)
 
 
 def measurement_table(findings: Findings) -> str:
@@ -262,42 +197,28 @@ def measurement_table(findings: Findings) -> str:
         (text, findings.title(row.dataset), row.method, row.count, str(rate(row)), f"{empty_places(row).value:.0%}")
         for text, row in measurements(findings)
     ]
-    heads = ["Measured", "Dataset", "Method", "c|,", "SER", "Places empty"]
-    return table(heads, rows, names=2) if rows else ""
-
-
-def dataset_table(findings: Findings) -> str:
-    """What each dataset is."""
-    keys = ("records", "items", "distinct_scores", "kind", "description")
-    rows = [(findings.title(name), *(entry[key] for key in keys)) for name, entry in findings.datasets.items()]
-    return table(["Dataset", "Records|,", "Items|,", "Distinct scores|,", "Kind", "What it is"], rows)
+    return table(["Measured", "Dataset", "Method", "c|,", "SER", "Places empty"], rows, names=2) if rows else ""
 
 
 def method_table(findings: Findings) -> str:
     """What each method is."""
     rows = []
     for key, entry in findings.methods.items():
-        row, selects = METHODS[key].row if key in METHODS else None, entry["row"] is None
-        way = entry.get("selection", "exponential")
+        row = METHODS[key].row if key in METHODS else None
+        selects, way = entry["row"] is None, entry.get("selection", "exponential")
         if row:
             described = f"{row.algorithm}: {row.title}"
+        elif not selects:
+            described = ""
         elif "source" in entry:
-            described = f"Supplied: {entry['source']}, {entry['version'] or 'without a version'}" if selects else ""
+            described = f"Supplied: {entry['source']}, {entry['version'] or 'without a version'}"
         else:
-            scored = "Exponential mechanism, c rounds" if way == "exponential" else f"select_top, method {way}"
-            described = scored if selects else ""
-        passes = "until c are selected" if entry["passes"] > 1 else "one"
-        rows.append(
-            [
-                entry["title"],
-                key,
-                "interactive" if entry["interactive"] else "non-interactive",
-                described,
-                entry["allocation"] or (str(row.allocation) if row else "none"),
-                f"{entry['raise_by']} D" if entry["raise_by"] else "no",
-                "" if selects else passes,
-            ]
-        )
+            described = "Exponential mechanism, c rounds" if way == "exponential" else f"select_top, method {way}"
+        setting = "interactive" if entry["interactive"] else "non-interactive"
+        allocation = entry["allocation"] or (str(row.allocation) if row else "none")
+        raised = f"{entry['raise_by']} D" if entry["raise_by"] else "no"
+        passes = "" if selects else "until c are selected" if entry["passes"] > 1 else "one"
+        rows.append([entry["title"], key, setting, described, allocation, raised, passes])
     rows.sort(key=lambda cells: str(cells[2]))
     return table(["Method", "Key", "Setting", "Description", "Split of ε", "Threshold raised by", "Passes"], rows)
 
@@ -308,17 +229,16 @@ def number_table(findings: Findings, grid: ClaimGrid) -> str:
     heads += ["FPR|.3f", "Total SER|.3f", "Selected|.1f", "Runs|d"]
     datasets, methods = list(findings.datasets), sorted(findings.methods)
 
-    def place(row: Row) -> tuple[object, ...]:
+    def place(row: results.Row) -> tuple[object, ...]:
         order = datasets.index(row.dataset), methods.index(row.method)
         return row.epsilon != findings.epsilon, *order, row.epsilon, row.count
 
     seen: set[str] = set()
     lines = []
     for row in sorted(findings.rows.values(), key=place):
-        place_name = findings.place(row.dataset)
-        dataset = TableCell(text=place_name)
+        dataset = TableCell(text=findings.place(row.dataset))
         for figure in grid.figures.get(row.cell, ())[:1]:
-            link = element("a", escape(place_name), href=f"#{anchor('panel', figure, row.dataset)}")
+            link = element("a", escape(dataset.text), href=f"#{anchor('panel', figure, row.dataset)}")
             dataset = _markup(link, kind="name")
         name = anchor("rows", row.dataset, row.method)
         method = TableCell(text=row.method, identity="" if name in seen else name)
@@ -332,25 +252,22 @@ def number_table(findings: Findings, grid: ClaimGrid) -> str:
 
 def run_list(findings: Findings) -> str:
     """Parameters, versions and where the code was from."""
-    about = findings.manifest
+    about, entries = findings.manifest, {"created": findings.manifest["created"]}
+    for key, value in about["parameters"].items():
+        entries[key.replace("_", " ")] = ", ".join(map(str, value)) if isinstance(value, list) else value
     seconds = sum(row.seconds for row in findings.rows.values())
-    parameters = {
-        key.replace("_", " "): ", ".join(map(str, value)) if isinstance(value, list) else value
-        for key, value in about["parameters"].items()
-    }
-    return definitions(
-        {
-            "created": about["created"],
-            **parameters,
-            "cases": f"{len(findings.rows):,}, simulated in {seconds:.1f} s of work",
-            "threshold": about["threshold"],
-            "versions": ", ".join(f"{name} {version}" for name, version in about["versions"].items()),
-            "commit": about["commit"] or "not from a checkout",
-        }
-    )
+    entries["cases"] = f"{len(findings.rows):,}, simulated in {seconds:.1f} s of work"
+    entries["threshold"] = about["threshold"]
+    entries["versions"] = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
+    entries["commit"] = about["commit"] or "not from a checkout"
+    return definitions(entries)
 
 
 FIGURE_SECONDS, PAGE_SECONDS = 1.3, 2.0
+_STAND_INS = (
+    " <strong>Stand-ins:</strong> for {} counts through a few knots take the place of the data; "
+    "<code>--data kosarak=FILE</code> uses the real data."
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -387,11 +304,11 @@ class Reproduction:
     @property
     def results(self) -> ExperimentResults:
         """The rows of the main experiment."""
-        return read(self.folder)
+        return results.read(self.folder)
 
     @cached_property
     def _shown(self) -> dict[ErrorFigure, Lines]:
-        return shown_figures(self.findings)
+        return figures.shown_figures(self.findings)
 
     @cached_property
     def _grid(self) -> ClaimGrid:
@@ -400,8 +317,8 @@ class Reproduction:
     @cached_property
     def figures(self) -> dict[str, PageFigure]:
         """Every figure that there is data for, by its name."""
-        figures = [figure.page_figure(lines, self.findings, self._grid.note) for figure, lines in self._shown.items()]
-        return {figure.name: figure for figure in (*figures, score_figure(self.findings))}
+        shown = [figure.page_figure(lines, self.findings, self._grid.note) for figure, lines in self._shown.items()]
+        return {figure.name: figure for figure in (*shown, figures.score_figure(self.findings))}
 
     def write(self, pool: WorkerPool, *, latex: bool = False) -> None:
         """Write the figures, as pictures and as tables of their rows, and the page; with ``latex`` for a paper, too."""
@@ -412,73 +329,68 @@ class Reproduction:
             pass
         with pool.plan.stage("report"):
             for figure, lines in self._shown.items():
-                rows = [asdict(row) for row in rows_of(lines)]
-                folder.write(f"figures/{figure.name}", arrow_table(rows))
+                folder.write(f"figures/{figure.name}", results.table([asdict(row) for row in rows_of(lines)]))
             if latex:
                 write_tables(self.folder, self.latex())
-            replace_text(self.report, self.html())
+            results.replace_text(self.report, self.html())
 
     def latex(self) -> dict[str, str]:
         """The verdicts, the printed numbers, and for each dataset the SER of every method and c, as LaTeX."""
         findings, counts = self.findings, self.findings.counts
+        judged = {each.statement.key: each.judgement for each in self.checked}
+
+        def verdict(judgement: Judgement) -> str:
+            return judgement.support.value + " ‡" * judgement.short
+
         claims = [
             (
                 each.statement.claim + " †" * bool(each.statement.after_look),
                 each.statement.where,
-                each.judgement.support.value + " ‡" * each.judgement.short,
+                verdict(each.judgement),
             )
             for each in self._grid.claims
         ]
-        judged = {each.statement.key: each.judgement for each in self.checked}
+        caption = (
+            f"{tally_sentence(tally(self.checked))}. † Rule, or part of it, chosen after a look at results. ‡ Would "
+            "be undecided if SER counted as low as short answers may have it, and has no stated error rate; the chance "
+            f"that any other is wrong by chance is at most {FALSE_VERDICT:g}."
+        )
+        heads = ["Claim|p", "Where|p", "Verdict"]
+        tables = {"verdicts": latex_table(heads, claims, caption=caption, label="tab:verdicts")}
         printed = [
-            (
-                value.dataset,
-                value.count,
-                value.method,
-                value,
-                found.numbers.removeprefix("SER "),
-                found.support.value + " ‡" * found.short,
-            )
+            (value.dataset, value.count, value.method, value, here.numbers.removeprefix("SER "), verdict(here))
             for value in VALUES
-            if value.printed and (found := judged[value.statement.key]).support is not Support.NOT_RUN
+            if value.printed and (here := judged[value.statement.key]).support is not Support.NOT_RUN
         ]
-        tables = {
-            "verdicts": latex_table(
-                ["Claim|p", "Where|p", "Verdict"],
-                claims,
-                caption=f"{tally_sentence(tally(self.checked))}. † Rule, or part of it, chosen after a look at "
-                f"results. ‡ Would be undecided if SER counted as low as short answers may have it, and has no stated "
-                f"error rate; the chance that any other is wrong by chance is at most {FALSE_VERDICT:g}.",
-                label="tab:verdicts",
-            ),
-            "printed": latex_table(
-                ["Dataset", "c|d", "Method", "Printed|", "Here|p", "Verdict"],
-                printed,
-                caption="SER printed in the paper, and here. ‡ Of short answers: no stated error rate.",
-                label="tab:printed",
-            ),
-        }
-        if not printed:
-            del tables["printed"]
+        if printed:
+            caption = "SER printed in the paper, and here. ‡ Of short answers: no stated error rate."
+            heads = ["Dataset", "c|d", "Method", "Printed|", "Here|p", "Verdict"]
+            tables["printed"] = latex_table(heads, printed, caption=caption, label="tab:printed")
+        keys = sorted(findings.methods, key=[*DEFAULT_METHODS, *METHODS, *findings.methods].index)
         for dataset in findings.datasets:
-            keys = sorted(findings.methods, key=[*DEFAULT_METHODS, *METHODS, *findings.methods].index)
             lines = {key: [findings.get(dataset, key, count) for count in counts] for key in keys}
-            rows = [(key, *(row and row.ser_mean for row in line)) for key, line in lines.items() if any(line)]
             tables[f"ser-{dataset}"] = latex_table(
                 ["Method", *(f"{count}|.3f" for count in counts)],
-                rows,
-                caption=f"{findings.title(dataset)}: mean SER by c, ε = {findings.epsilon:g}; {ORACLE}.",
+                [(key, *(row and row.ser_mean for row in line)) for key, line in lines.items() if any(line)],
+                caption=f"{findings.title(dataset)}: mean SER by c, ε = {findings.epsilon:g}; {figures.ORACLE}.",
                 label=f"tab:ser-{dataset}",
             )
         return tables
 
     def html(self) -> str:
         """The page."""
-        findings, readings = self.findings, self.readings
+        findings, readings, shares = self.findings, self.readings, removed_shares(self.findings)
         names = [str(entry["title"]).split(" (")[0] for entry in findings.datasets.values() if entry["stand_in"]]
         claims = {verdict.statement.key: verdict.statement.claim for verdict in self.checked}
-        shares = removed_shares(findings)
+        judged = {verdict.statement.key: verdict.judgement for verdict in self.checked}
         marks = [place for each in self._grid.claims for place in each.judgement.places.values()]
+        values = [
+            (value.dataset, value.count, value.method, value, value.source, here.numbers, badge(here))
+            for value in VALUES
+            if (here := judged.get(value.statement.key))
+        ]
+        keys = ("records", "items", "distinct_scores", "kind", "description")
+        datasets = [(findings.title(name), *(entry[key] for key in keys)) for name, entry in findings.datasets.items()]
         parts = {
             "tally": escape(tally_sentence(tally(self.checked))),
             "stand_ins": _STAND_INS.format(escape(", ".join(names))) if names else "",
@@ -487,16 +399,16 @@ class Reproduction:
             "short": f"{sum(each.judgement.short for each in self._grid.claims)} of {len(self._grid.claims)} verdicts "
             f"and {sum(place.short for place in marks)} of {len(marks)} marks",
             "false_verdict": f"{FALSE_VERDICT:g}",
-            "comparisons": f"{COUNTED:,}",
+            "comparisons": f"{decisions.COMPARISONS:,}",
             "ablation": self._ablation(shares),
-            "ablation_sentence": escape(ablation_sentence(shares)),
+            "ablation_sentence": escape(figures.ablation_sentence(shares)),
             "readings": reading_table(readings, claims) if readings else "",
             "readings_title": escape(readings.title) if readings else "",
             "questions": definitions({switch.name: switch.question for switch in SWITCHES.values()}),
             "figures": "\n".join(figure.html() for name, figure in self.figures.items() if name != "ablation"),
-            "uses": use_body(findings.uses),
-            "values": value_table(self.checked),
-            "datasets": dataset_table(findings),
+            "uses": figures.use_body(findings.uses),
+            "values": table(["Dataset", "c|d", "Method", "SER", "Where from", "Here", "Verdict"], values, tall=True),
+            "datasets": table(["Dataset", "Records|,", "Items|,", "Distinct scores|,", "Kind", "What it is"], datasets),
             "methods": method_table(findings),
             "numbers": number_table(findings, self._grid),
             "run": run_list(findings),
@@ -509,22 +421,16 @@ class Reproduction:
             return ""
         panels = []
         for panel in figure.panels:
-            chart = share_chart(shares, panel.dataset, panel.title)
-            shown = {REMOVED: chart} if chart else {}
-            panels.append(replace(panel, charts={**shown, **panel.charts}, absent=NEAR))
-        panels.sort(key=lambda panel: REMOVED not in panel.charts)  # the first panel has every view
+            chart = figures.share_chart(shares, panel.dataset, panel.title)
+            shown = {figures.REMOVED: chart} if chart else {}
+            panels.append(replace(panel, charts={**shown, **panel.charts}, absent=figures.NEAR))
+        panels.sort(key=lambda panel: figures.REMOVED not in panel.charts)  # the first panel has every view
         return replace(figure, panels=tuple(panels)).html()
-
-
-_STAND_INS = (
-    " <strong>Stand-ins:</strong> for {} counts through a few knots take the place of the data; "
-    "<code>--data kosarak=FILE</code> uses the real data."
-)
 
 
 def _save(picture: tuple[PageFigure, Path, bool]) -> None:
     figure, path, pdf = picture
-    save(draw_figure(figure), path, pdf=pdf)
+    save(figures.draw_figure(figure), path, pdf=pdf)
 
 
 def write_report(out: str | Path, pool: WorkerPool | None = None, *, latex: bool = False) -> Path:
@@ -562,7 +468,7 @@ def reproduce(
     seed: int = 0,
     jobs: int = 1,
     further: bool = True,
-    reading: PaperReading | Sequence[str] = OUR_READING,
+    reading: PaperReading | Sequence[str] = OURS,
     latex: bool = False,
     progress: Callable[[Progress], object] | None = None,
     pool: WorkerPool | None = None,
@@ -585,7 +491,7 @@ def reproduce(
 
     load_extra("matplotlib.figure", extra="plots")  # the report comes last: what it needs is asked for before the work
     with shared_pool(pool, jobs, progress) as workers:
-        workers.plan.expect("figures", (len(COMPARISONS) + 2) * FIGURE_SECONDS)
+        workers.plan.expect("figures", (len(figures.COMPARISONS) + 2) * FIGURE_SECONDS)
         workers.plan.expect("report", PAGE_SECONDS)
         tasks = measured.use_tasks(runs=max(measured.LEAST_RUNS, 4 * runs), seed=seed) if further else []
         measured.plan_uses(workers, tasks)
