@@ -279,26 +279,6 @@ def test_gumbel_charges_its_rounds() -> None:
     assert request.checked.rho <= zcdp_rho(epsilon=Fraction(1), delta=MILLIONTH)
 
 
-class Older:
-    """An account as it was written before there was a rho."""
-
-    def __init__(self) -> None:
-        self.spent: list[float] = []
-
-    def spend(self, *, epsilon: float, delta: float = 0, what: str) -> int:
-        self.spent.append(float(epsilon))
-        return 1
-
-    def keep(self, entry: int, gave: Mapping[str, Any]) -> None:
-        """Nothing is stored."""
-
-
-def test_an_account_that_knows_no_rho_works_as_before() -> None:
-    older = Older()
-    sg.select_top({"a": 5, "b": 3}, count=1, epsilon=1, sensitivity=1, method="exponential", ledger=older)
-    assert older.spent == [1.0]
-
-
 # ----- the ledger
 
 

@@ -272,26 +272,19 @@ def test_a_ledger_that_adds_refuses_before_it_is_charged(tmp_path: Path) -> None
     shop.shut()
 
 
-@pytest.mark.parametrize(
-    ("wrong", "parameter"),
-    [
-        ({"within": float("nan")}, "within"),
-        ({"within": Fraction(1, 2)}, "within"),
-        ({"within": "far"}, "within"),
-        ({"within": None}, "cutoff"),
-        ({"within": None, "cutoff": 3}, "epsilon"),
-        ({"epsilon": 1}, "epsilon"),
-        ({"cutoff": 3, "epsilon": 1}, "within"),
-        ({"expect": 0}, "expect"),
-        ({"queries": 7}, "queries"),
-        ({"closes": "rarer"}, "closes"),
-        ({"noise": "exponential"}, "noise"),
-    ],
-)
-def test_what_cannot_be_made_is_not_charged(shop: Shop, keeper: Keeper, wrong: dict, parameter: str) -> None:
-    with pytest.raises(ParameterError) as refused:
-        keeper.open_gate(shop.caller(), **{"threshold": 0, "within": WITHIN} | wrong)
-    assert refused.value.parameter == parameter
+def test_what_cannot_be_made_is_not_charged(shop: Shop, keeper: Keeper) -> None:
+    refusals: list[tuple[str, dict[str, Any]]] = [
+        *(("within", {"within": wrong}) for wrong in (float("nan"), Fraction(1, 2), "far")),
+        ("cutoff", {"within": None}),
+        ("epsilon", {"within": None, "cutoff": 3}),
+        ("within", {"cutoff": 3, "epsilon": 1}),
+        *((name, {name: wrong}) for name, wrong in (("epsilon", 1), ("expect", 0), ("queries", 7))),
+        *((name, {name: wrong}) for name, wrong in (("closes", "rarer"), ("noise", "exponential"))),
+    ]
+    for parameter, wrong in refusals:
+        with pytest.raises(ParameterError) as refused:
+            keeper.open_gate(shop.caller(), **{"threshold": 0, "within": WITHIN} | wrong)
+        assert refused.value.parameter == parameter, wrong
     assert len(keeper.ledger.entries()) == 1
 
 

@@ -6,30 +6,22 @@ would miss what is in the write-ahead log. It bears a mark, and is refused as a 
 **Restoring.** Let "since" mean after the backup. In one transaction, before anybody can use the ledger:
 
 1. what was charged since is charged, as one entry of the kind ``restore``: as the owner states it (``spent_since``,
-   refunds not taken off), or, where nobody knows, all that is left;
+   refunds not taken off; of a zCDP ledger ``rho_since``), or, where nobody knows, all that is left;
 2. entries of before give nothing back any more, and reserved ones serve no release: ``Ledger`` refuses both;
 3. every gate of before is closed for good, and gives nothing back.
 
-**Theorem.** If ``spent_since`` is at least the sum of what was charged since, or it is left out and the budget was not
-raised since, then all releases, before the backup, since, and after the restoring, are (epsilon, delta)-DP for what the
-restored ledger counts, and for the largest budget that there was: that of the restored ledger, unless it was raised
-since and is not raised again. *Proof.* By the theorem of ``account`` it is enough that what is counted at the restoring
-is no less than what all releases and gates until then count, each with its charge, or as a closed gate with what its
-answers cost; and that nothing of before answers or goes back afterwards, which is rules 2 and 3. A gate that was open
-then may have answered since, which is within its charge; its counters lag behind, and by rule 3 they decide nothing.
-Let b be what the backup counts as spent, c what was charged since, r what went back since. What has to be counted is
-b + c - r, because the old ledger counted it. With ``spent_since`` >= c, b + c is counted. Without, the whole budget is,
-and the old ledger kept b + c - r within it. What is counted may be more than the budget, as r is not taken off or the
-budget is the old one; then nothing is admitted until it is raised, and b + c - r was within the budget of its time. []
-(For a ``spent_since`` that is left out, if no ledger of these data ever had a larger budget than the backup's.)
-Machine-checked: proofs/README.md.
+**Theorem.** If ``spent_since`` is at least the sum of what was charged since, or it is left out and no ledger of these
+data ever had a larger budget than the backup's, then all releases, before the backup, since, and after the restoring,
+are (epsilon, delta)-DP for what the restored ledger counts, and for the largest budget that there was. *Proof.* By the
+theorem of ``account`` it is enough that what is counted at the restoring is no less than what all releases and gates
+until then count; and that nothing of before answers or goes back afterwards, which is rules 2 and 3. A gate that was
+open then may have answered since, which is within its charge; its counters lag behind, and by rule 3 they decide
+nothing. Let b be what the backup counts as spent, c what was charged since, r what went back since. What has to be
+counted is b + c - r, because the old ledger counted it. With ``spent_since`` >= c, b + c is counted. Without, the whole
+budget is, and the old ledger kept b + c - r within it. Where what is counted is more than the budget, nothing is
+admitted until it is raised. [] Machine-checked: proofs/README.md.
 
-Of a zCDP ledger the same holds with rho in the place of epsilon; r is what was reserved and not used. There the owner
-states ``rho_since``.
-
-Closed gates still show the answers that the backup holds, and give them again to who repeats a request: all of them are
-counted, here or in the ledger that was lost.
-
+Closed gates still show the answers that the backup holds: all of them are counted, here or in the ledger that was lost.
 What else a backup has forgotten: tokens that were revoked since let people in again, and the budget is what it was.
 """
 
@@ -77,17 +69,19 @@ def restore(
 
     What was spent since is ``spent_since`` in epsilon or, for a zCDP ledger, ``rho_since``.
     """
-    stated = {
-        name: value for name, value in (("spent_since", spent_since), ("rho_since", rho_since)) if value is not None
+    stated = {"spent_since": spent_since, "rho_since": rho_since, "delta_since": delta_since or None}
+    exact = {
+        name: recordable(exact_epsilon(value, name, zero=True), name)
+        for name, value in stated.items()
+        if value is not None
     }
-    if len(stated) != 1 and (stated or delta_since):
+    if exact and len(exact.keys() - {"delta_since"}) != 1:
         rule = "needs spent_since or, for a zCDP ledger, rho_since beside it"
         raise ParameterError("delta_since", rule, delta_since, "give one of them, or neither this nor them")
     since = None
-    if stated:
-        exact = {name: recordable(exact_epsilon(value, name, zero=True), name) for name, value in stated.items()}
-        delta = recordable(exact_epsilon(delta_since, "delta_since", zero=True), "delta_since")
-        since = Amount(epsilon=exact.get("spent_since", Fraction(0)), delta=delta, rho=exact.get("rho_since"))
+    if exact:
+        epsilon, delta = (exact.get(name, Fraction(0)) for name in ("spent_since", "delta_since"))
+        since = Amount(epsilon=epsilon, delta=delta, rho=exact.get("rho_since"))
     if backup is not None:
         _copy_back(place, Path(backup), since)
     with Ledger(place) as ledger:

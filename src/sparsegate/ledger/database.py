@@ -285,15 +285,15 @@ def _translated(dialect: Dialect, call: Callable[..., Any], *args: Any) -> Any:
 
 
 class Database(ABC):
-    """Where a ledger lives. ``shown`` names it in messages, without a password."""
+    """Where a ledger lives. ``shown`` names it in messages, ``address`` for another process, both without a password.
+
+    Processes that write wait for one another in ``line``, before the lock that decides. A service has one.
+    """
 
     shown: str
     address: str
-    """By which another process opens it: without a password, which no pickle shall hold."""
     line: Callable[[], AbstractContextManager[None]] = nullcontext
-    """Where processes that write wait for one another, before the lock that decides. A service has one."""
-    _begins = ""
-    """What begins a transaction that writes; an empty text: the driver does. One that reads needs nothing."""
+    _begins = ""  # what begins a transaction that writes, where the driver does not
 
     def __init__(self, engine: Engine, *, patience: float) -> None:
         self.engine = engine
@@ -526,9 +526,7 @@ _REASONS: Final = {
     sqlite3.SQLITE_NOTADB: "is not a ledger: another kind of file, or damaged; give the path of a ledger",
 }
 
-ROOM: Final = 100 * 2**20
-"""The least room beside a ledger, in bytes: for intents, outcomes and failures of 200 questions under way, the longest
-that there are, and time to act."""
+ROOM: Final = 100 * 2**20  # bytes, for what follows 200 intents, the longest that there are, and time to act
 _PROBE: Final = bytes(2**20)
 _BEGIN: Final = {True: "BEGIN IMMEDIATE", False: "BEGIN DEFERRED"}
 _LINKING: Final = 0.5  # seconds in which whoever makes a ledger takes its draft's name away

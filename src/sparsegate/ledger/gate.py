@@ -5,10 +5,9 @@ counts its answers. The service, ``Alert`` and ``Holdout`` all keep their gates 
 
 1. *Charge, then draw*: the row is written in the transaction that charges the whole epsilon.
 2. *Count, then say*: an answer is counted, and stored, before anybody sees it.
-3. What is reserved and has no outcome counts as whichever answer is dearer, for ever: nobody knows what was said. A
-   service reserves each answer before it draws. A holdout keeps one reserved, so that its BELOWs touch no disk. An
-   alert reserves none: an answer that was drawn and not stored was seen by nobody. Where each ABOVE is paid for when
-   it is given, one is held (``AboveMeter``), and is used in the transaction that stores the answer.
+3. What is reserved and has no outcome counts as whichever answer is dearer, for ever. A service reserves each answer
+   before it draws; a holdout keeps one reserved, so that its BELOWs touch no disk; an alert reserves none. Where each
+   ABOVE is paid for when it is given, one is held (``AboveMeter``), and is used in the transaction that stores it.
 4. *Close, then give back*: a gate is closed for good, and gives back once, in one transaction.
 5. Of two processes that go on with one gate the store refuses the one that does not know all its answers.
 6. Restoring a backup closes every gate (``backup``).
@@ -19,10 +18,7 @@ every transcript of m BELOW and k ABOVE. The amount that it gives back, its epsi
 paid for. *Proof.* What was released is the transcript of the m + k answers, with nothing in the places of the other u.
 Its probability is the sum over the 2**u ways to fill them, each of which has a loss of at most L(m + i, k + u - i), so
 its loss is at most the largest of these. The amount is a function of (m, k, u) and of public numbers, and goes back
-when no answer is on its way any more: it is a function of what has left. []
-
-So whatever crashes, and in whatever order processes write, what has left costs at most what the ledger counts.
-Machine-checked: proofs/README.md.
+when no answer is on its way any more: it is a function of what has left. [] Machine-checked: proofs/README.md.
 """
 
 from __future__ import annotations
@@ -70,10 +66,7 @@ class AnswerCounts:
         return self.asked - self.above - self.below
 
     def cost(self, loss: Callable[[int, int], Fraction]) -> Fraction:
-        """What the gate has cost, where ``loss(below, above)`` is that of so many answers.
-
-        Machine-checked: proofs/README.md.
-        """
+        """What the gate has cost, where ``loss(below, above)`` is that of so many answers."""
         lost = self.unsettled
         return max(loss(self.below + i, self.above + lost - i) for i in range(lost + 1))
 
@@ -81,16 +74,15 @@ class AnswerCounts:
 class PaidGate:
     """A gate that is paid for. Without a ledger, or with an account of the caller's own, its answers are counted here.
 
-    ``epsilon`` is what was charged; without ``refund`` none of it goes back.
+    ``epsilon`` is what was charged; without ``refund`` none of it goes back, and where ``whole`` all of it counts,
+    whatever was said. ``meter`` pays for each ABOVE, where that is not paid for from the start.
     """
 
     def __init__(self, paid: Charge, epsilon: Fraction, *, refund: bool, counts: AnswerCounts | None = None) -> None:
         self.epsilon, self.refund, self.counts = epsilon, refund, counts or AnswerCounts()
         self._paid, self._endings = paid, [True]
-        self.whole = conversion_delta(paid.ledger) is not None
-        """Whether all that was charged counts, whatever was said: nothing goes back to a zCDP ledger."""
+        self.whole = conversion_delta(paid.ledger) is not None  # nothing goes back to a zCDP ledger
         self.meter: AboveMeter | None = None
-        """What pays for each ABOVE, where that is not paid for from the start."""
 
     @property
     def exhausted(self) -> bool:

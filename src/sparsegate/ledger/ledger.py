@@ -264,9 +264,9 @@ def open_or_create(
 class Ledger:
     """What was spent on one dataset, and what each release gave: a SQLite file, or a PostgreSQL database.
 
-    Make one with ``create``, open it again with its path or its postgresql:// URL, and pass it as ``ledger=`` to
-    whatever releases something: the charge is on disk before anything is drawn, and the result before it is returned.
-    Many processes and threads may share a ledger.
+    Make one with ``create``, open it again with its path or its URL, and pass it as ``ledger=`` to whatever releases
+    something: the charge is on disk before anything is drawn, and the result before it is returned. Many processes and
+    threads may share a ledger.
 
     Parameters
     ----------
@@ -304,9 +304,7 @@ class Ledger:
         pooled: bool = False,
     ) -> None:
         self.database = open_database(place, patience=patience, pooled=pooled)
-        """Where it is stored; what is written there must keep the rules of ``ledger.account``."""
-        self._dataset: str | None = dataset
-        self._patience = patience
+        self._dataset, self._patience = dataset, patience
         try:
             statement = self._opened()
             statement.check_budget(budget, budget_delta)
@@ -394,15 +392,11 @@ class Ledger:
         kind: EntryKind = EntryKind.SPEND,
         balance: Balance | None = None,
     ) -> Entry:
-        """Add a spending to a transaction that writes more than that.
-
-        Every entry is read and checked for it, unless the ``balance`` is given.
-        """
+        """Add a spending to a transaction; every entry is read and checked for it, unless the ``balance`` is given."""
         balance = balance or self._read(connection).balance
         if amount.rho is None:
             amount = exact_amount(amount.epsilon, amount.delta)
-        # Not rounded again: several of an amount cost so many times that, as who compares them with what is left knows.
-        for value in (amount.epsilon, amount.delta, amount.rho or Fraction(0)):
+        for value in (amount.epsilon, amount.delta, amount.rho or Fraction(0)):  # not rounded: amounts are compared
             recordable(value, "epsilon")
         balance.admit(amount)
         return self._append(connection, balance, kind, amount, what)
@@ -420,10 +414,7 @@ class Ledger:
         return added
 
     def _balance(self, connection: Connection) -> Balance:
-        """What an ABOVE is paid from: as it was carried to the last entry, or else from all entries.
-
-        So it costs the same however many there are. What a hand did to older ones is seen by every other charge.
-        """
+        """What an ABOVE is paid from: as it was carried to the last entry, or else from all entries."""
         return self._carried(connection) or self._read(connection).balance
 
     def _carried(self, connection: Connection) -> Balance | None:
@@ -449,16 +440,15 @@ class Ledger:
     def give_back(self, entry: Entry | int, *, epsilon: Number) -> Entry | None:
         """Commit that the release of an entry is over and did not cost this much of it. Once: again changes nothing.
 
-        Gates do this when they are closed. By hand it is for a release whose loss is bounded for each transcript, as
-        the theorem of ``account`` asks; the entry must have no delta. What goes back is rounded down to twelve decimal
-        places; None: that is nothing. To a zCDP ledger no part of a charge goes back.
+        Gates do this when they are closed. By hand it is for a release whose loss is bounded for each transcript
+        (``account``); the entry must have no delta. What goes back is rounded down to twelve decimal places; None: that
+        is nothing. To a zCDP ledger no part of a charge goes back.
         """
         exact = exact_epsilon(epsilon)
         with self.database.writing() as connection:
             return self.refund(connection, self.spending(connection, entry).number, exact)
 
     def refund(self, connection: Connection, number: int, epsilon: Fraction) -> Entry | None:
-        """Add a refund of an entry to a transaction that writes more than that."""
         amount = Amount(epsilon=rounded_down(epsilon), rho=Fraction(0))
         balance = self._read(connection).balance
         paid = self.spending(connection, number)
@@ -485,8 +475,8 @@ class Ledger:
     def keep(self, entry: Entry | int, gave: Mapping[str, Any], *, after: int | None = None) -> None:
         """Store what the release of an entry gave, as JSON; may be called again to add to it.
 
-        With ``after`` it is stored only as the part that follows this many, and of an entry that has given nothing
-        back: of two processes that go on with one release, the store refuses the one that does not know all of it.
+        With ``after`` only as the part that follows this many, and of an entry that has given nothing back: of two
+        processes that go on with one release, the store refuses the one that does not know all of it.
         """
         with self.database.writing() as connection:
             number = self.spending(connection, entry).number
@@ -505,7 +495,7 @@ class Ledger:
     def together(self) -> Iterator[Together]:
         """Reserve several charges, all or none: they are one transaction, committed when the block ends.
 
-        Nothing can be drawn inside the block. After it, pass each reserved charge as ``ledger=`` to its release, once.
+        After the block, and not inside it, pass each reserved charge as ``ledger=`` to its release, once.
 
         >>> import tempfile, sparsegate as sg
         >>> folder = tempfile.TemporaryDirectory()
@@ -521,8 +511,8 @@ class Ledger:
         yield group
         with self.database.writing() as connection:
             balance, entries = self._read(connection).balance, []
-            for one in group.reserved:
-                entries.append(self.charge(connection, one.amount, one.what, EntryKind.RESERVE, balance))
+            for each in group.reserved:
+                entries.append(self.charge(connection, each.amount, each.what, EntryKind.RESERVE, balance))
                 balance = balance.after(entries[-1])
         for reserved, entry in zip(group.reserved, entries, strict=True):
             reserved.place = self, entry
@@ -561,10 +551,7 @@ class Ledger:
         return entry
 
     def open_meter(self, *, opening: tuple[Number, Number], each: tuple[Number, Number], what: str) -> AboveMeter:
-        """Charge a gate that pays for each ABOVE, and reserve the first of them, both or neither; see ``AboveMeter``.
-
-        Each amount is an epsilon and a rho.
-        """
+        """Charge a gate that pays for each ABOVE, and reserve the first, both or neither: epsilons and rhos."""
         amount = exact_amount(opening[0], 0, opening[1])
         public_line(what, "what")
         with self.database.writing() as connection:
@@ -572,7 +559,7 @@ class Ledger:
             return self.meter(connection, self.charge(connection, amount, what), each)
 
     def meter(self, connection: Connection, entry: Entry, each: tuple[Number, Number]) -> AboveMeter:
-        """Reserve the next ABOVE of a gate that is charged already, in a transaction that may write more."""
+        """Reserve the next ABOVE of a gate that is charged already."""
         amount = exact_amount(each[0], 0, each[1])
         return AboveMeter(self, entry, amount, self.hold(connection, amount, entry))
 
@@ -592,10 +579,7 @@ class Ledger:
     def use_held(
         self, connection: Connection, held: Entry, *, each: Amount, count: int, of: Entry
     ) -> tuple[int, Entry | None]:
-        """Commit up to ``count`` ABOVE, the first of which is held, and hold one more.
-
-        How many the budget pays for, and what is held now; None: it has nothing left for another.
-        """
+        """Commit up to ``count`` ABOVE, the first of which is held: how many are paid for, and what is held now."""
         balance = self._balance(connection)
         self._need_held(connection, balance, held)
         room = balance.room(each, most=count)
@@ -685,10 +669,7 @@ class Ledger:
             raise GateClosed(_ELSEWHERE)
 
     def raise_budget(self, *, budget: Number, budget_delta: Number | None = None, why: str) -> Entry:
-        """Commit a larger budget; that of delta stays as it is unless given.
-
-        Of a zCDP ledger its epsilon is raised: the rho is computed again, at the delta that it was made with.
-        """
+        """Commit a larger budget; that of delta stays as it is unless given. Of a zCDP ledger its epsilon is raised."""
         public_line(why, "why")
         with self.database.writing() as connection:
             statement = self._read(connection)

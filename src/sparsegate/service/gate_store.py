@@ -473,17 +473,9 @@ class GateStore:
             connection.rows(_COUNT_ASK, this=gate.number, count=tally.asked)
             _count_cell(connection, gate, tally.cell, tally.asked)
             lasts = max((leaves := arrive()) - time.monotonic(), 0.0)
-            ask = {
-                "gate": gate.number,
-                "number": tally.asked,
-                "token": request.token,
-                "key": request.key,
-                "body": request.body,
-                "condition": condition,
-                "intended_at": now().isoformat(),
-                "lasts": lasts,
-            }
-            _once(lambda: connection.rows(_ADD_ASK, **ask))
+            ask = {"gate": gate.number, "number": tally.asked, "condition": condition, "lasts": lasts}
+            sender = {"token": request.token, "key": request.key, "body": request.body}
+            _once(lambda: connection.rows(_ADD_ASK, **ask, **sender, intended_at=now().isoformat()))
             return tally.asked, leaves
 
         self.ledger.database.need_room()
@@ -659,7 +651,10 @@ def page_of_answers(
 
 @dataclass(frozen=True, kw_only=True)
 class Activity:
-    """One ask, for owners. ``above`` is None where the outcome is lost; ``by`` where the ledger knows no such token."""
+    """One ask, for owners; what came before it is ``after`` its ``cursor``.
+
+    ``above`` is None where the outcome is lost; ``by`` where the ledger knows no such token.
+    """
 
     gate: str
     gate_name: str
@@ -670,7 +665,6 @@ class Activity:
     above: bool | None
     estimate: int | None
     cursor: str
-    """Its place: what came before it is ``after`` this."""
 
 
 _PLACE: Final = tuple_(ASKS.c.intended_at, ASKS.c.gate, ASKS.c.number)

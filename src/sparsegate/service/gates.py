@@ -76,23 +76,23 @@ LONGEST_DESCRIPTION: Final = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class GateSpec:
-    """What a gate was opened with; all of it is public."""
+    """What a gate was opened with; all of it is public.
+
+    ``epsilon`` is what it was charged when it was opened, and ``above``, without a cutoff, the pure loss of an ABOVE;
+    0 and None: not known yet. It admits ``most_asks``. ``per`` is a column whose values have a gate each.
+    """
 
     threshold: int
     cutoff: int | None = None
     epsilon: Fraction = Fraction(0)
-    """What it was charged when it was opened; 0: it is not known yet."""
     queries: int | None = None
     noise: str = "auto"
     closes: str = "above"
     most_asks: int | None = None
-    """How many asks it admits, so that what is kept of it is bounded; None: as many as come."""
     within: Fraction | None = None
     expect: int | None = None
     above: Fraction | None = None
-    """Without a cutoff: the pure loss of an ABOVE; None: it is not known yet."""
     per: str | None = None
-    """The column whose values have a gate each; None: there is one gate."""
     cells_per_user: int | None = None
 
     @classmethod

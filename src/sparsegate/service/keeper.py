@@ -10,8 +10,7 @@ An ask is written in the same way whatever comes of it:
 Whatever fails after step 1 gives one constant answer, ``OutcomeLost``, at the same moment, and the intent counts as an
 ABOVE for ever (``deadline``). "Arrival" is when the intent has the ledger's write lock: waiting for a turn, a place or
 other writers is outside D. The turn is held until the answer has left, and until then nobody sees it (``departures``).
-The work of a count follows from public numbers (``data.constant_work``), and D is a multiple of the most that it can
-take; that an engine could fail on one database and not on its neighbour lies outside the theorem.
+That an engine could fail on one database and not on its neighbour lies outside the theorem.
 
 **POST ask, from the socket to the answer.** What is in brackets runs it.
 
@@ -203,10 +202,9 @@ class AskedConditions:
 class Keeper:
     """Gates over one dataset, charged to one ledger. Thread-safe; several keepers may share a ledger.
 
-    See ``DelayPlan`` for D, for what is refused as too dear, and for how many questions are counted at once. Gates
-    that are opened with ``refund`` give back what they did not use when they close; they admit ``most_asks``. A gate
-    belongs to the data that it was opened on: where some are open on other data, a keeper is refused unless
-    ``close_gates`` says to close them.
+    See ``DelayPlan`` for ``pace``. Gates that are opened with ``refund`` give back what they did not use when they
+    close; they admit ``most_asks``. A gate belongs to the data that it was opened on: where some are open on other
+    data, a keeper is refused unless ``close_gates`` says to close them.
     """
 
     def __init__(
@@ -258,15 +256,14 @@ class Keeper:
         """
         if isinstance(threshold, bool) or not isinstance(threshold, int):
             raise ParameterError("threshold", "must be a whole number of people", threshold, "pass e.g. threshold=1000")
-        terms = {"threshold": threshold, "cutoff": cutoff, "queries": queries, "noise": noise, "closes": closes}
+        terms: dict[str, Any] = {"threshold": threshold, "cutoff": cutoff, "queries": queries, "expect": expect}
+        terms |= {"noise": noise, "closes": closes, "per": per}
         exact: dict[str, Any] = {}
         if epsilon is not None or cutoff is not None:
             exact["epsilon"] = exact_amount(epsilon, 0).epsilon  # type: ignore[arg-type]
         if within is not None:
             exact["within"] = exact_epsilon(within, "within")
-        terms |= {} if expect is None else {"expect": expect}
-        spec = GateSpec.of(**terms, **exact, **self.cells_of(per, cutoff), most_asks=self._most_asks)
-        terms |= {} if per is None else {"per": per}
+        spec = GateSpec.of(**terms | exact | self.cells_of(per, cutoff), most_asks=self._most_asks)
         check_work(spec)
         # What cannot be made must not be charged; and a gate keeps its law, whatever a later version would choose.
         spec = spec.priced()

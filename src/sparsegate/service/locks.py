@@ -80,7 +80,7 @@ class FileTurns:
             os.close(line)
 
     def held(self, gates: Iterable[int]) -> set[int]:
-        """Those of the gates at which somebody holds the turn, here or elsewhere."""
+        """Those at which somebody holds the turn, here or elsewhere."""
         return {gate for gate in gates if not self._free(gate)}
 
     def _free(self, gate: int) -> bool:

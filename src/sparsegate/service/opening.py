@@ -52,15 +52,8 @@ class KeeperTerms:
         GateStore(self.ledger).close_open_gates(CHANGED, agreed=close_gates, unlike=data.fingerprint)
         public = {} if self.capacity is None else public_sizes(self.capacity, list(data.sizes))
         data.fill(shown_sizes(self.ledger, data, self.sizes, public=public))
-        return Keeper(
-            self.ledger,
-            data,
-            self.key,
-            pace=self._pace(data),
-            refund=self.refund,
-            close_gates=close_gates,
-            most_asks=self.most_asks,
-        )
+        options = {"refund": self.refund, "close_gates": close_gates, "most_asks": self.most_asks}
+        return Keeper(self.ledger, data, self.key, pace=self._pace(data), **options)  # type: ignore[arg-type]
 
     def refreshed(self, keeper: Keeper, *, close_gates: bool) -> Keeper | None:
         """A keeper of the same data as it is now; None where nothing has changed."""
@@ -93,11 +86,9 @@ class KeeperTerms:
 
 
 CORES: Final = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-LEAST: Final = 0.02
-"""Work is repeated until it takes this many seconds: what is shorter slips in between two turns of the scheduler."""
+LEAST: Final = 0.02  # seconds; what is shorter slips in between two turns of the scheduler, and is repeated
 ROUNDS: Final = 3
-ENOUGH: Final = 0.3
-"""No further round is begun after this many seconds."""
+ENOUGH: Final = 0.3  # seconds after which no further round is begun
 
 
 @contextmanager

@@ -29,6 +29,7 @@ It is the owner's to say which m, and it is cut here, once (``rows_of_cells``).
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -175,10 +176,9 @@ def read_cells(texts: Sequence[str] | None) -> dict[str, int]:
     """
     declared = read_declarations(texts, option="cells", form="M")
     for name, most in declared.items():
-        if not (most.isascii() and most.isdigit() and int(most[:10]) > 0 and len(most) < 10):
-            raise ParameterError(
-                "cells", f"must give {name!r} a whole number of at least 1", most, "for instance city=3"
-            )
+        if not re.fullmatch("[0-9]{1,9}", most) or not int(most):
+            rule = f"must give {name!r} a whole number of at least 1"
+            raise ParameterError("cells", rule, most, "for instance city=3")
     return {name: int(most) for name, most in declared.items()}
 
 
@@ -278,13 +278,11 @@ class CopyEngine(Workspace):
             types.pop(self.people or "")  # keys beside the users are nothing to ask about
         check_columns(list(types), [*people, *(columns or ()), *read])
         casts = {name: _CASTS[kind] for name, kind in types.items() if kind in _CASTS} | declared_types(types, read)
-        schema = _declared(types, casts, source)
+        schema, forms = _declared(types, casts, source), {name: form for name, (_, form) in casts.items()}
         for name in read:
             if schema.find(name) is None:
                 raise ParameterError("read", "must name columns that may be asked about", name, "add it to --columns")
-        return self._copied_columns(
-            opened, schema, {name: cast for name, (_, cast) in casts.items()}, source.cells or {}
-        )
+        return self._copied_columns(opened, schema, forms, source.cells or {})
 
     def fetch(self, url: str, **public: Any) -> FetchedRows:
         """The rows of a table in PostgreSQL, at one moment, in the folder of this engine; see ``fetch_rows``."""
@@ -399,7 +397,7 @@ class CopyEngine(Workspace):
         return digest.hexdigest()
 
     def close_settings(self, connections: int) -> list[DuckDBPyConnection]:
-        """Connections that work out all that they are asked, and no way to make another of them or to change one."""
+        """Connections that work out all that they are asked; none can be made or changed after this."""
         made = [self._connection.cursor() for _ in range(connections)]
         for connection in made:
             connection.execute("PRAGMA disable_optimizer")
@@ -427,7 +425,6 @@ class CopyEngine(Workspace):
             raise TableError("the engine did not keep the order of the rows; this is a fault, please report it")
 
     def _places(self, place: str) -> npt.NDArray[np.int64]:
-        """All places, in the order in which the engine gives the rows."""
         return self._arrays(f"SELECT {place} AS place FROM {SERVED}")["place"]
 
     def _owners(self, person: str, place: str) -> npt.NDArray[np.int64]:
@@ -453,10 +450,8 @@ class CopyEngine(Workspace):
         import numpy as np
 
         name, table = identifier(column.name), f"memory.main.{identifier(f'values of {column.name}')}"
-        self._connection.execute(
-            f"""CREATE TABLE {table} AS SELECT {name}, row_number() OVER () - 1 AS {place}
-            FROM (SELECT DISTINCT {name} FROM {SERVED})"""
-        )
+        values = f"SELECT {name}, row_number() OVER () - 1 AS {place} FROM (SELECT DISTINCT {name} FROM {SERVED})"
+        self._connection.execute(f"CREATE TABLE {table} AS {values}")
         coded = self._arrays(
             f"""SELECT {SERVED}.{place} AS place, {table}.{place} AS code FROM {SERVED} JOIN {table}
             ON {SERVED}.{name} IS NOT DISTINCT FROM {table}.{name}"""
@@ -467,9 +462,8 @@ class CopyEngine(Workspace):
         distinct = _Distinct(name=column.name, kind=column.kind, table=table, count=count, codes=codes)
         if column.kind is not Kind.TEXT:
             return distinct
-        sums = ", ".join(
-            f"coalesce({each}, 0)::BIGINT AS width_{width}" for width, each in enumerate(width_counts(name))
-        )
+        counts = enumerate(width_counts(name))
+        sums = ", ".join(f"coalesce({each}, 0)::BIGINT AS width_{width}" for width, each in counts)
         widths = np.array([*self._arrays(f"SELECT {sums} FROM {table} ORDER BY {place}").values()])
         often = np.bincount(codes, minlength=count)
         return replace(distinct, characters=[(widths @ each).tolist() for each in (np.ones_like(often), often)])
@@ -536,12 +530,11 @@ def _by_person(owners: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
 
 
 def people_of(schema: Schema) -> str:
-    """The name of the column that has the numbers of the people, unlike those of the declared columns."""
+    """The name of the column that has the numbers of the people."""
     return unlike("person", [column.name for column in schema.columns])
 
 
 def _shown(schema: Schema, people: str | None, place: str) -> str:
-    """The declared columns, and the numbers of the people."""
     cells = ", ".join(f"{SERVED}.{identifier(column.name)}" for column in schema.columns)
     if people is None:
         return f"{cells} FROM {SERVED} WHERE {place} IS NOT NULL"
@@ -550,7 +543,6 @@ def _shown(schema: Schema, people: str | None, place: str) -> str:
 
 
 def _types(opened: DuckDBPyRelation) -> dict[str, str]:
-    """The engine's type of each column."""
     return {name: str(kind.id) for name, kind in zip(opened.columns, opened.types, strict=True)}
 
 

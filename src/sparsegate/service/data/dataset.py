@@ -57,7 +57,13 @@ class Files:
         """The files as they are now; a pattern that stands for none is a TableError."""
         # What is there under its name is a path, and not a pattern: nothing can join it.
         files = patterns if all(pattern and Path(pattern).exists() for pattern in patterns) else expand(patterns)
-        return cls(patterns=tuple(patterns), stamps=_stamps(files))
+        stamps: list[Stamp] = []
+        for file in files:
+            if (stamp := _stamp(file)) is None:
+                raise TableError(f"{file} has vanished, or cannot be reached; check the path")
+            journals = (_stamp(file + ending) for ending in JOURNALS)
+            stamps += [stamp, *(journal for journal in journals if journal and journal[1])]
+        return cls(patterns=tuple(patterns), stamps=tuple(stamps))
 
     def now(self) -> Files | None:
         """The files as they are now, from a look at sizes, times and inodes; None where one has vanished."""
@@ -79,17 +85,6 @@ class Files:
             # A digest has one length, so that no note can pass for another, or for the end of a file.
             digest.update(hashlib.blake2b(b"" if note is None else b"=" + note.encode()).digest())
         return digest.hexdigest()
-
-
-def _stamps(files: Sequence[str]) -> tuple[Stamp, ...]:
-    stamps: list[Stamp] = []
-    for file in files:
-        stamp = _stamp(file)
-        if stamp is None:
-            raise TableError(f"{file} has vanished, or cannot be reached; check the path")
-        stamps.append(stamp)
-        stamps += (journal for ending in JOURNALS if (journal := _stamp(file + ending)) and journal[1])
-    return tuple(stamps)
 
 
 def _stamp(file: str) -> Stamp | None:
@@ -118,10 +113,8 @@ class TableSource:
     columns: what may be asked about; the column of ``user`` only if it is named here.
     max_cell: a PUBLIC number of characters; what a text cell has beyond them is cut off, and nobody can ask for it.
     form: how text files are written.
-    read: for columns of text, the type that their cells are read as, by name: {"note": "timestamptz"}. A cell that
-        is not written as a value of that type is null. See ``copying``.
-    cells: for columns whose values are cells, in how many of them a person counts, by name: {"city": 3}; people who are
-        in more are cut, each by their own rows alone. See ``copying``.
+    read: the type that cells of text columns are read as, by name: {"note": "timestamptz"}. See ``copying``.
+    cells: in how many cells of a column a person counts, by name: {"city": 3}. See ``copying``.
     """
 
     files: Sequence[str]
@@ -152,9 +145,9 @@ class TableSource:
     def _check_postgres(self) -> None:
         for name, value in self.form.said.items():
             raise ParameterError(name, "is for files of text, and this is a database", value, "leave it out")
-        for name, kind in (self.read or {}).items():
+        if self.read:
             step = "give the column its type in the database, for instance in a materialized view"
-            raise ParameterError("read", "is for files, and this is a database", f"{name}={kind}", step)
+            raise ParameterError("read", "is for files, and this is a database", ", ".join(self.read), step)
         if len(self.files) > 1:
             raise ParameterError("files", "must be one database alone", len(self.files), "start one service for each")
         if self.sql is not None or self.table is None:

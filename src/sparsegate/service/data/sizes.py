@@ -191,9 +191,8 @@ def shown_sizes(
     try:
         ledger.keep(entry, {"release": WHAT, "sizes": shown}, after=0)
     except LedgerError:
-        if not (kept := _kept(ledger, entry)):
+        if not (shown := _kept(ledger, entry)):
             raise
-        return known | kept
     return known | shown
 
 
@@ -260,10 +259,7 @@ def _kept(ledger: Ledger, entry: int) -> dict[str, int]:
 
 
 def _whole(text: str) -> int:
-    try:
-        size = int(text)
-    except ValueError:
-        size = 0
+    size = int(text) if text.strip().isdecimal() else 0
     if size < 1:
         rule = "must be a number of rows, and perhaps others for columns"
         raise ParameterError("capacity", rule, text, "for instance 100000,country=300")
