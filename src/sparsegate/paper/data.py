@@ -485,11 +485,7 @@ def _retrieve(pooch: Any, published: Published, download: Path) -> Path:
 
 
 def how_checked(name: str) -> str:
-    """How a fetched file is checked, and what that is worth.
-
-    >>> how_checked("kosarak")
-    'checked by its public SHA-256, and by its numbers of records and items'
-    """
+    """How a fetched file is checked, and what that is worth."""
     numbers = "its numbers of records and items"
     checksum = _named(name).checksum
     if checksum is None:

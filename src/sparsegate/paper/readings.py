@@ -25,11 +25,7 @@ from sparsegate.paper.methods import MOST_PASSES, AnyMethod, Method
 
 @dataclass(frozen=True, kw_only=True)
 class PaperReading:
-    """A setting for each switch, see ``SWITCHES``; without any, our own reading.
-
-    >>> str(PaperReading()), str(PaperReading(raise_unit="scale", passes=100))
-    ('ours', 'raise-unit=scale,passes=100')
-    """
+    """A setting for each switch, see ``SWITCHES``; without any, our own reading."""
 
     zipf_total: float = 1e6
     raise_unit: str = "deviation"
@@ -38,11 +34,7 @@ class PaperReading:
 
     @classmethod
     def parse(cls, texts: Iterable[str]) -> PaperReading:
-        """The reading that ``NAME=SETTING`` texts ask for.
-
-        >>> PaperReading.parse(["zipf-total=2e6"]).zipf_total
-        2000000.0
-        """
+        """The reading that ``NAME=SETTING`` texts ask for."""
         values: dict[str, Any] = {}
         for text in texts:
             name, _, setting = text.partition("=")
@@ -178,11 +170,7 @@ class FurtherExperiment:
     exactly: tuple[int, ...] = ()
 
     def counts(self, main: Sequence[int]) -> list[int]:
-        """The values of c, from those of the main experiment.
-
-        >>> EPSILON.counts([25, 80, 300]), ABLATION.counts([25, 80]), THRESHOLDS.counts([30, 50]), LARGE.counts([400])
-        ([80], [25, 80], [30, 50], [])
-        """
+        """The values of c, from those of the main experiment."""
         if self.exactly:
             return [count for count in self.exactly if count not in main]
         nearest = dict.fromkeys(min(main, key=lambda c: abs(c - wanted)) for wanted in self.near)

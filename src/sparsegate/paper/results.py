@@ -24,10 +24,11 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import cache, cached_property
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sparsegate import __version__
 from sparsegate.display.plain import amount_text, plain
 from sparsegate.display.sheet import Sheet
 from sparsegate.display.tabular import Tabular
@@ -102,8 +103,6 @@ THRESHOLD = "oracle: the mean of the c-th and the (c+1)-th true score, which is 
 
 # The tables that a run, or a comparison, may leave in its folder
 WRITTEN = ("results", "scores", "uses", "readings", "winners")
-
-_LIBRARIES = ("sparsegate", "numpy", "pyarrow")
 
 Record = dict[str, float]
 
@@ -276,13 +275,14 @@ def manifest(
     *, datasets: Iterable[Dataset], methods: Iterable[AnyMethod], parameters: Mapping[str, object]
 ) -> dict[str, Any]:
     """Everything needed to say what was run, and to run it again."""
+    libraries = {name: version(name) for name in ("numpy", "pyarrow")}
     return {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "parameters": dict(parameters),
         "threshold": THRESHOLD,
         "datasets": [data.described for data in datasets],
         "methods": [method.described for method in methods],
-        "versions": {"python": platform.python_version(), **{name: _version(name) for name in _LIBRARIES}},
+        "versions": {"python": platform.python_version(), "sparsegate": __version__, **libraries},
         "commit": commit(Path(__file__).parent),
     }
 
@@ -296,13 +296,6 @@ def commit(folder: Path) -> str | None:
     try:
         return subprocess.run(describe, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
     except (OSError, subprocess.SubprocessError):
-        return None
-
-
-def _version(library: str) -> str | None:
-    try:
-        return version(library)
-    except PackageNotFoundError:
         return None
 
 
@@ -340,11 +333,7 @@ class UseRow:
 
 
 def epsilon_text(epsilon: float) -> str:
-    """An epsilon in three digits; there may be none.
-
-    >>> epsilon_text(4.554), epsilon_text(math.inf)
-    ('4.55', '∞')
-    """
+    """An epsilon in three digits; there may be none."""
     return "∞" if math.isinf(epsilon) else f"{epsilon:.3g}"
 
 

@@ -520,12 +520,7 @@ _LUMP = 0.05  # items whose z differs by less count as the lowest of them
 
 
 def least_ser(selected_by: object, scores: Rankable, *, count: int, epsilon: Number) -> float:
-    """A SER, 0 or below, that the mean hardly depends on what is below of: by at most ``RARE``.
-
-    >>> scores = [90, 80, 70, 60, 50] + [10] * 100
-    >>> [round(least_ser(key, scores, count=5, epsilon=0.5), 3) for key in ("svt-s-1:1", "svt-dpbook", "em")]
-    [-0.071, -0.286, 0.0]
-    """
+    """A SER, 0 or below, that the mean hardly depends on what is below of: by at most ``RARE``."""
     chosen, ladder = method(selected_by), Ladder.of(scores)
     if isinstance(chosen, Method) and chosen.row is None:
         return 0.0

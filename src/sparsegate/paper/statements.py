@@ -243,12 +243,7 @@ def tally(checked: Iterable[Checked]) -> dict[str, Counter[Support]]:
 
 
 def tally_sentence(counts: Mapping[str, Counter[Support]]) -> str:
-    """How many were supported, in one sentence.
-
-    >>> counts = {"statement": Counter({Support.SUPPORTED: 2, Support.DEPENDS: 1})}
-    >>> tally_sentence({**counts, "printed": Counter({Support.CIRCULAR: 3}), "self-check": Counter()})
-    '2 of 3 statements supported, 0 not, 1 depends on the reading; 3 of 3 printed numbers within ...'
-    """
+    """How many were supported, in one sentence."""
     statements, printed, own = (counts[kind] for kind in KINDS)
     depends = statements[Support.DEPENDS]
     parts = [
