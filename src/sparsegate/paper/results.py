@@ -20,15 +20,14 @@ import os
 import platform
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import cache, cached_property
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparsegate import __version__
 from sparsegate.display.plain import amount_text, plain
 from sparsegate.display.sheet import Sheet
 from sparsegate.display.tabular import Tabular
@@ -275,14 +274,17 @@ def manifest(
     *, datasets: Iterable[Dataset], methods: Iterable[AnyMethod], parameters: Mapping[str, object]
 ) -> dict[str, Any]:
     """Everything needed to say what was run, and to run it again."""
-    libraries = {name: version(name) for name in ("numpy", "pyarrow")}
+    versions = {"python": platform.python_version()}
+    for library in ("sparsegate", "numpy", "pyarrow"):
+        with suppress(PackageNotFoundError):
+            versions[library] = version(library)
     return {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "parameters": dict(parameters),
         "threshold": THRESHOLD,
         "datasets": [data.described for data in datasets],
         "methods": [method.described for method in methods],
-        "versions": {"python": platform.python_version(), "sparsegate": __version__, **libraries},
+        "versions": versions,
         "commit": commit(Path(__file__).parent),
     }
 
