@@ -19,7 +19,7 @@ import pytest
 
 import sparsegate as sg
 from sparsegate.gates.approximate import approximate_scales
-from sparsegate.gates.margin import steps_to_confidence
+from sparsegate.gates.calibration import steps_to_confidence
 from sparsegate.gates.planning import comparison_variance
 from sparsegate.gates.variants import Noise, Scales
 from sparsegate.noise.laplace import MOST

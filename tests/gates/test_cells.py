@@ -23,9 +23,8 @@ from tests.support.interrupts import interrupt_everywhere
 
 import sparsegate as sg
 from sparsegate.budget import pure_rho
-from sparsegate.gates.calibration import Calibration
+from sparsegate.gates.calibration import Calibration, steps_to_confidence
 from sparsegate.gates.gate import Gate
-from sparsegate.gates.margin import steps_to_confidence
 from sparsegate.gates.variants import Noise
 
 PUBLIC: dict[str, Any] = {"threshold": 0, "cutoff": 1, "sensitivity": 1, "monotonic": True}

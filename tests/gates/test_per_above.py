@@ -22,8 +22,8 @@ from tests.support.processes import in_forked_child
 
 import sparsegate as sg
 from sparsegate.gates.approximate import renyi_bound
+from sparsegate.gates.calibration import steps_to_confidence
 from sparsegate.gates.lattice import Lattice
-from sparsegate.gates.margin import steps_to_confidence
 from sparsegate.gates.per_above import Price, per_above_calibration
 from sparsegate.gates.variants import Scales
 from sparsegate.ledger.account import Entry, EntryKind

@@ -1,8 +1,5 @@
 """What a gate or a selection is to Google's ``dp_accounting``: an event that is at least as revealing.
 
-Its accountants compose such events with DP-SGD or anything else. An event may say too much and never too little; each
-of the two accountants gets the better of the events that it knows.
-
 *Whatever is e-DP* is a post-processing of randomised response at e (Kairouz, Oh, Viswanath 2015), whose trade-off
 function joins (0, 1), (x, x) and (1, 0) for x = 1/(1+exp(e)) by straight lines.
 
@@ -10,22 +7,17 @@ function joins (0, 1), (x, x) and (1, 0) for x = 1/(1+exp(e)) by straight lines.
 - "rdp": Laplace noise at e' = 2 ln((1+exp(e))/2), which is about e + e**2/4. Its trade-off function is convex, goes
   through (0, 1) and (1, 0), and meets the diagonal at exp(-e'/2)/2 = x: so it lies below the other one everywhere.
 
-*A mechanism of real scores whose pure loss is linear in distance* is no worse than Laplace noise at e itself. Let P_t
-be its law at the scores q + t (q' - q), and g(t) = P_t(S) for any set S of outcomes. A part h of the way moves every
-score by at most h Delta, and so costs at most h e: g' <= e g, and, from the complement of S, g' <= e (1-g). The
-distribution function F of Laplace noise of scale 1/e has F' = e min(F, 1-F), so g(1) <= F(F^-1(g(0)) + 1): no test of
-size g(0) has more power than the best one between that noise and the same noise moved by 1. The exponential mechanism,
-the subset mechanism and one-shot noise are such; what lives on a lattice, a gate or noisy counts, has no such path and
-is taken as e-DP.
-
-*c rounds that are e-bounded-range* are (c e**2/8)-zCDP: see ``gates.approximate``.
+*A mechanism of real scores whose pure loss is linear in distance* is no worse than Laplace noise at e itself. Let g(t)
+be the probability of any set of outcomes at the scores q + t (q' - q). A part h of the way costs at most h e: g' <= e g
+and g' <= e (1-g). The distribution function F of Laplace noise of scale 1/e has F' = e min(F, 1-F), so g(1) <=
+F(F^-1(g(0)) + 1). The exponential mechanism, the subset mechanism and one-shot noise are such; what lives on a lattice,
+a gate or noisy counts, has no such path and is taken as e-DP.
 
 *The (epsilon, delta) gate* has the divergence of rho, which is (Delta/t)-DP, and that of c waiting times for an ABOVE
-(``gates.approximate``). The second, W(alpha), never falls in its order, as any divergence, and is at most w = c s
-Delta/b, its largest loss. So it is at most rho alpha for the largest rho of W(a_(i+1)) / a_i, over orders
-1 = a_0 < a_1 < ... < a_n, and w / a_n: as if it were rho-zCDP. The noise rho is released in the proof, and has the
-rho of whatever is (Delta/t)-DP (``budget.pure_rho``); the two add. It holds for each gate with Laplace noise that says
-nothing but ABOVE and BELOW and closes after c ABOVE, with or without a delta, and for passes that share one rho.
+(``gates.approximate``). The second, W(alpha), never falls in its order, and is at most w = c s Delta/b. So it is at
+most rho alpha for the largest rho of W(a_(i+1)) / a_i, over orders 1 = a_0 < a_1 < ... < a_n, and w / a_n: as if it
+were rho-zCDP. It holds for each gate with Laplace noise that says nothing but ABOVE and BELOW and closes after c ABOVE,
+with or without a delta, and for passes that share one rho.
 """
 
 from __future__ import annotations

@@ -9,45 +9,27 @@ closed after c ABOVE; s = 2, or 1 where one person moves all answers one way; De
     h(g, g') = g**alpha g'**(1-alpha) / (1 - (1-g)**alpha (1-g')**(1-alpha)),
     g = Pr[nu >= x],   g' = Pr[nu >= x + s Delta].
 
-*Proof*, line by line in docs/explanation/theory.md. Given rho each question is a coin: g on D, and from g' to g on the
-neighbour where rho is Delta higher (monotonic queries that fall: where it is the same). h falls in its second argument,
-so (P/Q)**alpha kappa**(-number of ABOVE) is a supermartingale under the neighbour's law Q; there are at most c ABOVE;
-and rho, had it been released, would have added its own divergence. (ln h / (alpha - 1) is the divergence of the waiting
-times for an ABOVE of two coins that are tossed again and again.) With q = exp(-1/t) and w = q**(2 alpha - 1),
+With q = exp(-1/t) and w = q**(2 alpha - 1),
 
     exp((alpha-1) D_alpha(rho, rho + Delta))
         = e^((alpha-1) Delta/t) [1 + e^(-(2 alpha - 1) Delta/t) + (1-q) (w + ... + w**(Delta-1))] / (1 + q).
 
-*Evaluation.* kappa is reached for 1 - s Delta <= x <= 0 (docs/explanation/theory.md). With R = g/g', h = f(g, R) grows
-in g, which falls in x, and in R, which grows in x. So f(g at the left end, R at the right end) bounds h over a cell of
-many x, and is h where the cell is one x. All of it is computed in interval arithmetic and rounded up; only the choice
-of alpha is a matter of floats, and each alpha is valid.
-
-The conversion to (epsilon, delta) is that of Canonne, Kamath, Steinke (2020, Prop. 12). Numbers released with an ABOVE
-(its gap, a fresh answer) are more than a coin: nothing here is for them. Exponential noise gains nothing: its
-coins reach g = 1, where ln h / (alpha - 1) is the pure loss.
+*Evaluation.* kappa is reached for 1 - s Delta <= x <= 0. With R = g/g', h = f(g, R) grows in g, which falls in x, and
+in R, which grows in x. So f(g at the left end, R at the right end) bounds h over a cell of many x, and is h where the
+cell is one x. All of it is computed in interval arithmetic and rounded up; only the choice of alpha is a matter of
+floats, and each alpha is valid. Numbers released with an ABOVE are more than a coin: nothing here is for them.
 
 **Peeling with a small delta**: what each of c rounds may spend where all of them together spend (epsilon, delta). A
-round is e-*bounded-range* if, for neighbours D and D', the log of Pr_D[i] / Pr_D'[i] lies in one interval of length
-e for all outcomes i (Durfee, Rogers 2019). The exponential mechanism with weights exp(e q / (s Delta)) is: the log of
-the weight of i moves by at most e one way (monotonic, s = 1) or e/2 either way (s = 2), and the normaliser moves all
-outcomes alike.
+round is e-*bounded-range* if, for neighbours D and D', the log of Pr_D[i] / Pr_D'[i] lies in one interval of length e
+for all outcomes i (Durfee, Rogers 2019), as that of the exponential mechanism with weights exp(e q / (s Delta)) does.
 
-*Theorem.* c adaptive rounds, each e-bounded-range, are (epsilon, delta)-DP for every alpha > 1 with
+*Theorem.* Such a round is (e**2/8)-zCDP, and c adaptive ones are (epsilon, delta)-DP for every alpha > 1 with
 
     (c e**2 / 8) alpha + [ln(1/delta) + (alpha - 1) ln(1 - 1/alpha) - ln alpha] / (alpha - 1) <= epsilon.
 
-*Proof.* Let L be the log of the ratio of one round's outcome, and f(t) = ln E[exp(t L)] under D'. Then f(0) = f(1) = 0,
-and f''(t) is the variance of L under a tilted law, at most e**2/4 because L lies in an interval of length e. So
-f(alpha) = f''(xi) alpha (alpha - 1) / 2 for some xi, and the Renyi divergence f(alpha) / (alpha - 1) is at most
-alpha e**2/8: the round is (e**2/8)-zCDP (Dong, Durfee, Rogers 2020; Cesar, Rogers 2021). Divergences of adaptive
-rounds add, and the rest is the conversion of Canonne, Kamath, Steinke (2020, Prop. 12).
-
-Permute-and-flip, which is q + exponential noise, is *not* bounded-range: nothing here is for it. What is eps-DP is
-(2 eps)-bounded-range, its L being in [-eps, eps], and so (eps**2/2)-zCDP; a little less is proved in
-``budget.pure_rho``, and charged.
-
-Machine-checked (for every rational alpha, by differences in place of derivatives): proofs/README.md.
+The conversion is that of Canonne, Kamath, Steinke (2020, Prop. 12); all proofs are in docs/explanation/theory.md.
+Permute-and-flip is *not* bounded-range. Machine-checked (for every rational alpha, by differences in place of
+derivatives): proofs/README.md.
 """
 
 from __future__ import annotations
@@ -75,10 +57,7 @@ _WIDE, _FINE = 40.0, 90  # how far around the classical order ln(alpha - 1) is s
 
 
 def round_epsilon(*, epsilon: Number, delta: Number, count: int) -> Fraction:
-    """The largest e known to be safe for each of ``count`` rounds that together are (epsilon, delta)-DP.
-
-    It is epsilon / count, which needs no delta, or the solution of the equation above where that is larger, rounded
-    down: the bound holds for each alpha, so that only the choice of alpha is a matter of floats.
+    """The largest e known to be safe for each of ``count`` rounds that together are (epsilon, delta)-DP, rounded down.
 
     >>> [round(float(round_epsilon(epsilon=1, delta=1e-6, count=c)), 4) for c in (1, 10, 50, 100, 300)]
     [1.0, 0.1396, 0.0624, 0.0441, 0.0255]
@@ -104,8 +83,6 @@ def _bounded_range(epsilon: Fraction, delta: Fraction, count: int) -> Fraction:
 def zcdp_rho(*, epsilon: Fraction, delta: Fraction) -> Fraction:
     """The largest rho found such that what is rho-zCDP is (epsilon, delta)-DP, rounded down; 0 where none is.
 
-    For one alpha, (epsilon - conversion) / alpha: each alpha is valid, and the lower end of the interval is taken.
-
     >>> round(float(zcdp_rho(epsilon=Fraction(1), delta=Fraction(1, 10**6))), 6)
     0.024356
     """
@@ -119,8 +96,6 @@ def zcdp_rho(*, epsilon: Fraction, delta: Fraction) -> Fraction:
 
 def zcdp_epsilon(*, rho: Number, delta: Number) -> float:
     """The epsilon at which what is rho-zCDP is (epsilon, delta)-DP, rounded up.
-
-    365 selections of ten items at epsilon = 0.1 by "exponential", rho = 10 * 0.01**2 / 8 each, would add up to 36.5:
 
     >>> round(zcdp_epsilon(rho=365 * Fraction(1, 8000), delta=1e-6), 4)
     1.4007

@@ -14,16 +14,15 @@ probability, or density, of each single answer then changes by at most a factor 
 
 Why: ln Pr[nu >= x] and, for Laplace noise, ln Pr[nu < x] have slopes between -r and r, of one sign. A gap g is the
 density of nu at g + z - q: it moves by (t - d) Delta, either way. Exponential nu has no density below 0 and its
-Pr[nu < x] is 0 there, so an alignment must not bring an answer nearer to rho than it was; then Pr[nu < x] only grows.
-Noise inside |e - q + nu|: a BELOW says T + rho > 0, which no shift downward respects. So, for every t,
+Pr[nu < x] is 0 there, so an alignment must not bring an answer nearer to rho than it was. Noise inside |e - q + nu|: a
+BELOW says T + rho > 0, which no shift downward respects. So, for every t,
 
     loss <= e1 |t| + the costs of the m + k answers + a3 (how many of the positives move),
 
 and L(m,k) is the largest value over the moves of the smallest over t. **Whole moves suffice**: every cost is convex in
 (t, d) together, so its minimum over t is convex in the moves and largest where each is an extreme one; there the cost
-bends in t only at -1, 0 and 1. (On the lattice the bends are at whole steps too.) BELOWs all make the highest move
-allowed: their cost rises with d. Of the positives some number h makes the highest move, the others the lowest, and
-``round_loss`` maximises over h. Written out,
+bends in t only at -1, 0 and 1. BELOWs all make the highest move allowed: their cost rises with d. Of the positives some
+number h makes the highest move, the others the lowest, and ``round_loss`` maximises over h. Written out,
 
     Laplace, general:            min{ (m+k) r,  e1 + 2 k r,  e1 + 2 m r } + k a3
     Laplace, D' >= D:            max over h of min{ m r,  e1 + (k-h) r } + h a3
@@ -38,15 +37,12 @@ allowed: their cost rises with d. Of the positives some number h makes the highe
                                  and e1 + a3 + (k-1) max(r, a3) where D' >= D
 
 The bounds are per transcript, so they hold against an analyst who adapts. Those of Laplace noise are attained in the
-limit of far-away answers; those of exponential noise exactly, with all BELOWs at T + kappa and the positives at or
-below (D = 0**(m+k), D' = 1**m (-1)**k: on D' rho must be 1 larger, and every tail then e**(-2r) smaller).
-``sparsegate.privacy`` checks that by exact computation. With a cutoff c and no limit on queries the suprema are, for
-every row that draws rho once, e1 + 2cr + eps3 and max(e1 + max(cr, eps3), cr + eps3): **the gap is free** there,
-though a transcript of few questions may cost more with it. For Laplace noise without numbers L(m,k) <= e1 + s r
+limit of far-away answers; those of exponential noise exactly. ``sparsegate.privacy`` checks that by exact computation.
+With a cutoff c and no limit on queries the suprema are, for every row that draws rho once, e1 + 2cr + eps3 and
+max(e1 + max(cr, eps3), cr + eps3): **the gap is free** there. For Laplace noise without numbers L(m,k) <= e1 + s r
 min(m,k), s = 2 or, if monotonic, 1: a **two-sided** gate may go on until both answers were given c times. With
-exponential noise, with a gap, with answers, with the noise inside |e - q + nu| (no shift downward) or with a redrawn
-rho (there may be any number of positives) a two-sided gate has no bound. All rounds of a row that redraws rho move in
-one direction where the queries are monotonic.
+exponential noise, a gap, answers, the noise inside or a redrawn rho a two-sided gate has no bound. All rounds of a row
+that redraws rho move in one direction where the queries are monotonic.
 
 Machine-checked: proofs/README.md; with a gap and numbers, L(m,k) without numbers + k a3, which is more than the above
 where queries are monotonic.
@@ -70,9 +66,9 @@ from sparsegate.gates.variants import VARIANTS, Closes, Compared, Noise, Release
 class Setting:
     """A row, or its key, and its public numbers, checked once: what runs, bounds and exact analysis all start from.
 
-    Beside ``row``, they are those of a ``SparseVector``: ``cutoff``, ``sensitivity``, ``monotonic``, ``allocation``,
-    ``granularity``, ``queries``. Without ``epsilon`` or ``budget``, for analysis, ``scales`` are the noise itself; a
-    plan brings its scales beside the budget that pays for them.
+    Beside ``row``, ``cutoff``, ``sensitivity``, ``monotonic``, ``allocation``, ``granularity``, ``queries`` are of a
+    ``SparseVector``. Without ``epsilon`` or ``budget``, for analysis, ``scales`` are the noise itself; a plan brings
+    its scales beside the budget that pays for them.
     """
 
     row: Variant

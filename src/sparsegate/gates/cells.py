@@ -2,39 +2,13 @@
 
 A cell is a public label, and a question about a cell is a function of the people in that cell alone: one person more or
 less moves it by at most Delta if they are in the cell, and not at all if they are not. Each person is in at most m
-cells. That is a promise, or a cut by a rule that looks at that person alone (their first m cells, say): a rule that
-looks at others lets one person decide where others count.
+cells. That is a promise, or a cut by a rule that looks at that person alone (their first m cells, say).
 
-**Theorem.** With a gate of epsilon/m for each cell, everything that all gates say together is epsilon-DP: for any
-number of cells, and of questions that are chosen, across cells too, with all earlier answers in view.
-
-*Proof.* Fix neighbours, one with a person more, and a whole transcript: every question, to which cell, and every
-answer, in their order. What is asked next, and of which cell, is decided from the transcript before it and from coins
-that know no data: these steps have the same probability on both sides. The noise of one gate is independent of that of
-all others. So the probability of the transcript is the product over cells of the probability of what that cell's gate
-said to the questions that the transcript has for it, and so is the ratio of the two sides. In a cell that the person
-is not in, both sides ask the same, and the factor is 1. In one that they are in, it is at most exp(epsilon/m)
-(``gates.bounds``; for ``monotonic`` the answers *of each cell* must move in one direction). There are at most m such
-factors. []
-
-**What goes back.** By the same product, a transcript costs at most the sum of the m largest L(b, a) over the cells,
-where the gate of a cell has said b BELOW and a ABOVE: ``spent``. Cells that nobody asked about cost nothing.
-
-**Theorem (zCDP).** All gates together are (epsilon**2 / (2 m))-zCDP, interleaved in any way.
-
-*Proof.* Let e = epsilon/m, and for one of the person's cells let P(t) and Q(t) be the probabilities of its answers t
-to the questions in t, on the two sides. Put A = (exp(e) P - Q) / (exp(e) - 1) and B = (exp(e) Q - P) / (exp(e) - 1).
-Neither is negative, because P and Q are within exp(e) of one another for every t. For each history h the sum over the
-next answer of P(h, .) is P(h), and likewise for Q; hence for A and B, which sum to 1 as P and Q do: both are laws of
-something that is asked and answers, and neither depends on which of the two sides is the true one. Now P = (exp(e) A +
-B) / (1 + exp(e)) and Q = (A + exp(e) B) / (1 + exp(e)): the gate is one that tosses a coin in advance, heads with
-probability exp(e) / (1 + exp(e)) on one side and 1 / (1 + exp(e)) on the other, and then answers as A, or as B (Lyu
-2022). So what all gates say is a function of at most m independent such coins, and of coins that know no data, whatever
-is asked, and in which order. Divergences of independent coins add, and processing adds none: D_alpha <= m D_alpha(coin)
-<= m alpha e**2 / 2, since the coin is e-DP (``gates.approximate``). []
-
-One gate for all cells would have to pay for every ABOVE of every cell; here a cell pays for its own. The price is the
-factor m in the noise, whatever the number of cells.
+**Theorem.** With a gate of epsilon/m for each cell, everything that all gates say together is epsilon-DP and
+(epsilon**2 / (2 m))-zCDP: for any number of cells, and of questions that are chosen, across cells too, with all earlier
+answers in view. A transcript costs at most the sum of the m largest L(b, a) over the cells, where the gate of a cell
+has said b BELOW and a ABOVE: ``spent``. *Proof*, in docs/explanation/theory.md: the ratio of the probabilities of a
+transcript is a product over cells, of which at most m factors are not 1.
 """
 
 from __future__ import annotations
@@ -53,7 +27,7 @@ from sparsegate.errors import GateClosed, ParameterError
 from sparsegate.gates.calibration import trusted_source
 from sparsegate.gates.gate import Answer, Gate, Paid, read_threshold_noise, threshold_noise
 from sparsegate.gates.planning import NoiseName
-from sparsegate.gates.preview import Curve, Preview
+from sparsegate.gates.preview import Curve, Preview, previews
 from sparsegate.gates.sparse_vector import SparseVector, gate_calibration, gate_numbers
 from sparsegate.noise import Source
 from sparsegate.noise.own_settings import own_settings
@@ -66,34 +40,29 @@ _CLOSED = "the gates of all cells were closed together"
 class Gates(Paid):
     """A gate for each of many public cells, at one price: epsilon for all, whatever is asked of whichever cell.
 
-    **Theorem.** If each person is in at most m cells, gates of epsilon/m side by side are epsilon-DP together, and
-    (epsilon**2 / (2 m))-zCDP: the proofs are at the head of ``gates.cells``. Which cells there are, and which of them
-    are asked, must not depend on the data: ask all of them, or choose by what was released.
-
-    A gate is made when its cell is first asked. What leaves depends on public numbers alone until then, so ten thousand
-    cells that nobody asks about take no time and no room.
+    **Theorem.** If each person is in at most m cells, gates of epsilon/m side by side are epsilon-DP together
+    (``gates.cells``). Which cells there are, and which of them are asked, must not depend on the data: ask all of them,
+    or choose by what was released. A gate is made when its cell is first asked.
 
     Parameters
     ----------
     cells : the PUBLIC labels, or a number n for the cells 0 to n - 1.
     cells_per_user : m, in how many cells a person counts at most. It is your promise: cut people who are in more.
-    threshold, cutoff, sensitivity, monotonic : of each cell's gate, as of a ``SparseVector``.
     epsilon : the privacy loss of all cells together; each gate has epsilon/m.
-    allocation, queries, noise, closes, granularity : as of a ``SparseVector``, for each gate.
+    threshold, cutoff, sensitivity, monotonic, allocation, queries, noise, closes, granularity : of each cell's gate, as
+        of a ``SparseVector``.
     ledger : where the whole epsilon is charged, once, before anything is drawn; a zCDP ledger, that of m parts
         (``budget.pure_rho``), less than epsilon**2 / (2 m).
     refund : ``close`` gives back what the answers did not cost.
-    source : ``Secure()`` by default; a ``Seeded`` one needs ``not_private=True``.
+    source, not_private : as of a ``SparseVector``.
 
     >>> import sparsegate as sg
     >>> gates = sg.Gates(cells=["Berlin", "Paris", "Rome"], cells_per_user=2, threshold=100, cutoff=1, epsilon=1,
     ...                  sensitivity=1, monotonic=True, source=sg.Seeded(7), not_private=True)
     >>> bool(gates.ask("Paris", 21)), bool(gates.ask("Rome", 307))
     (False, True)
-    >>> {cell: bool(answer) for cell, answer in gates.ask_all({"Berlin": 250, "Paris": 30}).items()}
-    {'Berlin': True, 'Paris': False}
     >>> gates["Rome"].closed, gates["Paris"].remaining, gates
-    (True, 1, <Gates: 3 cells, 3 asked, 2 positives, open>)
+    (True, 1, <Gates: 3 cells, 2 asked, 1 positives, open>)
     """
 
     _uncopied = "gates can be neither copied nor pickled: two copies would answer with the same noise; make new ones"
@@ -140,34 +109,16 @@ class Gates(Paid):
         self._charges: list[Charge] = [charged] if refund and not not_private else []
         self._first = Gate(calibration, threshold=threshold, source=source, not_private=not_private)
 
-    @classmethod
+    @staticmethod
+    @previews(__init__, threshold=None, epsilon=None, within=None, confidence=0.95)
     def preview(
-        cls,
-        *,
-        cells: Iterable[Hashable] | int,
-        cells_per_user: int,
-        cutoff: int,
-        sensitivity: Number,
-        threshold: Number | None = None,
-        epsilon: Number | None = None,
-        within: Number | None = None,
-        allocation: Allocation | None = None,
-        monotonic: bool = False,
-        queries: int | None = None,
-        noise: NoiseName = "auto",
-        closes: Literal["above", "rarer"] = "above",
-        granularity: Number | None = None,
-        ledger: object = None,
-        refund: object = True,
-        source: object = None,
-        not_private: bool = False,
-        confidence: float = 0.95,
+        *, cells: object, cells_per_user: int, cutoff: int, confidence: float, queries: int | None, **of_each: Any
     ) -> Preview:
         """What gates with these parameters would be good for: nothing is drawn, charged or looked at.
 
         The parameters are those of ``Gates``, and ``within`` and ``confidence`` those of ``SparseVector.preview``.
         ``margin`` is for one answer; with ``margin_all`` one answer of each cell (or all ``queries`` of each) is right
-        at once: the theorem of ``gates.margin`` holds for questions to several gates as it does for single.
+        at once, by the theorem of ``gates.calibration``.
 
         >>> import sparsegate as sg
         >>> asked = {"threshold": 100, "cutoff": 1, "sensitivity": 1, "monotonic": True}
@@ -177,17 +128,18 @@ class Gates(Paid):
         >>> sg.Gates.preview(cells=10_000, cells_per_user=3, within=30, **asked).epsilon
         Fraction(471, 1000)
         """
-        of_each = gate_numbers(locals())
         number = len(public_cells(cells))
         most = most_cells(cells_per_user, number)
-        if epsilon is None and within is None:
+        epsilon = of_each["epsilon"]
+        if epsilon is None and of_each["within"] is None:
             rule = "must be given, or within for the epsilon that is needed"
             raise ParameterError("epsilon", rule, next_step="pass for instance epsilon=0.5")
-        of_each["epsilon"] = None if epsilon is None else exact_epsilon(epsilon) / most
+        of_each |= {"epsilon": None if epsilon is None else exact_epsilon(epsilon) / most}
+        of_each |= {"cutoff": cutoff, "queries": queries}
         single = SparseVector.preview(**of_each, confidence=confidence)
         answers = number * (queries or 1)
-        of_each |= {"threshold": threshold or 0, "epsilon": single.epsilon, "within": None}
-        calibration = gate_calibration(**of_each)
+        of_each |= {"threshold": of_each["threshold"] or 0, "epsilon": single.epsilon, "within": None}
+        calibration = gate_calibration(**gate_numbers(of_each))
         together = calibration.lattice.value(calibration.margin(confidence, answers=answers))
         bar = "" if single.threshold is None else f" {single.threshold:,.15g}"
         total = most * single.epsilon
@@ -303,8 +255,7 @@ class Gates(Paid):
 def _beside(first: Gate) -> SparseVector:
     """A gate with the public numbers of the first, and threshold noise of its own.
 
-    Query noise is taken from one reservoir, under one lock that all gates share: each draw is given to one question
-    alone, so that the noise of one gate stays independent of that of the others, and a gate takes a few hundred bytes.
+    All gates share one lock and one reservoir of query noise: each draw is given to one question alone.
     """
     gate = SparseVector.__new__(SparseVector)
     for name in Gate.__slots__:
@@ -316,18 +267,14 @@ def _beside(first: Gate) -> SparseVector:
 
 
 def threshold_noises(gates: Gates) -> bytes:
-    """The threshold noise of every cell, in the order of the list: the secret of the gates (``gates.gate``).
-
-    A gate is made for every cell: this many are drawn whatever was asked.
-    """
+    """The threshold noise of every cell, in the order of the list: a gate is made for each, whatever was asked."""
     return b"".join(threshold_noise(gates[cell]) for cell in gates.cells)
 
 
 def resume_cells(secret: bytes, *, asked: int, answered: Mapping[Any, tuple[int, int]], **public: Any) -> Gates:
     """The gates that ``Gates(**public)`` made, going on after every cell was ``asked`` so often and never was ABOVE.
 
-    For cells in ``answered`` these are the numbers of questions and of positives instead. By the theorem of
-    ``gates.gate.resume``, cell by cell, all answers together have the law of gates that never stopped.
+    For cells in ``answered`` these are the numbers of questions and of positives instead; see ``gates.gate.resume``.
     """
     number = len(public_cells(public["cells"]))
     size, rest = divmod(len(secret), number)

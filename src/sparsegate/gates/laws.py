@@ -1,8 +1,8 @@
 """The laws of rho and nu: of each its sampler, its moments, the law of rho - nu, what a shift costs, and its density.
 
-Whatever depends on the law of a row's noise asks ``row.noise.law``. A law is a subclass of ``GateLaw`` in ``LAWS``.
-What it does not say is refused by its name, so that none is analysed as if it were another: one that has a sampler and
-a shift alone runs with ``not_private=True`` where its row is not said to be private, and has no loss.
+Whatever depends on the law of a row's noise asks ``row.noise.law``. A law is a subclass of ``GateLaw`` in ``LAWS``;
+what it does not say is refused by its name: one that has a sampler and a shift alone runs with ``not_private=True``
+where its row is not said to be private, and has no loss.
 
 **The law of rho - nu.** For independent discrete Laplace variables with ratios p != q and k >= 0,
 
@@ -13,11 +13,9 @@ with (k+1) p**k for the last term where p = q; rho - nu is symmetric. For geomet
     Pr[rho - nu >= k] = (1-q)/(1-pq) p**k,        Pr[nu - rho >= k] = (1-p)/(1-pq) q**k.
 
 There the two tails differ, so the comparison is q + nu >= T + rho + kappa with a public kappa that makes the margin of
-both sides the same: if rho - nu lies between -b and a with 90 % probability, 5 % on each side, kappa = (b - a)/2. It
-is a function of the scales alone, and a threshold moved by a public number changes nothing in any proof.
+both sides the same: if rho - nu lies between -b and a with 90 % probability, 5 % on each side, kappa = (b - a)/2.
 
-**Densities in log space** (``NoiseLaw``). Both laws have exponential tails, so one description serves both, in the
-continuum and on the lattice. With rate r = 1/scale,
+**Densities in log space** (``NoiseLaw``). With rate r = 1/scale and p = exp(-r), in the continuum and on the lattice,
 
     Pr[X < t]  = beta exp(r t)      for t <= 0,     1 - alpha exp(-r t)   for t > 0
     Pr[X >= t] = 1 - beta exp(r t)  for t <= 0,     alpha exp(-r t)       for t > 0
@@ -26,11 +24,10 @@ continuum and on the lattice. With rate r = 1/scale,
     two-sided    continuous:  alpha = beta = 1/2,  peak = r/2                                 (a density)
                  discrete:    alpha = 1/(1+p),  beta = p/(1+p),  peak = (1-p)/(1+p)           (a mass, at whole t and x)
     X >= 0 only  alpha = 1,  beta = 0,  peak = r   or  1-p
-    X <= 0 only  alpha = 0,  beta = 1   or  p,     peak = r   or  1-p                         p = exp(-r)
+    X <= 0 only  alpha = 0,  beta = 1   or  p,     peak = r   or  1-p
 
 On the lattice the first form of each line is exact up to t = 0 and the second from t = 0 on (from t = 1 on for X <=
-0), so each one is the restriction to the integers of a function that is smooth on its side of the break: quadrature
-over the integers rests on that. No mechanism here has noise X <= 0: the sign is one of the traps that a row can fall
+0): quadrature over the integers rests on that. No mechanism has noise X <= 0: the sign is a trap that a row can fall
 into, and the analyser must be able to say what it costs.
 """
 
@@ -58,15 +55,13 @@ _OUTSIDE: Final = 0.05  # on each side of the middle that kappa centres: that of
 class GateLaw:
     """A law of rho and nu, both on the lattice; what a subclass leaves out is not known, and refused.
 
-    The costs are those of ``bounds``, in units of the rate that a shift by Delta has: how many times that rate an
-    alignment costs which moves rho by ``shift`` and an answer by ``move``. They must be convex in (shift, move), and
-    bend at whole shifts alone: then whole moves suffice.
+    The costs are those of ``bounds``: how many times its rate an alignment costs which moves rho by ``shift`` and an
+    answer by ``move``. They must be convex in (shift, move), and bend at whole shifts alone: then whole moves suffice.
     """
 
     mark: ClassVar[bytes]
     """One byte, kept beside a rho that a gate goes on with."""
     one_sided: ClassVar[bool]
-    """Whether it is never negative."""
     variance: ClassVar[int]
     """Of continuous noise, in squared scales."""
     draw: Callable[..., Any]
@@ -118,15 +113,12 @@ class TwoSidedLaplace(GateLaw):
     draw, fill = staticmethod(discrete_laplace), staticmethod(fill_discrete_laplace)
 
     def moments(self, scale: Fraction | None) -> tuple[float, float]:
-        """0, and 2q/(1-q)**2 with q = e**(-1/scale)."""
         return 0.0, 2 * OneSidedExponential().moments(scale)[1]
 
     def shift(self, threshold: Fraction | None, query: Fraction | None, *, lattice: bool = True) -> float:
-        """None is needed: rho - nu is symmetric."""
         return 0
 
     def tail(self, p: Any, q: Any, t: int) -> Any:
-        """By the sums over k > t of the law above, for t >= 0."""
         if not p or not q:
             ratio = p or q
             return ratio ** (t + 1) / (1 + ratio)
@@ -137,15 +129,12 @@ class TwoSidedLaplace(GateLaw):
         return norm * ((p_sum + q_sum) * p * q / (1 - p * q) + last)
 
     def threshold_cost(self, shift: int) -> Loss:
-        """Either way."""
         return abs(shift)
 
     def below_cost(self, move: int, shift: int) -> Loss:
-        """Where the answer comes nearer to rho."""
         return max(move - shift, 0)
 
     def above_cost(self, move: int, shift: int, *, gap: bool) -> Loss:
-        """Where rho comes nearer to the answer; with its gap, either way."""
         return abs(shift - move) if gap else max(shift - move, 0)
 
     def rising(self, below: int, above: int, ratio: Loss, direction: Direction, *, gap: bool) -> Iterable[int]:
@@ -160,7 +149,6 @@ class TwoSidedLaplace(GateLaw):
         return {0, k, *((math.floor(kink), math.floor(kink) + 1) if 0 < kink < k else ())}
 
     def density(self, scale: float, *, lattice: bool) -> NoiseLaw:
-        """Two-sided."""
         return NoiseLaw(scale=scale, lattice=lattice)
 
 
@@ -198,20 +186,16 @@ class OneSidedExponential(GateLaw):
         return round((below - above) / 2 + 0.5) if lattice else (below - above) / 2
 
     def tail(self, p: Any, q: Any, t: int) -> Any:
-        """Of either sign of t."""
         both = 1 - p * q
         return (1 - q) * p ** (t + 1) / both if t >= -1 else 1 - (1 - p) * q**-t / both
 
     def threshold_cost(self, shift: int) -> Loss:
-        """Upward; downward it would leave the support."""
         return math.inf if shift < 0 else shift
 
     def below_cost(self, move: int, shift: int) -> Loss:
-        """Nothing, and where the answer comes nearer to rho it may leave the support."""
         return math.inf if move > shift else 0
 
     def above_cost(self, move: int, shift: int, *, gap: bool) -> Loss:
-        """Where rho comes nearer to the answer; farther from it, the gap may leave the support."""
         return math.inf if gap and move > shift else max(shift - move, 0)
 
     def rising(self, below: int, above: int, ratio: Loss, direction: Direction, *, gap: bool) -> Iterable[int]:
@@ -219,7 +203,6 @@ class OneSidedExponential(GateLaw):
         return {0, min(1, above), above}
 
     def density(self, scale: float, *, lattice: bool) -> NoiseLaw:
-        """X >= 0 only."""
         return NoiseLaw(scale=scale, lattice=lattice, side=1)
 
 
@@ -253,7 +236,6 @@ class NoiseLaw:
 
     @property
     def support(self) -> tuple[float, float]:
-        """The least and the largest value."""
         return (0.0 if self.side > 0 else -math.inf), (0.0 if self.side < 0 else math.inf)
 
     def log_weight(self, x: Floats) -> Floats:

@@ -5,18 +5,8 @@ independent noise sigma N in each entry, N standard normal, and whatever is comp
 
     Phi(1/(2 sigma) - epsilon sigma) - e**epsilon Phi(-1/(2 sigma) - epsilon sigma) <= delta;
 
-and it is 1/(2 sigma**2)-zCDP.
-
-*Proof.* Let the vector move by v, abs(v) = d, and u = d / sigma. Turned so that v is along one axis, the noise has the
-law that it had, and all other entries are alike on both sides: what is left is N + u against N. The logarithm of the
-ratio of the densities at y is u y - u**2/2, so the most that an event of the one exceeds e**epsilon times its chance
-under the other is that of {u y - u**2/2 > epsilon}, which is Phi(u/2 - epsilon/u) - e**epsilon Phi(-u/2 - epsilon/u).
-It grows with u: of a = u/2 - epsilon/u and b = -u/2 - epsilon/u, b**2 - a**2 = 2 epsilon, so e**epsilon phi(b) =
-phi(a), and the derivative is phi(a) (1/2 + epsilon/u**2 + 1/2 - epsilon/u**2) = phi(a) > 0. So d = 1 is the worst, and
-by symmetry both orders of the neighbours are alike. The Renyi divergence of N + u and N is alpha u**2 / 2. []
-
-``noise.gaussian.normal_floor`` draws sigma N rounded down, exactly: added to a whole number, that is the sum rounded
-down, a function of what the theorem is about.
+and it is 1/(2 sigma**2)-zCDP. ``noise.gaussian.normal_floor`` draws sigma N rounded down, exactly: added to a whole
+number, that is the sum rounded down, a function of what the theorem is about.
 
 No float decides. sigma is a whole number of parts of 2**-``PARTS``, the least for which the left side, with every Phi
 and e**epsilon bounded by whole numbers from the side that makes it larger, is at most delta.

@@ -4,63 +4,13 @@ rho ~ discrete Laplace of scale t once, nu ~ discrete Laplace of scale b for eac
 s = 2, or 1 where one person moves all answers one way; Delta whole lattice steps. Let e = Delta/t and r = s Delta/b.
 
 **Theorem.** On a zCDP ledger (``ledger.account``) such a gate may be charged e tanh(e/2) when it is opened, nothing for
-a BELOW, and for each ABOVE
+a BELOW, and for each ABOVE w(r) = min(r, r**2 - r**3/3 + r**4/12). It needs no cutoff. Questions may be chosen by all
+that was seen before, of this gate, of others and of any release, and be asked in any order among them, if w was within
+what the ledger had left *before* each question. *Proof*, in docs/explanation/theory.md: with rho seen at the opening
+each question is one toss of a coin, whose divergence is at most that of w. Not in Coq.
 
-    w(r) = min(r, r**2 - r**3/3 + r**4/12).
-
-It needs no cutoff. Questions may be chosen by all that was seen before, of this gate, of others and of any release, and
-be asked in any order among them, if w was within what the ledger had left *before* each question.
-
-*Proof.* Fix neighbours D and D' and an order alpha > 1; P is the law of all that is seen on D, and Q that on D'. Let
-every rho be seen when its gate is opened, on D' as rho - Delta: who sees more learns no less (for monotonic queries of
-which all fall from D to D', as rho itself). The opening is then the release of one rho, which is e-DP and so
-(e tanh(e/2))-zCDP (``budget.pure_rho``); and after it each question, of whichever gate, is one toss of a coin that
-depends on nothing unseen. So all gates and releases are one adaptive sequence of steps, and by the theorem of
-``ledger.account`` it is enough that a question, whose charge R is w where the answer is ABOVE and 0 where it is BELOW,
-has
-
-    E_Q[(P/Q)**alpha exp(-alpha (alpha - 1) R) | all before] <= 1.
-
-Let x = T + rho - q on D, a whole number, G(y) = Pr[nu >= y] and m = s Delta. On D the coin is ABOVE with probability
-g = G(x); on D' with some h between G(x + m) and g. So the claim is that, for these h,
-
-    g**alpha h**(1-alpha) / kappa + (1-g)**alpha (1-h)**(1-alpha) <= 1,     kappa = exp(alpha (alpha - 1) w).
-
-The left side is convex in h, and at h = g it is g/kappa + 1 - g <= 1. So it is enough to look at h = G(x + m), where it
-says that f(alpha) <= alpha (alpha - 1) w for
-
-    f(a) = ln { g**a h**(1-a) / (1 - theta(a)) },     theta(a) = (1-g)**a (1-h)**(1-a).
-
-1. *f(alpha) <= alpha (alpha - 1) f'(1).* f(0) = f(1) = 0, and f''(a) = theta ln((1-h)/(1-g))**2 / (1 - theta)**2, which
-   never rises for a >= 0, because theta falls. Let d(a) = f'(1) a (a - 1) - f(a): d(0) = d(1) = d'(1) = 0, and d'' =
-   2 f'(1) - f'' never falls. d' is zero somewhere within (0, 1), and at 1, so d'' is zero between; hence d'' >= 0 from
-   there on, and d >= 0 for a >= 1.
-2. *f'(1) = K(g, h)/g <= r*, with K the Kullback-Leibler divergence of the two coins: it is ln(g/h) - ((1-g)/g)
-   ln((1-h)/(1-g)), and g <= e**r h.
-3. *f'(1) <= 2 (r + e**-r - 1)*. Draw G through the whole numbers: with q = e**(-1/b), G(y) = q**y / (1+q) for y >= 1,
-   1 - G(y) = q**(1-y) / (1+q) for y <= 0, and between 0 and 1, where the odds fall from 1/q to q, let ln(G/(1-G)) fall
-   evenly, by 2/b. Then -G' <= (2/b) G (1-G) everywhere: it is min(G, 1-G)/b outside [0, 1]. And G(x + u) >= e**(-u/b)
-   G(x) for u >= 0: outside [0, 1] ln G falls by at most 1/b a step, within it by 1/b in all, and steeper at its end.
-   The derivative of K(g, h) in h is -(g - h) / (h (1-h)), so that with u from 0 to m
-
-       f'(1) = integral of -G'(x+u) (1 - G(x+u)/g) / (G(x+u) (1 - G(x+u))) <= (2/b) integral of 1 - e**(-u/b),
-
-   which is 2 (r + e**-r - 1), and at most r**2 - r**3/3 + r**4/12, as e**-r <= 1 - r + r**2/2 - r**3/6 + r**4/24. []
-
-Ties are ABOVE here, and nothing above hides them: for Delta = 1 and monotonic queries f'(1) is r (1 - e**-r), where
-continuous noise has r - ln(2 - e**-r). w gives away r/6 of it, of other gates up to r/2. The opening is
-that of a count with discrete Laplace noise; e + exp(-e) - 1, which continuous noise has, is too little on the lattice.
-
-What the proof needs:
-
-- *Which way monotonic queries move follows from the two datasets*, as for counts: whether the person came or left. A
-  gate asked, as it goes, for answers that rise or for answers that fall is not monotonic.
-- *Only ABOVE and BELOW leave.* A gap or a number is more than a coin; exponential noise has coins of which one side is
-  impossible; a two-sided gate, or one of a plan, closes by other counts. Nothing here is for them.
-- *What is reserved is not given back while a question is under way*, and a question cut short counts as an ABOVE: what
-  is seen of it is a function of its answer.
-
-Not in Coq.
+It needs that which way monotonic queries move follows from the two datasets, that only ABOVE and BELOW leave, and that
+what is reserved is not given back while a question is under way: a question cut short counts as an ABOVE.
 """
 
 from __future__ import annotations
@@ -73,9 +23,8 @@ from typing import Final
 
 from sparsegate.budget import Budget, Cost, Meter, Metering, pure_rho
 from sparsegate.errors import ParameterError
-from sparsegate.gates.calibration import Calibration
+from sparsegate.gates.calibration import Calibration, steps_to_confidence
 from sparsegate.gates.lattice import Lattice, exact_number
-from sparsegate.gates.margin import steps_to_confidence
 from sparsegate.gates.planning import golden_minimum
 from sparsegate.gates.preview import Preview, gate_preview, least_epsilon
 from sparsegate.gates.variants import VARIANTS, Closes, Scales
@@ -92,9 +41,7 @@ _DIGITS: Final = 12
 
 @dataclass(frozen=True, kw_only=True)
 class Price:
-    """What a gate costs: ``opening`` and ``above`` are e and r of the theorem, the pure losses of rho and of an ABOVE.
-
-    In rho it is rounded up to twelve digits or so.
+    """What a gate costs: ``opening`` and ``above`` are e and r of the theorem; in rho, rounded up to twelve digits.
 
     >>> price = Price(opening=Fraction(1, 10), above=Fraction(3, 100))
     >>> float(price.opening_rho), float(price.above_rho)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial, wraps
-from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, overload
 
 from sparsegate.budget import Cost, in_decimals
 from sparsegate.display.charts import new_figure
@@ -390,18 +390,34 @@ def _shown(error: float) -> str:
 _P = ParamSpec("_P")
 
 
-def previews(made: Callable[Concatenate[Any, _P], object]) -> Callable[[Callable[..., Preview]], Callable[_P, Preview]]:
+@overload
+def previews(
+    made: Callable[Concatenate[Any, _P], object],
+) -> Callable[[Callable[..., Preview]], Callable[_P, Preview]]: ...
+@overload
+def previews(
+    made: Callable[..., object], **defaults: Any
+) -> Callable[[Callable[..., Preview]], Callable[..., Preview]]: ...
+def previews(made: Callable[..., object], **defaults: Any) -> Callable[..., Any]:
     """Give a preview the parameters of the method ``made`` that it previews: it is called with all of them, by name.
 
-    Those that were left out have their defaults. ``inspect.signature`` shows every parameter.
+    Those that were left out have their defaults, which ``defaults`` changes, or adds parameters with theirs.
+    ``inspect.signature`` shows every parameter.
     """
-    _, *parameters = inspect.signature(made).parameters.values()
-    signature = inspect.Signature(parameters, return_annotation=Preview)
+    _, *of_made = inspect.signature(made).parameters.values()
+    named = {parameter.name: parameter for parameter in of_made}
+    for name, default in defaults.items():
+        parameter = named.get(name, inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY))
+        named[name] = parameter.replace(default=default)
+    signature = inspect.Signature([*named.values()], return_annotation=Preview)
 
-    def with_parameters(preview: Callable[..., Preview]) -> Callable[_P, Preview]:
+    def with_parameters(preview: Callable[..., Preview]) -> Callable[..., Preview]:
         @wraps(preview)
-        def called(*args: _P.args, **kwargs: _P.kwargs) -> Preview:
-            bound = signature.bind(*args, **kwargs)
+        def called(*args: Any, **kwargs: Any) -> Preview:
+            try:
+                bound = signature.bind(*args, **kwargs)
+            except TypeError as error:
+                raise TypeError(f"{preview.__qualname__}() {error}") from None
             bound.apply_defaults()
             return preview(**bound.arguments)
 

@@ -28,7 +28,7 @@ from sparsegate.gates.gate import Gate
 from sparsegate.gates.lattice import Lattice
 from sparsegate.gates.per_above import EXPECTED, MOST_EXPECTED, per_above_calibration, per_above_preview
 from sparsegate.gates.planning import NoiseName, check_plan_work, plan
-from sparsegate.gates.preview import Preview, epsilon_within, gate_preview
+from sparsegate.gates.preview import Preview, epsilon_within, gate_preview, previews
 from sparsegate.gates.variants import VARIANTS
 from sparsegate.noise import Source
 from sparsegate.noise.own_settings import own_settings
@@ -45,39 +45,33 @@ class SparseVector(Gate):
         ABOVE  iff  q_i + nu_i >= T_i + rho + kappa,     and the gate closes after the c-th ABOVE.
 
     The noise is exponential, with a public kappa that makes the margin the same on both sides (``gates.laws``); or
-    two-sided Laplace, kappa = 0 (Alg. 7), where ``queries`` makes that the better one. Every ABOVE carries an estimate
-    of its answer, made from the gap by which it was above, with its standard error.
+    two-sided Laplace, kappa = 0 (Alg. 7). Every ABOVE carries an estimate of its answer, with its standard error.
 
-    **Theorem** (Lyu, Su, Li 2017, Thm. 4 and 5; the gap: Ding et al. 2019; exponential noise: Liu et al. 2024; all by
-    one alignment, proven in ``gates.bounds``; discrete noise on the lattice changes nothing in it). If adding or
-    removing one person moves every answer by at most Delta, the whole transcript with its gaps is (eps1+eps2+eps3)-DP
-    for any number of adaptively chosen questions; with ``monotonic=True`` this needs all answers to move in the same
-    direction. With an answers share eps3, every ABOVE also pays for q_i + Lap(c Delta/eps3), drawn afresh, and the
-    estimate is the blend of the two; ``gates.gate`` says what it is worth near the threshold. Thresholds are public.
-    Machine-checked: proofs/README.md.
+    **Theorem** (Lyu, Su, Li 2017, Thm. 4 and 5; the gap: Ding et al. 2019; exponential noise: Liu et al. 2024; proven
+    in ``gates.bounds``). If adding or removing one person moves every answer by at most Delta, the whole transcript
+    with its gaps is (eps1+eps2+eps3)-DP for any number of adaptively chosen questions; with ``monotonic=True`` this
+    needs all answers to move in the same direction. With an answers share eps3, every ABOVE also pays for
+    q_i + Lap(c Delta/eps3), drawn afresh, and the estimate is the blend of the two (``gates.gate``). Thresholds are
+    public. Machine-checked: proofs/README.md.
 
     **Without a cutoff** the gate pays for each ABOVE when it gives it, on a zCDP ledger, as long as that can pay. Its
     noise is chosen for the margin ``within`` at the least cost of ``expect`` ABOVEs. The opening is charged, and what
-    the next ABOVE costs is reserved; a BELOW is free, and touches no disk. ``close`` gives back what is reserved; after
-    a crash it counts as spent. Theorem and proof: ``gates.per_above``. It says ABOVE and BELOW, and no numbers.
-
-    ``closes="rarer"``: the gate goes on until both answers were given c times, at the same cost, with Laplace noise and
-    without estimates. Whoever expects mostly ABOVE then pays for the BELOWs.
+    the next ABOVE costs is reserved; ``close`` gives that back; after a crash it counts as spent. A BELOW is free
+    (``gates.per_above``). It says ABOVE and BELOW, and no numbers.
 
     Parameters
     ----------
     threshold : T, a public number; ``ask`` takes another for one question.
-    cutoff : c >= 1, how many ABOVE the gate gives before it closes; how many of both with ``closes="rarer"``. Left out:
-        it pays for each.
+    cutoff : c >= 1, how many ABOVE the gate gives before it closes. Left out: it pays for each.
     epsilon : eps > 0, split by ``allocation`` ("optimal", "1:1", "1:3", "1:c" or r for 1:r); or
     budget : a ``Budget`` with its shares; an answers share makes the estimates better.
     sensitivity : Delta > 0, how much one person can move an answer. Required: nobody else can know it.
     noise : "auto", "exponential" or "laplace". Auto is exponential; with ``queries`` the one of less variance.
-    closes : "above", or "rarer" for a two-sided gate.
+    closes : "above"; or "rarer" for a two-sided gate, which goes on until both answers were given c times, at the same
+        cost, with Laplace noise and without estimates.
     monotonic : True where one person moves all answers in one direction (counting queries).
-    delta : 0 < delta < 1 allows an (epsilon, delta) gate, whose noise grows with sqrt(c) and not with c: for large c.
-        It is used where its margin is less than the pure gate's, as ``budget`` and repr say, and charged only then.
-        Its theorem and proof are in ``gates.approximate``; it says ABOVE and BELOW, and no numbers.
+    delta : 0 < delta < 1 allows an (epsilon, delta) gate, whose noise grows with sqrt(c) and not with c (theorem:
+        ``gates.approximate``), without numbers. It is used, and charged, where its margin is less than the pure one's.
     queries : n, plan for at most n questions: the gate uses the scales of least variance for n and closes after them.
         Of a ``budget`` the plan keeps the total and the answers share.
     within : without a cutoff, how far from T an answer must be to be right with 95 % (``margin``).
@@ -129,36 +123,17 @@ class SparseVector(Gate):
             calibration, threshold=threshold, source=source, not_private=not_private, ledger=ledger, refund=refund
         )
 
-    @classmethod
+    @staticmethod
+    @previews(__init__, threshold=None, confidence=0.95)
     def preview(
-        cls,
-        *,
-        cutoff: int | None = None,
-        sensitivity: Number,
-        threshold: Number | None = None,
-        epsilon: Number | None = None,
-        within: Number | None = None,
-        expect: int | None = None,
-        budget: Budget | None = None,
-        allocation: Allocation | None = None,
-        monotonic: bool = False,
-        delta: Number = 0,
-        queries: int | None = None,
-        noise: NoiseName = "auto",
-        closes: Literal["above", "rarer"] = "above",
-        granularity: Number | None = None,
-        ledger: object = None,
-        refund: object = True,
-        source: object = None,
-        not_private: bool = False,
-        confidence: float = 0.95,
+        *, threshold: Any, cutoff: Any, within: Any, ledger: object, confidence: float, **numbers: Any
     ) -> Preview:
         """What a gate with these parameters would be good for: nothing is drawn, charged or looked at.
 
         They are those of the gate, so that ``preview(**numbers)`` can be read before ``SparseVector(**numbers)`` is
-        paid for; refund and source change nothing. The threshold may be left out. ``within`` in place of an epsilon
-        asks for the least epsilon, of three digits, whose margin is at most that. Without a cutoff it says what the
-        opening and each ABOVE cost, and how many of them ``ledger`` would pay for: that alone is read from it.
+        paid for. The threshold may be left out. ``within`` in place of an epsilon asks for the least epsilon, of three
+        digits, whose margin is at most that. Without a cutoff it says what the opening and each ABOVE cost, and how
+        many of them ``ledger`` would pay for: that alone is read from it.
 
         >>> import sparsegate as sg
         >>> sg.SparseVector.preview(threshold=1000, cutoff=25, epsilon=0.5, sensitivity=1, monotonic=True)
@@ -167,19 +142,17 @@ class SparseVector(Gate):
         >>> sg.SparseVector.preview(cutoff=25, within=200, sensitivity=1, monotonic=True).epsilon
         Fraction(57, 250)
         """
-        make = partial(
-            gate_calibration, **gate_numbers(locals()) | {"threshold": 0 if threshold is None else threshold}
-        )
+        make = partial(gate_calibration, **gate_numbers(numbers), threshold=0 if threshold is None else threshold)
         if cutoff is None:
-            return per_above_preview(make(), threshold=threshold, confidence=confidence, ledger=ledger)
-        make = partial(make, within=None)
+            return per_above_preview(make(within=within), threshold=threshold, confidence=confidence, ledger=ledger)
         if within is not None:
-            for name, value in {"epsilon": epsilon, "budget": budget, "delta": delta}.items():
-                if value:
-                    raise ParameterError(name, "must not be given with within, which asks for an epsilon", value)
-            make = partial(make, epsilon=epsilon_within(within, confidence=confidence, make=make))
-        at_cutoff = partial(_at_cutoff, make, queries)
-        return gate_preview(make(), threshold=threshold, confidence=confidence, at_cutoff=at_cutoff)
+            spends = {name: numbers[name] for name in ("epsilon", "budget", "delta")}
+            _refuse(spends, "with within, which asks for an epsilon", unless=(None, 0))
+            make = partial(
+                make, epsilon=epsilon_within(within, confidence=confidence, make=partial(make, cutoff=cutoff))
+            )
+        at_cutoff = partial(_at_cutoff, make, numbers["queries"])
+        return gate_preview(make(cutoff=cutoff), threshold=threshold, confidence=confidence, at_cutoff=at_cutoff)
 
     @property
     def budget(self) -> Budget:
@@ -200,7 +173,7 @@ class SparseVector(Gate):
     def margin(self, confidence: float = 0.95) -> int | float:
         """How far from the threshold an answer must be for its ABOVE or BELOW to be right with this probability.
 
-        The worse of the two sides, from the exact law of rho - nu on the lattice: see ``gates.margin``.
+        The worse of the two sides, from the exact law of rho - nu on the lattice: see ``gates.calibration``.
         """
         return self._calibration.lattice.value(self._calibration.margin(confidence))
 
@@ -231,18 +204,25 @@ def gate_calibration(
     """The row and the noise of a ``SparseVector`` with these parameters, checked; nothing is drawn or charged."""
     check_choice(noise, "noise", _ROWS, 'pass noise="auto"')
     check_choice(closes, "closes", ("above", "rarer"), "leave it out")
-    if cutoff is None:
-        return _per_above(**{name: value for name, value in locals().items() if name != "cutoff"})
-    for name, number in {"within": within, "expect": expect}.items():
-        if number is not None:
-            rule = "must not be given with a cutoff, whose margin follows from epsilon"
-            raise ParameterError(name, rule, number, "leave out the cutoff, or ask SparseVector.preview(within=...)")
+    if cutoff is None:  # whatever the theorem of such a gate is not about is refused
+        if within is None:
+            rule = "must be given, or within= in its place for a gate that pays for each ABOVE"
+            raise ParameterError("cutoff", rule, next_step="pass for instance cutoff=25 and epsilon=0.5")
+        why = "without a cutoff: each ABOVE is paid for by itself, and carries no number", "leave it out"
+        _refuse({"epsilon": epsilon, "budget": budget, "allocation": allocation, "queries": queries}, *why)
+        _refuse({"delta": delta, "noise": noise, "closes": closes}, *why, unless=(0, "auto", "laplace", "above"))
+        return per_above_calibration(
+            lattice=Lattice.fit(sensitivity=sensitivity, threshold=threshold, granularity=granularity),
+            monotonic=check_truth(monotonic, "monotonic", "pass True only for one-way changes"),
+            within=within,
+            expect=EXPECTED if expect is None else exact_count(expect, "expect", most=MOST_EXPECTED),
+        )
+    step = "leave out the cutoff, or ask SparseVector.preview(within=...)"
+    _refuse({"within": within, "expect": expect}, "with a cutoff, whose margin follows from epsilon", step)
     two_sided = closes == "rarer"
     if exact_delta(delta, zero=True):
-        for name, value in {"budget": budget, "allocation": allocation}.items():
-            if value is not None:
-                rule = "must not be given with delta, which splits epsilon by itself and pays for no answers"
-                raise ParameterError(name, rule, value, "pass epsilon= and delta= alone")
+        why = "with delta, which splits epsilon by itself and pays for no answers", "pass epsilon= and delta= alone"
+        _refuse({"budget": budget, "allocation": allocation}, *why)
         if noise == "exponential" or two_sided:
             rule = 'must be "auto" or "laplace", and closes "above", with delta: its bound is of no other gate'
             raise ParameterError("noise", rule, (noise, closes), "leave out delta, or these two")
@@ -254,8 +234,7 @@ def gate_calibration(
         raise ParameterError("budget", rule, float(budget.answer_epsilon), "pass epsilon=, or another budget")
     row, scales = VARIANTS["two-sided" if two_sided else _ROWS[noise]], None
     if queries is not None:
-        if allocation is not None:
-            raise ParameterError("allocation", "must not be given with queries: the plan splits epsilon", allocation)
+        _refuse({"allocation": allocation}, "with queries: the plan splits epsilon")
         check_one_of(epsilon, budget)
         total, share = (exact_epsilon(epsilon), 0) if budget is None else (budget.total, budget.answer_epsilon)
         planned = plan(
@@ -272,40 +251,11 @@ def gate_calibration(
     return or_approximate(calibration, delta) if delta else calibration
 
 
-def _per_above(
-    *,
-    threshold: Number,
-    sensitivity: Number,
-    monotonic: bool,
-    within: Number | None,
-    expect: int | None,
-    granularity: Number | None,
-    not_private: bool,
-    **others: Any,
-) -> Calibration:
-    """The gate that pays for each ABOVE; whatever its theorem is not about is refused."""
-    if within is None:
-        rule = "must be given, or within= in its place for a gate that pays for each ABOVE"
-        raise ParameterError("cutoff", rule, next_step="pass for instance cutoff=25 and epsilon=0.5")
-    for name, value in others.items():
-        if value is not None and value not in _NOT_PRICED[name]:
-            rule = "must not be given without a cutoff: each ABOVE is paid for by itself, and carries no number"
-            raise ParameterError(name, rule, value, "leave it out, or pass a cutoff")
-    return per_above_calibration(
-        lattice=Lattice.fit(sensitivity=sensitivity, threshold=threshold, granularity=granularity),
-        monotonic=check_truth(monotonic, "monotonic", "pass True only for one-way changes"),
-        within=within,
-        expect=EXPECTED if expect is None else exact_count(expect, "expect", most=MOST_EXPECTED),
-    )
+def _refuse(parameters: dict[str, Any], why: str, step: str = "", *, unless: tuple[Any, ...] = (None,)) -> None:
+    for name, value in parameters.items():
+        if value not in unless:
+            raise ParameterError(name, f"must not be given {why}", value, step)
 
-
-_NOT_PRICED: dict[str, tuple[object, ...]] = {
-    **dict.fromkeys(("epsilon", "budget", "allocation", "queries"), ()),
-    "delta": (0,),
-    "noise": ("auto", "laplace"),
-    "closes": ("above",),
-}
-"""What each of these may be where there is no cutoff; None always."""
 
 _PUBLIC = tuple(inspect.signature(gate_calibration).parameters)
 

@@ -30,21 +30,24 @@ UNKNOWN = "not known"
 class Compared(enum.Enum):
     """What is held against the noisy threshold T + rho; e is a public estimate of the answer q.
 
+    ``ANSWER`` in all rows but those of Hardt and Rothblum, which compare how far the answer is from the estimate: with
+    ``ERROR_NOISE_INSIDE`` the absolute value is taken last, with ``ERROR_NOISE_OUTSIDE`` first.
+
     >>> import sparsegate as sg
-    >>> [key for key, row in sg.VARIANTS.items() if row.compared is not sg.variants.Compared.ANSWER]
-    ['hardt-rothblum-2010', 'hardt-rothblum-2010-indicator', 'hardt-rothblum-2010-repaired']
+    >>> sg.VARIANTS["hardt-rothblum-2010"].compared.value
+    '|e - q + nu|'
     """
 
     ANSWER = "q + nu"
-    """The answer, as in all rows but those of Hardt and Rothblum."""
     ERROR_NOISE_INSIDE = "|e - q + nu|"
-    """How far the noisy answer is from a public estimate: the absolute value is taken last."""
     ERROR_NOISE_OUTSIDE = "|e - q| + nu"
-    """How far the answer is from a public estimate, with noise: the absolute value is taken first."""
 
 
 class Released(enum.Enum):
     """What a positive hands out besides ABOVE, and besides the gap of a row that releases it.
+
+    ``NOTHING``; the ``NOISY_ANSWER`` that passed the threshold, whose noise was not drawn to be released; or a
+    ``FRESH_ANSWER``, with noise of its own, paid for by the answers share of the budget.
 
     >>> import sparsegate as sg
     >>> [key for key, row in sg.VARIANTS.items() if row.released is sg.variants.Released.NOISY_ANSWER]
@@ -52,15 +55,12 @@ class Released(enum.Enum):
     """
 
     NOTHING = "nothing"
-    """ABOVE alone."""
     NOISY_ANSWER = "q + nu, the noisy answer that was compared"
-    """The noisy value that passed the threshold; its noise was not drawn to be released."""
     FRESH_ANSWER = "q + fresh noise, if the budget has an answers share"
-    """The answer with noise of its own, paid for by the share ``answers`` of the budget."""
 
 
 class Noise(enum.Enum):
-    """The law of rho and nu. On the lattice: discrete Laplace, and geometric with Pr[X >= k] = e**(-k/scale).
+    """The law of rho and nu: two-sided ``LAPLACE``, or one-sided ``EXPONENTIAL``, discrete on the lattice.
 
     >>> import sparsegate as sg
     >>> [key for key, row in sg.VARIANTS.items() if row.noise is sg.variants.Noise.EXPONENTIAL]
@@ -68,9 +68,7 @@ class Noise(enum.Enum):
     """
 
     LAPLACE = "two-sided Laplace"
-    """Two-sided, symmetric about 0."""
     EXPONENTIAL = "one-sided exponential, rho and nu both >= 0"
-    """One-sided: never negative."""
 
     @property
     def law(self) -> GateLaw:
@@ -86,7 +84,7 @@ class Noise(enum.Enum):
 
 
 class Closes(enum.Enum):
-    """When a row answers no more.
+    """When a row answers no more: ``NEVER``, after the c-th ``ABOVE``, or when the ``RARER`` answer was given c times.
 
     >>> import sparsegate as sg
     >>> [key for key, row in sg.VARIANTS.items() if row.closes is sg.variants.Closes.NEVER]
@@ -94,11 +92,8 @@ class Closes(enum.Enum):
     """
 
     NEVER = "never"
-    """It answers for ever, which no finite epsilon pays for."""
     ABOVE = "after c positives"
-    """After the c-th ABOVE, as in the paper."""
     RARER = "when it has given both answers c times"
-    """When both answers were given c times: so the rarer one is what it is charged for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,13 +138,16 @@ class Scales(NamedTuple):
 class Variant:
     """One algorithm, published or your own: ``key`` and its noise define it, everything else has a default.
 
-    ABOVE iff what is compared >= T + rho + kappa. kappa is public: 0 for Laplace noise, and where noise is one-sided
-    what centres the comparison (``gates.laws``). Where ``gap``, an ABOVE also releases by how much.
+    ABOVE iff what is ``compared`` >= T + rho + kappa. kappa is public: 0 for Laplace noise, and where ``noise`` is
+    one-sided what centres the comparison (``gates.laws``). ``threshold_noise`` is the scale of rho, ``query_noise``
+    that of nu, and ``query_noise_monotonic`` the same unless given. ``released`` is what an ABOVE hands out, where
+    ``gap`` also by how much it was above; ``closes`` says when it answers no more. ``algorithm`` is its number in the
+    paper, ``title`` its name for people, ``citation`` where it was published; ``claimed`` and ``truth`` are the loss
+    that its authors state and the one it has, and ``flaw`` says what is wrong with it.
 
     ``private`` says whether the claim of epsilon-DP is true; None: nobody knows yet. Nothing is taken on faith: a run
     is called private only where its tight loss, computed for its own cutoff and shares (``tight_epsilon``), is no more
-    than it is charged; any other needs ``not_private=True``. ``query_noise_monotonic`` is that of ``query_noise``
-    unless given.
+    than it is charged; any other needs ``not_private=True``.
 
     >>> import sparsegate as sg
     >>> one = sg.variants.Scale(factor=1)
@@ -159,38 +157,25 @@ class Variant:
     """
 
     key: str
-    """Its name in the table, and on the command line."""
     algorithm: str = "-"
-    """Its number in the paper, such as "Alg. 7"."""
     title: str = UNKNOWN
-    """Its name for people."""
     citation: str = UNKNOWN
-    """Where it was published."""
     allocation: Allocation = "optimal"
     """How its authors split epsilon into eps1 for the threshold and eps2 for the queries."""
     threshold_noise: Scale
-    """The scale of rho."""
     redraws_threshold: bool = False
     """Whether rho is drawn anew after each ABOVE."""
     query_noise: Scale
-    """The scale of nu."""
     query_noise_monotonic: Scale = None  # type: ignore[assignment]  # set below: that of query_noise
     compared: Compared = Compared.ANSWER
-    """What is held against the noisy threshold."""
     released: Released = Released.NOTHING
-    """What an ABOVE hands out."""
     gap: bool = False
     noise: Noise = Noise.LAPLACE
-    """The law of rho and nu."""
     closes: Closes = Closes.ABOVE
-    """When it answers no more."""
     claimed: str = UNKNOWN
-    """The privacy loss that its authors state."""
     truth: str = UNKNOWN
-    """The privacy loss that it has."""
     private: bool | None = None
     flaw: str = ""
-    """What is wrong with it, in a sentence; empty where nothing is known to be."""
 
     def __post_init__(self) -> None:
         if self.query_noise_monotonic is None:

@@ -1,65 +1,26 @@
 """How far below the c-th score a selected item can be: the worst over all scores, from public numbers alone.
 
-Scores are whole numbers, as counts are. Number the d candidates by falling score, q_1 >= ... >= q_d, c < d, and let S
-be the c items selected. What is bounded is the *depth* q_c - min of S, never negative. *Promise*: with W = ``within``,
-
-    Pr[every selected item has a score of at least q_c - W] >= confidence, whatever the scores are.
-
-No public number is smaller: for the least W the proofs name the scores for which W - 1 fails. (Where a quadrature is
-needed, "noisy-scores" and "one-shot", W is never too small, and was too large by 0.004 scales of the noise at most
-wherever that was tried.)
-
-Call an item *bad* if its score is q_c - g or less, g = W + 1, and B(g) the largest probability, over all scores, that a
-bad item is selected. The promise holds if and only if B(g) <= 1 - confidence.
+Scores are whole numbers. Number the d candidates by falling score, q_1 >= ... >= q_d, c < d. *Promise*: with
+W = ``within``, every selected item has a score of at least q_c - W with probability ``confidence``, whatever the scores
+are; and every item of a score above q_c + W is selected, with the same probability (for "subset" where d >= 2 c). It
+holds if and only if B(g) <= 1 - confidence, where B(g) is the largest probability, over all scores, that an item of
+score q_c - g or less is selected, g = W + 1.
 
 **Noise on every score** ("exponential", "gumbel": Gumbel noise; "one-shot": exponential noise; "noisy-scores": discrete
-Laplace noise, ties by a coin): the c largest of q_i + x_i, x_i independent of one law, are selected.
+Laplace noise, ties by a coin). *Theorem.* B(g) = Pr[the largest of n = d - c noises > g + the least of c others].
 
-*Theorem.* B(g) = Pr[the largest of n = d - c noises > g + the least of c other noises].
-
-*Proof.* A bad item is selected if and only if the highest noisy score of the bad items exceeds the c-th highest of the
-others. Fix the noise. Lower every item that is not bad and not among the first c to q_c - g: it was one of the others,
-whose c-th highest can only fall, and becomes one of the bad. Raise every bad score to q_c - g, and lower the first c to
-q_c. Each step can only make the event true. Now c items have the score q_c, and all n others q_c - g: the event is the
-theorem's, and these scores attain it. QED. By the same steps no table of N people has a set of c items that is selected
-with a probability above 1 - B(N): at best the c have N people each, and the others nobody.
-
-- *Gumbel* noise at rate a is a race of clocks, c of rate 1 and n of rate exp(-a g), and the c must ring first. With
-  v = n exp(-a g), the k that are left are first with probability k / (k + v): 1 - B is the product of these, k <= c.
+- *Gumbel* noise at rate a: with v = n exp(-a g), 1 - B is the product of k / (k + v) over k <= c.
 - *Others.* Let t be exponential of mean one, and z(t) the number that the largest of n noises exceeds with probability
   exp(-t). Then B = E[h(z(t) - g)], h(y) = Pr[the least of c noises < y]. Since h rises, cells of t with h at their
   upper ends, and h <= 1 beyond the last, add up to no less than B.
 
-**"subset"**: Pr[S] is proportional to exp(-a l(S)), l(S) = max score outside S - min score in S.
-
-*Theorem.* B(g) = R / (1 + R), where R is the larger of (C = C(d, c); the second for d >= c + 2)
+**"subset"**: Pr[S] is proportional to exp(-a l(S)), l(S) = max score outside S - min score in S. *Theorem.* B(g) =
+R / (1 + R), where R is the larger of (C = C(d, c); the second for d >= c + 2)
 
     (C - 1) exp(-2 a g)    and    (C - c - 1) exp(-a g) / min over whole t, 0 <= t < g, of (exp(a t) + c exp(-a t)).
 
-*Proof.* Let q_c = 0, let r items after the first c not be bad, and R be the weight of all bad sets, those with a bad
-item, over the weight of the good. A bad set lacks one of the first c, the first of them say j of score h_j >= 0, so its
-weight is at most exp(-a h_j - a g), and that if all bad scores are -g. *r = 0.* The only good set is {1..c}, of weight
-exp(a g) at least. There are C - 1 bad ones of weight exp(-a g) at most. *r >= 1.* Let item c + 1 have the score -t.
-{1..c} weighs exp(a t), and with j exchanged for c + 1 it weighs y_j exp(-a t), y_j = exp(-a h_j). There are N_j =
-C(d - j, c - j + 1) bad sets at most that hold 1..j-1 and lack j, less the one with c + 1; so
-
-    R <= exp(-a g) sum_j (N_j - 1) y_j / (exp(a t) + exp(-a t) sum_j y_j),    0 <= y_1 <= ... <= y_c = 1,
-
-a quotient of linear functions, largest where y_j = 0 for j <= i and 1 after: there it is that of d - i, c - i and
-y = 1. With n = c - i, e = d - i the next one is no larger: it is at most (C(e-1, n-1) - n) / (C(e, n) - n - 1) times
-(n + 1) / n of it, since exp(a t) >= exp(-a t), and with C(e-1, n-1) = C(e, n) n / e that is at most 1 where e >= n + 1.
-So i = 0, which c scores 0, one -t and all others -g attain (r = 1). QED. A set of c items out of N people has
-l >= -N, the others l <= N: none is selected with a probability above 1 / (1 + (C - 1) exp(-2 a N)).
-
-*Mirrored*: every item of a score above q_c + W is selected, with the same probability (for "subset" where d >= 2 c).
-*Noise*: let h items have more than q_c, h < c. If one that has q_c + g or more is left out, c others beat it, at most
-h - 1 of them among the h, and so c - h + 1 of the d - h that have q_c at most: the (c-h+1)-th of d - h noises exceeds g
-+ the least of h. It is at most the largest of any n of them, as c - h are left out of those, and the least of h is no
-less than that of c. *Subset*: with signs turned, S is what
-is left out of d - c items selected; the theorem for d - c in place of c has the smaller R, as d - c >= c.
-
-**A public threshold** ("sparse-vector", "retraversal") promises nothing of the kind: a threshold far below q_c lets the
-first c items pass that come, whatever they have.
+The proofs are in docs/explanation/theory.md. **A public threshold** ("sparse-vector", "retraversal") promises nothing
+of the kind: one far below q_c lets the first c items pass that come, whatever they have.
 """
 
 from __future__ import annotations
@@ -144,7 +105,7 @@ def one_shot_case(*, rate: Fraction, count: int, total: int) -> Promise:
 def noisy_case(*, scale: Fraction, count: int, total: int) -> Promise:
     """Discrete Laplace noise X, and a coin u, uniform on (0, 1), for ties: the noise is X + u.
 
-    With q = exp(-1/scale), Pr[X + u > k + s] = q**k (1 - s (1 - q)) / (1 + q) for k = 0, 1, ... and 0 <= s <= 1, and
+    With q = exp(-1/scale), Pr[X + u > k + s] = q**k (1 - s (1 - q)) / (1 + q) for whole k >= 0 and 0 <= s <= 1;
     X + u has the law of 1 - (X + u).
     """
     factor = 1 / float(scale)

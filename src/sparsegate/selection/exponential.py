@@ -11,34 +11,28 @@ Machine-checked: proofs/README.md.
 
 *Race.* Give item i a clock that rings at E_i exp(-a s_i), E_i exponential of mean one. The first ring is item i's with
 probability proportional to exp(a s_i), and clocks have no memory: the first c rings, in their order, are c peeled
-rounds. In log space the c largest keys a (s_i - r) - log E_i win, and nothing underflows. The reference r is free: with
-the c-th largest score for r, or a number at most 128/a below it, the c-th largest key is less than 250 in size.
+rounds. In log space the c largest keys a (s_i - r) - log E_i win. The reference r is free: with the c-th largest score
+for r, or a number at most 128/a below it, the c-th largest key is less than 250 in size. Keys are computed in float64
+with the error bound of ``noise.clocks``; every group whose first ring could be among the first c goes on to the exact
+race of ``selection.race``.
 
-*Exactness.* Keys are computed in float64 for all groups, with the error bound of ``noise.clocks``; every group whose
-first ring could be among the first c goes on to the exact race of ``selection.race``.
-
-*Time.* All passes over the groups are arithmetic on whole arrays, and both ranks that they need, r and the c-th largest
-key, come from ``selection.race``: what they take depends on the number of groups and on c, not on the scores. (One item
-is one group for arrays and mappings. A histogram has as many groups as distinct scores, which is private.) The race
-that follows depends on the keys of c groups and the few within the float error: on what is released and on noise.
+*Time.* All passes over the groups are arithmetic on whole arrays: what they take depends on the number of groups and on
+c, not on the scores. (A histogram has as many groups as distinct scores, which is private.) The race that follows
+depends on the keys of c groups and the few within the float error: on what is released and on noise.
 
 **One-shot selection** puts exponential noise of scale b = s c Delta / epsilon (s = 1 for monotonic scores, 2 in
 general) on every score, once, and takes the c largest in their order. For c = 1 this is permute-and-flip (McKenna,
-Sheldon 2020; Ding et al. 2021), which never does worse than the exponential mechanism.
+Sheldon 2020; Ding et al. 2021).
 
 *Theorem.* The c items in their order are epsilon-DP.
 
 *Proof.* Let q become q' = q + d for a neighbour, abs(d_i) <= Delta, and let t be the most that any d_i is, but at least
-0. Fix an outcome, c items in an order. Map the noise of each selected item from x_i to x_i + t - d_i, and leave all
-others. Noise stays positive, since t >= d_i. Under q' the selected have their noisy scores under q plus t, in the same
-order, and no other rose by more than t: the outcome is the same. The map is a translation, and the density falls by a
-factor of exp(sum over the selected of (t - d_i) / b) at most. Monotonic scores: all d_i lie between 0 and Delta, so
-does t; or all lie between -Delta and 0, and t = 0. Thus t - d_i <= Delta, together c Delta / b = epsilon. In general
-t - d_i <= 2 Delta, together 2 c Delta / b = epsilon. [] Whole scores are put in the same order by geometric noise, ties
-at random: the whole part of an exponential variable is geometric, and its fraction is independent of that.
-
-The sign matters: with noise that is subtracted the items left behind pay, however many they are. One score that moves
-alone costs as much as all, and a round is not bounded-range: neither a person who touches few scores nor a delta helps.
+0. Fix an outcome. Map the noise of each selected item from x_i to x_i + t - d_i, and leave all others. Noise stays
+positive, since t >= d_i. Under q' the selected have their noisy scores under q plus t, and no other rose by more than
+t: the outcome is the same. The density falls by a factor of exp(sum over the selected of (t - d_i) / b) at most.
+Monotonic scores: t - d_i <= Delta, together c Delta / b = epsilon. In general t - d_i <= 2 Delta, together
+2 c Delta / b = epsilon. [] Whole scores are put in the same order by geometric noise, ties at random. The sign matters:
+with noise that is subtracted the items left behind pay. Neither a person who touches few scores nor a delta helps.
 """
 
 from __future__ import annotations
@@ -185,11 +179,5 @@ def _survivors(words: NDArray[np.uint64], keys: NDArray[np.float64], count: int)
 
 
 def one_shot_groups(source: Source, scores: Scores, *, rate: Fraction, count: int) -> NDArray[np.int64]:
-    """Select ``count`` items, 1 <= count <= scores.total: the group of each, in the order selected; rate = 1/b.
-
-    >>> from sparsegate.noise import Seeded
-    >>> scores = Scores.histogram({0: 10**9, 30: 2, 40: 1})
-    >>> one_shot_groups(Seeded(1), scores, rate=Fraction(1), count=5).tolist()
-    [2, 1, 1, 0, 0]
-    """
+    """Select ``count`` items, 1 <= count <= scores.total: the group of each, in the order selected; rate = 1/b."""
     return largest_noisy(source, scores, rate=rate, count=count, noise=OneSided()).groups

@@ -9,29 +9,21 @@ which scores and noise live. With s = 1 for monotonic scores, 2 in general, the 
 noisy scores may be released as well, at no further cost.
 
 *Proof.* Let x be the noise of all items, and u the numbers that break ties, uniform and independent: items are ordered
-by (q + x, u), as pairs. Let q become q' = q + d for a neighbour, abs(d_i) <= D, at most m of the d_i not zero.
+by (q + x, u). Let q become q' = q + d for a neighbour, abs(d_i) <= D, at most m of the d_i not zero.
 
 1. *m <= s c.* The map x -> x - d takes the noise that gives a vector of noisy scores under q to the noise that gives
-   the same vector under q', and changes its probability by a factor of at most exp(sum abs(d_i) / b) <= exp(m D / b) =
-   exp(epsilon). So the whole vector is epsilon-DP, and what is released is computed from it and from u.
-2. *m > s c.* Fix an outcome, c items in an order, and let t be the most that any d_i is, but at least 0. Map the noise
-   of each selected item from x_i to x_i + t - d_i, and leave all others and u. Under q' the selected then have their
-   noisy scores under q plus t, so they keep their order, and no other rose by more than t: the outcome is the same, for
-   equal noisy scores too, because u decides as before. The map is one to one on the lattice, and changes the
-   probability by a factor of at most exp(sum over the selected of abs(t - d_i) / b). Monotonic scores: all d_i lie
-   between 0 and D, so does t; or all lie between -D and 0, and t = 0. Thus abs(t - d_i) <= D, together c D / b =
-   epsilon. In general abs(t - d_i) <= 2 D, together 2 c D / b = epsilon.
+   the same vector under q', and changes its probability by a factor of at most exp(sum abs(d_i) / b) <= exp(epsilon).
+   What is released is computed from that vector and from u.
+2. *m > s c.* As in the proof of one-shot selection (``selection.exponential``), with t - d_i added to the noise of each
+   selected item; u decides between equal noisy scores as before.
 
 Machine-checked: proofs/README.md.
 
 *In zCDP*: each of the at most m scores that move has noise of its own and a loss of at most e = D / b, so it is
-(e tanh(e/2))-zCDP (``budget.pure_rho``); all scores together have m times that, and what is selected follows from them.
-For m <= s c, e = epsilon / m, and that is less than epsilon**2 / (2 m). For more, e = epsilon / (s c), and it counts
-where it is less than what all that is epsilon-DP has, for m < (s c)**2.
+(e tanh(e/2))-zCDP (``budget.pure_rho``); all scores together have m times that.
 
-**Ties** cost nothing to break: (q + x, u) has the order of the real number q + x + u, u uniform on (0, 1). So the noise
-is taken as Z = X + u, whose density is a staircase (``noise.clocks``). Of N equal scores only the largest noises are
-drawn, as the first rings of N clocks.
+**Ties** cost nothing to break: (q + x, u) has the order of the real number q + x + u. So the noise is taken as
+Z = X + u, whose density is a staircase (``noise.clocks``). Of N equal scores only the largest noises are drawn.
 """
 
 from __future__ import annotations

@@ -5,23 +5,18 @@ A lane is a group of n equal items of log-weight x. Its k-th ring comes at exp(-
     A_k = E_1 / n + E_2 / (n - 1) + ... + E_k / (n - k + 1)
 
 and E_j independent exponentials of mean one (Renyi 1953), so a lane winds only about as many clocks as it wins
-rings. The key of a ring is x plus noise that is read off A_k (``noise.clocks``), -log A_k unless another kind is given;
-noise falls with time, so a lane's keys fall from ring to ring. The largest keys win.
-
-Lanes wind in rounds, all of them at once and each round as many clocks as all rounds before it. The keys of all rings
-are enclosed in floats, within the error bounds of ``noise.clocks``. A lane drops out when its last ring is certainly
-not among the first ``count``. What is left is put in order by ``largest_first``.
+rings. The key of a ring is x plus noise that is read off A_k (``noise.clocks``) and falls with time. The largest keys
+win. Lanes wind in rounds, each as many clocks as all rounds before it; the keys of all rings are enclosed in floats. A
+lane drops out when its last ring is certainly not among the first ``count``.
 
 **The order of keys** that are known as intervals: keys whose enclosures are disjoint are in order. A run of keys that
 overlap or touch is enclosed again with 64 bits, then 128, 256 and so on, with digits of noise that are drawn when they
-are needed and remembered, until the enclosures are disjoint. So no rounding decides; where two keys are equal with
-probability zero, that ends. With errors of 2**-45 and a hundred thousand keys hardly a pair goes further than floats.
+are needed and remembered, until the enclosures are disjoint. So no rounding decides.
 
-**The count-th largest** of private numbers is found by ``largest`` in time that their values do not change. (Among
-200,000 equal scores a single one that differs made ``np.partition`` five times slower.) It is found digit by digit,
-sixteen bits at a time from the top, and a digit bit by bit: "is the count-th largest at least this?" is answered by
-comparing *every* number with the guess and counting, without a branch or an address that depends on the data. Digits
-are those of a code that keeps the order: the sign bit is flipped, and of floats all other bits where the sign is set.
+**The count-th largest** of private numbers is found by ``largest`` in time that their values do not change, as that of
+``np.partition`` does: sixteen bits at a time from the top, and those bit by bit: "is the count-th largest at least
+this?" is answered by comparing *every* number with the guess and counting. Digits are those of a code that keeps the
+order: the sign bit is flipped, and of floats all other bits where the sign is set.
 """
 
 from __future__ import annotations

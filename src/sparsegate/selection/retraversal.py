@@ -10,14 +10,10 @@ sqrt(2) scale(nu) + rho, and everything stops at the c-th selection. k raises th
 deviations of nu, so that fewer items pass by luck alone; further passes (retraversal) make up for it.
 
 *Theorem* (Lyu, Su, Li 2017, Alg. 7 and Sec. 5). If one person moves each score by at most D steps, the selected items,
-in their order, are (eps1 + eps2)-DP, however many passes are made and however high the threshold was raised. The bound
-for Alg. 7 counts the selections and not the comparisons: one shift of rho by D pays for every BELOW at once. It holds
-for queries chosen adaptively, as those of a further pass are. Two hypotheses matter: T is public (one computed from the
-scores leaks), and rho is drawn once, for all passes. The random order is independent of the data. So the rho of zCDP of
-all passes is that of one gate with c ABOVE (``gates.accounting.gate_rho``).
-
-Only how many items of each group are positive in a pass is drawn: the first of them in random order are a uniform
-choice among all of them.
+in their order, are (eps1 + eps2)-DP, however many passes are made: the bound for Alg. 7 counts selections and not
+comparisons, for queries chosen adaptively. T must be public, and rho is drawn once, for all passes. The rho of zCDP of
+all passes is that of one gate with c ABOVE (``gates.accounting.gate_rho``). Only how many items of each group are
+positive in a pass is drawn: the first of them in random order are a uniform choice among all of them.
 """
 
 from __future__ import annotations

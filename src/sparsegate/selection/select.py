@@ -1,23 +1,19 @@
 """Private top-c selection: one request, which any of the ``METHODS`` can meet.
 
-Every method selects ``count`` items with high scores and is (epsilon, delta)-DP for the whole selection; delta is 0 for
-all but one of them. A method is its file, with its theorem, and one row of ``METHODS``, from which help, the HTTP model
-and the messages of errors are read.
+Every method selects ``count`` items with high scores and is (epsilon, delta)-DP for the whole selection. A method is
+its file, with its theorem, and one row of ``METHODS``, from which help, the HTTP model and the errors are read.
 
-*Which method "auto" takes* is a rule that looks at public numbers alone, because which method ran is published. Three
+*Which method "auto" takes* is a rule that looks at public numbers alone, because which method ran is published. Two
 ways to need less noise than the c / epsilon of ordinary peeling, each measured by the share of it that is left (s = 1
 for monotonic scores and 2 otherwise):
 
     noisy-scores    min(s c, m) / (s c)    where one person touches at most m scores
     gumbel          (epsilon / c) / e      with a delta; e is what a round may spend, see ``gates.approximate``
-    subset          1                      where the order of the selected is not asked for
 
-The smaller share of the first two is taken where it is at most WORTHWHILE. Elsewhere the result is a set, by "subset",
-or in order, by "one-shot". The limits have the least mean regret of the false negative rate, or 0.001 more, on all data
-sets at hand, whichever of them is left out. The number d of candidates is public as well, but is not used: to tell c
-scores of about q from many candidates with nothing, "subset" needs epsilon q > 2 log C(d, c) and "one-shot" half of it,
-but where q lies is private. ``python -m benchmarks choice`` measures what the rule gives away. (A table may be looked
-at for a part of epsilon, if that is asked for: ``tables.choosing``.)
+The smaller share is taken where it is at most WORTHWHILE, limits of the least mean regret of the false negative rate on
+all data sets at hand. Elsewhere the result is a set, by "subset", or in order, by "one-shot".
+``python -m benchmarks choice`` measures what the rule gives away. (A table may be looked at for a part of epsilon, if
+that is asked for: ``tables.choosing``.)
 """
 
 from __future__ import annotations
@@ -77,7 +73,6 @@ if TYPE_CHECKING:
 
 
 AUTO = "auto"
-"""Not a row: the rule of ``selection.select`` takes one."""
 
 DEFAULT_RAISE = 3
 """Standard deviations by which "retraversal" raises the threshold: the middle of 1 to 5, where none is always best."""
@@ -122,8 +117,7 @@ class Ready:
 class SelectionMethod:
     """A way to select: what it is, the options it reads, why it reads no others, and how to make it ready to draw.
 
-    The proof of an ``ordered`` method covers the order; of others it is private, and what they select is sorted by
-    label. ``promise`` says, for a number of candidates, how far below the c-th score a selected item can be.
+    The proof of an ``ordered`` method covers the order; what others select is sorted by label.
     """
 
     says: str
@@ -131,7 +125,6 @@ class SelectionMethod:
     why_not: str
     ordered: bool = True
     rate: Callable[[Request], Fraction] | None = None
-    """The factor of a score in its log-weight, where it has one."""
     prepare: Callable[[Request, Scores], Ready]
     promise: Callable[[Request, int], Promise] | None = None
 
@@ -314,7 +307,6 @@ METHODS: Mapping[str, SelectionMethod] = MappingProxyType(
 )
 
 OPTIONS = frozenset[str]().union(*(row.options for row in METHODS.values()))
-"""What some methods read and others do not."""
 
 
 def describe_methods() -> str:
@@ -333,15 +325,9 @@ def choose(
 ) -> str:
     """The key of the method to run.
 
-    >>> rest = {"count": 100, "epsilon": Fraction(1, 10), "monotonic": True}
-    >>> choose(delta=Fraction(0), max_items_per_user=1, ordered=False, **rest)
-    'noisy-scores'
-    >>> choose(delta=Fraction(1, 10**6), max_items_per_user=None, ordered=False, **rest)
-    'gumbel'
-    >>> choose(delta=Fraction(0), max_items_per_user=None, ordered=False, **rest)
-    'subset'
-    >>> choose(delta=Fraction(0), max_items_per_user=None, ordered=True, **rest)
-    'one-shot'
+    >>> rest = {"count": 100, "epsilon": Fraction(1, 10), "delta": Fraction(0), "monotonic": True}
+    >>> [choose(max_items_per_user=m, ordered=order, **rest) for m in (1, None) for order in (False, True)]
+    ['noisy-scores', 'noisy-scores', 'subset', 'one-shot']
     """
     most = count if monotonic else 2 * count
     shares = {"noisy-scores": Fraction(most if max_items_per_user is None else min(most, max_items_per_user), most)}
@@ -359,15 +345,13 @@ CONFIDENCE = 0.95
 class Selection(ChosenTable):
     """What was selected. This, and nothing else of the run, may be released.
 
-    ``indices`` are positions in the array that was given; ``items`` the keys of the mapping, or the labels of
-    the series. The other is None. They are in the order selected, or sorted where ``method`` selects a set. Methods
-    with a threshold may select fewer than asked for. ``delta`` is what was used of the delta given: 0
-    unless ``method`` is "gumbel".
+    ``indices`` are positions in the array that was given; ``items`` the keys of the mapping, or the labels of the
+    series; the other is None. They are in the order selected, or sorted where ``method`` selects a set. ``budget`` is
+    what it cost, ``delta`` what was used of the delta given.
 
-    ``estimates`` are the noisy scores of the selected, one for each, where they come free; else None. They are those
-    that selected: a high one may be high by its noise. Of the estimates, ``confidence`` is the share expected to lie
-    within ``error_bar`` of the true score, however the scores lie, and the probability with which all of them lie
-    within ``error_bar_all`` (``selection.noisy_scores``).
+    ``estimates`` are the noisy scores of the selected, where they come free; else None. A high one may be high by its
+    noise. Of the estimates, ``confidence`` is the share expected to lie within ``error_bar`` of the true score, and the
+    probability with which all of them lie within ``error_bar_all`` (``selection.noisy_scores``).
 
     >>> import sparsegate as sg
     >>> pages = {"/home": 9120, "/pay": 4021, "/help": 15, "/jobs": 640}
@@ -376,15 +360,10 @@ class Selection(ChosenTable):
     >>> top = sg.select_top(pages, epsilon=1, **asked, **seeded)
     >>> top.items, top.estimates.tolist(), top.error_bar, top.method
     (('/home', '/pay'), [9120, 4021], 3, 'noisy-scores')
-    >>> for item, estimate in top:
-    ...     print(item, estimate)
-    /home 9120
-    /pay 4021
     """
 
     method: str
     budget: Budget
-    """What it cost."""
     delta: Fraction = Fraction(0)
     indices: NDArray[np.int64] | None = None
     items: tuple[Hashable, ...] | None = None
@@ -458,8 +437,8 @@ class Selection(ChosenTable):
 class Picks:
     """Selected members of groups: member ``members[j]`` of group ``groups[j]``, in the order selected.
 
-    A group's number tells its score, which is private. Name the items, put them in an order that may be
-    seen, ``keep`` them on the ledger, and release only that.
+    A group's number tells its score, which is private: name the items, order them, ``keep`` them, and release only
+    that.
     """
 
     ready: Ready
@@ -555,13 +534,7 @@ class Request:
     def pick(self, scores: Scores, source: Source, *, ledger: Spender | None = None) -> Picks:
         """Draw the selection as members of groups, for a caller who names the items of a histogram.
 
-        ``source`` is one that ``trusted_source`` gave: whether it is private was settled there.
-
-        >>> from sparsegate.noise import Seeded
-        >>> request = Request(count=2, epsilon=1, sensitivity=1, monotonic=True, method="exponential")
-        >>> picks = request.pick(Scores.histogram({0: 10**9, 200: 5}), Seeded(1).stream())
-        >>> picks.groups.tolist(), picks.members.tolist()
-        ([1, 1], [1, 2])
+        ``source`` is one that ``trusted_source`` gave.
         """
         if self.count > scores.total:
             raise ParameterError("count", "must not exceed the number of scores", self.count, "ask for fewer")
@@ -663,10 +636,9 @@ def select_top(
 
 
 def by_label(labels: Sequence[Any]) -> list[int]:
-    """The places of labels in an order that depends on the labels alone.
+    """The places of labels in an order that depends on the labels alone, and not on the order of a mapping.
 
-    The order in which a mapping has its items is no such order: it may be that of their scores. Labels that cannot
-    be compared, or not with all others, are sorted by type and by how they read; those that read alike by a coin.
+    Labels that cannot be compared are sorted by type and by how they read; those that read alike by a coin.
 
     >>> by_label(["b", "a"]), by_label([(2, 10), (2, 9)]), by_label(["b", 1])
     ([1, 0], [1, 0], [1, 0])

@@ -47,8 +47,8 @@ from typing import Any, Final, Literal
 
 from sparsegate.budget import Cost, Number, check_choice, exact_count, exact_epsilon
 from sparsegate.errors import ParameterError
+from sparsegate.gates.calibration import steps_to_confidence
 from sparsegate.gates.cells import most_cells, public_cells
-from sparsegate.gates.margin import steps_to_confidence
 from sparsegate.gates.per_above import Price
 from sparsegate.gates.preview import Preview
 from sparsegate.gates.sparse_vector import gate_calibration
