@@ -32,6 +32,7 @@ Keep = Callable[[Mapping[str, Any]], None]
 """Stores what a release gave; call it before anybody sees that."""
 
 LONGEST_LINE = 500  # of what a ledger records
+_SHARES = ("threshold_epsilon", "query_epsilon", "answer_epsilon")
 _RATIOS = {
     "1:1": lambda c, monotonic: Fraction(1),
     "1:3": lambda c, monotonic: Fraction(3),
@@ -120,8 +121,8 @@ def public_line(text: object, parameter: str, *, most: int = LONGEST_LINE) -> st
 class Budget:
     """Epsilon split into shares: eps1 for the threshold noise, eps2 for the comparisons, eps3 for numeric answers.
 
+    They are ``threshold_epsilon``, ``query_epsilon`` and ``answer_epsilon``, 0 where no estimates are paid for.
     ``delta`` is 0 but for what is (epsilon, delta)-DP and no better.
-
     A threshold share of zero means no threshold noise at all. Only a gate that is planned for a fixed number of
     questions (``queries=n``) may use that, because then every BELOW costs as much as an ABOVE.
 
@@ -131,18 +132,14 @@ class Budget:
     """
 
     threshold_epsilon: Fraction
-    """eps1, for the noise of the threshold."""
     query_epsilon: Fraction
-    """eps2, for the noise of the comparisons."""
     answer_epsilon: Fraction = Fraction(0)
-    """eps3, for the estimates; 0 where none are paid for."""
     delta: Fraction = Fraction(0)
 
     def __init__(
         self, *, threshold_epsilon: Number, query_epsilon: Number, answer_epsilon: Number = 0, delta: Number = 0
     ) -> None:
-        shares = {"threshold_epsilon": threshold_epsilon, "query_epsilon": query_epsilon}
-        for name, share in {**shares, "answer_epsilon": answer_epsilon}.items():
+        for name, share in zip(_SHARES, (threshold_epsilon, query_epsilon, answer_epsilon), strict=True):
             object.__setattr__(self, name, exact_epsilon(share, name, zero=name != "query_epsilon"))
         object.__setattr__(self, "delta", exact_delta(delta, zero=True))
 
@@ -181,15 +178,11 @@ class Budget:
 
     def scaled(self, factor: Fraction) -> Budget:
         """The same shares, each this many times as large."""
-        shares = {
-            name: factor * getattr(self, name) for name in ("threshold_epsilon", "query_epsilon", "answer_epsilon")
-        }
-        return replace(self, **shares)
+        return replace(self, **{name: factor * getattr(self, name) for name in _SHARES})
 
     def __repr__(self) -> str:
-        names = ("threshold_epsilon", "query_epsilon", "answer_epsilon", *(["delta"] if self.delta else []))
-        shares = (f"{name}={_readable(getattr(self, name))}" for name in names)
-        return f"Budget({', '.join(shares)})"
+        names = (*_SHARES, "delta") if self.delta else _SHARES
+        return f"Budget({', '.join(f'{name}={_readable(getattr(self, name))}' for name in names)})"
 
 
 def allocation_ratio(allocation: Allocation, *, cutoff: int, monotonic: bool) -> Fraction:
@@ -270,10 +263,7 @@ def pure_rho(epsilon: Fraction, parts: int = 1) -> Fraction:
 
 _SMALL, _LARGE = Fraction(1, 2**32), 64
 _LEVELS = 15  # of the continued fraction; odd
-
-
-PLACES = 30
-"""Decimal places of a rho at most."""
+PLACES = 30  # decimal places of a rho at most
 
 
 def in_decimals(value: Fraction, *, digits: int = 15, up: bool = True) -> Fraction:
@@ -322,12 +312,10 @@ class Cost:
 
     @property
     def in_rho(self) -> str:
-        """What a zCDP ledger is charged, in words."""
         return f"rho {_readable(self.rho)}" + (f", delta {_readable(self.rho_delta)}" if self.rho_delta else "")
 
     @property
     def in_epsilon(self) -> str:
-        """What a ledger that adds epsilons is charged, in words."""
         return f"epsilon {_readable(self.epsilon)}" + (f", delta {_readable(self.delta)}" if self.delta else "")
 
     def __add__(self, other: Cost) -> Cost:
@@ -367,7 +355,6 @@ class Charge:
     pure: bool = True
 
     def keep(self, gave: Mapping[str, Any]) -> None:
-        """Store what the release gave."""
         if self.ledger is not None:
             or_warn("this release is paid for, and is not stored", lambda: self.ledger.keep(self.entry, gave))  # type: ignore[union-attr]
 
@@ -402,8 +389,7 @@ class Metering(Protocol):
     def open_meter(self, *, opening: tuple[Number, Number], each: tuple[Number, Number], what: str) -> Meter:
         """Charge the opening and hold the first ABOVE, both or neither; each amount is an epsilon and a rho."""
 
-    def statement(self) -> Any:
-        """What is left."""
+    def statement(self) -> Any: ...
 
 
 class PaidByKeeper:
@@ -412,15 +398,12 @@ class PaidByKeeper:
     rule = "zcdp"
 
     def open_meter(self, **_: object) -> Meter:
-        """Nothing is charged."""
         return self
 
     def pay(self, count: int) -> tuple[int, bool]:
-        """The keeper stores no ABOVE that it cannot pay for."""
         return count, True
 
     def give_back(self, unused: Fraction) -> bool:
-        """Nothing is held."""
         return True
 
 
@@ -431,11 +414,9 @@ class Prepaid:
     paid: Charge
 
     def spend(self, *, epsilon: Number, delta: Number = 0, what: str, rho: Number | None = None) -> Charge:
-        """Nothing: it is paid for."""
         return self.paid
 
     def keep(self, entry: Charge, gave: Mapping[str, Any]) -> None:
-        """Store what the gate gave with the charge."""
         self.paid.keep(gave)
 
 

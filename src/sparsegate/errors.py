@@ -44,6 +44,10 @@ class SparsegateError(Exception):
     ParameterError
     """
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # What was refused is not kept: an error must hold no data, and must pickle whatever the value was.
+        return _restore, (type(self), self.args, vars(self))
+
 
 class SparsegateWarning(UserWarning):
     """What was asked looks like a mistake, told from public values alone: a warning never depends on private data.
@@ -79,15 +83,12 @@ class ParameterError(SparsegateError, ValueError):
         super().__init__(f"{parameter} {rule}{got}" + (f"; {next_step}" if next_step else ""))
         self.parameter, self.rule, self.next_step = parameter, rule, next_step
 
-    def __reduce__(self) -> tuple[object, ...]:
-        # The value is not kept: an error must hold no data, and must pickle whatever the value was.
-        return _restore, (type(self), self.args, vars(self))
-
 
 class ConditionError(ParameterError):
-    """A condition that is refused before any data is touched; ``text[start:end]`` is the place.
+    """A condition that is refused before any data is touched; ``text[start:end]`` is the place, from 0.
 
-    The message holds the caller's own words and names of columns, and never anything of the data.
+    ``near`` names columns that may have been meant. The message holds the caller's own words and names of columns, and
+    never anything of the data.
 
     >>> import sparsegate as sg
     >>> asked = {"item": "page", "user": "visitor", "count": 1, "epsilon": 1, "domain": ["/pay"]}
@@ -101,11 +102,8 @@ class ConditionError(ParameterError):
     """
 
     start: int
-    """Where the place begins, from 0."""
     end: int
-    """Where it ends."""
     near: tuple[str, ...]
-    """Names of columns that may have been meant."""
 
     def __init__(
         self, rule: str, text: str, start: int, end: int, *, next_step: str = "", near: tuple[str, ...] = ()
@@ -197,9 +195,6 @@ class ServiceError(SparsegateError):
         super().__init__(text or self.text)
         self.status = self.status if status is None else status
         self.type = type or self.type
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return _restore, (self.__class__, self.args, vars(self))
 
 
 class OutcomeLost(ServiceError):

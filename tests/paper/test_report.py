@@ -32,17 +32,15 @@ YES, NO = Support.SUPPORTED, Support.NOT_SUPPORTED
 class Reader(HTMLParser):
     """Collects tags with their attributes, and checks that they close in order."""
 
-    VOID = frozenset({"meta", "img", "input", "br"})
-
-    def __init__(self) -> None:
+    def __init__(self, page: str) -> None:
         super().__init__()
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.open: list[str] = []
+        self.feed(page)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))
-        if tag not in self.VOID:
-            self.open.append(tag)
+        self.open += [tag] if tag not in ("meta", "img", "input", "br") else []
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
@@ -51,14 +49,9 @@ class Reader(HTMLParser):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("out")
-    mine = Dataset(
-        name="mine",
-        title="<b>Mine</b>",
-        kind="stand-in",
-        records=9,
-        description="a & b <script>alert(1)</script>",
-        ladder=Ladder.of([1000 - i for i in range(400)]),
-    )
+    about = {"name": "mine", "title": "<b>Mine</b>", "kind": "stand-in", "records": 9}
+    ladder = Ladder.of([1000 - i for i in range(400)])
+    mine = Dataset(**about, description="a & b <script>alert(1)</script>", ladder=ladder)
     few = {"counts": [25, 50], "methods": METHODS, "runs": 3, "most_runs": 3, "seed": 5}
     with pytest.MonkeyPatch.context() as patch:  # pictures take long, and have tests of their own
         patch.setattr(report, "save", lambda _, path, pdf: [Path(f"{path}.{kind}").touch() for kind in ("svg", "png")])
@@ -74,9 +67,7 @@ def page(folder: Path) -> str:
 
 @pytest.fixture(scope="module")
 def read(page: str) -> Reader:
-    reader = Reader()
-    reader.feed(page)
-    return reader
+    return Reader(page)
 
 
 def test_every_tag_is_closed_and_nothing_is_loaded_from_elsewhere(page: str, read: Reader) -> None:

@@ -52,6 +52,7 @@ def test_a_figure_is_written_as_svg_and_png_without_touching_the_style(made: Fin
     assert (tmp_path / "scores.svg").read_text(encoding="utf-8") == (tmp_path / "again.svg").read_text(encoding="utf-8")
     (axes,) = figure.axes
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    assert list(axes.lines[0].get_xdata())[-1] == 300
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["kosarak (stand-in)", "zipf"]
 
 
@@ -78,6 +79,11 @@ def test_a_picture_shows_the_numbers_of_the_results_with_em_on_top(made: Finding
 def test_a_figure_without_two_of_its_methods_is_left_out(made: Findings) -> None:
     few = replace(made, rows={key: row for key, row in made.rows.items() if row.method in ("em", "svt-dpbook")})
     assert set(page_figures(few)) == {"epsilon"}
+    whole = made_findings()
+    (large,) = (figure for figure in COMPARISONS if figure.name == "large-c")
+    assert [row.count for row in large.points(whole, "aol", "em")] == [25, 50, 100, 200, 400, 140_106]
+    assert large.lines(whole)
+    assert not large.lines(replace(whole, rows={k: row for k, row in whole.rows.items() if row.count in whole.counts}))
 
 
 def test_a_line_has_the_means_and_standard_errors_of_its_rows() -> None:
@@ -92,15 +98,6 @@ def test_a_line_has_the_means_and_standard_errors_of_its_rows() -> None:
     assert list(figures["thresholds"].panels[0].charts) == ["total SER", "SER", "FNR"]  # what it is about first
 
 
-def test_the_figure_of_larger_c_has_every_c_and_is_there_only_with_one() -> None:
-    findings = made_findings()
-    (large,) = (figure for figure in COMPARISONS if figure.name == "large-c")
-    assert [row.count for row in large.points(findings, "aol", "em")] == [25, 50, 100, 200, 400, 140_106]
-    assert large.lines(findings)
-    few = replace(findings, rows={key: row for key, row in findings.rows.items() if row.count in findings.counts})
-    assert not large.lines(few)
-
-
 def test_methods_that_no_figure_shows_have_one_of_their_own() -> None:
     findings = made_findings()
     assert "more-methods" not in page_figures(findings)
@@ -108,10 +105,3 @@ def test_methods_that_no_figure_shows_have_one_of_their_own() -> None:
     mine = replace(findings, rows=findings.rows | rows, methods={**findings.methods, "mine": {"key": "mine"}})
     chart = page_figures(mine)["more-methods"].panels[0].charts["SER"]
     assert [line.style.label for line in chart.lines] == ["mine", "EM"]
-
-
-def test_scores_have_a_line_for_each_dataset() -> None:
-    (panel,) = score_figure(made_findings()).panels
-    lines = panel.charts["score"].lines
-    assert [line.style.label for line in lines] == ["kosarak", "aol", "zipf"]
-    assert lines[0].points[-1][:2] == (300, 1000 / 300)

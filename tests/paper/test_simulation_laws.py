@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from sparsegate.paper.simulation import (
+    EXPONENTIAL,
+    LAPLACE,
+    NOISELESS_PASS,
+    ONE_SIDED,
+    ONE_SIDED_PASS,
+    TRAVERSAL,
     ClockLaw,
-    ExponentialLaw,
-    LaplaceLaw,
-    NoiselessPassLaw,
-    OneSidedLaw,
-    OneSidedPassLaw,
-    TraversalLaw,
     positive,
 )
 
-LAWS = pytest.mark.parametrize("law", [TraversalLaw(), ExponentialLaw()], ids=lambda law: type(law).__name__)
+LAWS = pytest.mark.parametrize("law", [TRAVERSAL, EXPONENTIAL], ids=["traversal", "exponential"])
 Z = np.linspace(-9, 9, 37)
 
 
@@ -35,7 +35,7 @@ def rung(law: ClockLaw, z: Any, time: float) -> Any:
 
 
 def test_a_traversal_compares_in_every_pass_at_a_uniform_place() -> None:
-    tail, law = stats.laplace.sf(-Z), TraversalLaw()
+    tail, law = stats.laplace.sf(-Z), TRAVERSAL
     assert positive(Z) == pytest.approx(tail, rel=1e-12)
     for passes in (1, 2, 7):
         assert rung(law, Z, passes) == pytest.approx(1 - (1 - tail) ** passes, rel=1e-9)
@@ -45,10 +45,10 @@ def test_a_traversal_compares_in_every_pass_at_a_uniform_place() -> None:
 
 
 def test_peeled_clocks_ring_in_proportion_to_their_weights() -> None:
-    assert ExponentialLaw().hazard(array(0.0, 1.0, -2.0), array(2.0)) == pytest.approx(2 * np.exp([0, 1, -2]))
+    assert EXPONENTIAL.hazard(array(0.0, 1.0, -2.0), array(2.0)) == pytest.approx(2 * np.exp([0, 1, -2]))
 
 
-@pytest.mark.parametrize(("law", "noise"), [(LaplaceLaw(), stats.laplace), (OneSidedLaw(), stats.expon)])
+@pytest.mark.parametrize(("law", "noise"), [(LAPLACE, stats.laplace), (ONE_SIDED, stats.expon)])
 @pytest.mark.parametrize("time", [0.01, 1.0, 30.0])
 def test_an_item_has_rung_when_its_noise_passes_the_bar(law: ClockLaw, noise: Any, time: float) -> None:
     chance = noise.sf(-(Z + np.log(time)))
@@ -59,7 +59,7 @@ def test_an_item_has_rung_when_its_noise_passes_the_bar(law: ClockLaw, noise: An
 
 
 @pytest.mark.parametrize(
-    ("law", "chance"), [(OneSidedPassLaw(), stats.expon.sf(-Z)), (NoiselessPassLaw(), np.heaviside(Z, 1))]
+    ("law", "chance"), [(ONE_SIDED_PASS, stats.expon.sf(-Z)), (NOISELESS_PASS, np.heaviside(Z, 1))]
 )
 @pytest.mark.parametrize("time", [0.01, 0.7, 1.0])
 def test_in_one_pass_an_item_has_rung_when_it_came_and_was_positive(law: ClockLaw, chance: Any, time: float) -> None:

@@ -45,7 +45,7 @@ CELLS = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=5).filt
 CELLS |= st.sampled_from(['"', 'a"b', ",", "", '""', ";,x"])
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=st.lists(st.lists(CELLS, min_size=1), min_size=1, max_size=5))
 @pytest.mark.parametrize("separator", [",", "\t"])
 def test_baskets_are_what_a_csv_writer_wrote(tmp_path: Path, separator: str, rows) -> None:

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 
 _MOST_SHOWN: Final = 120
-_NO_REPLAY: Final = Replay(sensitivity=0.0, declared=0.0, findings=(), tapes=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,13 +56,15 @@ class Evidence:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Verdict(Single):
-    """What an audit proved, at ``confidence``.
+    """What an audit of ``mechanism`` proved, at ``confidence``, with its ``witness``.
 
+    ``epsilon``, ``delta``, ``rho`` and ``rdp`` (order and divergence) are the claim, or None where it has none.
     ``epsilon_lower``: no (epsilon, delta) with the claimed delta and a smaller epsilon is true of the mechanism.
     ``delta_lower``: nor is any with the claimed epsilon and a smaller delta (None if the claim has none).
     ``renyi_lower``: of a claim in rho, no smaller rho is true; of one in RDP, no smaller divergence at its order.
-    ``violates``: so the claim is false. ``samples``: outcomes drawn in all, for the search and for the proof. A verdict
-    that does not violate is no proof of privacy: it says what was not found.
+    ``violates``: so the claim is false. ``samples``: outcomes drawn in all, for the search and for the proof, in
+    ``seconds``. ``replay``: what runs with the same randomness showed, if that was asked for. A verdict that does not
+    violate is no proof of privacy: it says what was not found.
 
     >>> import numpy as np, sparsegate as sg
     >>> noise = np.random.default_rng(1)
@@ -77,32 +78,25 @@ class Verdict(Single):
     """
 
     mechanism: str
-    """The name of what was audited."""
     epsilon: float | None
-    """The claim; None where it is one in rho or RDP."""
     delta: float
-    """The claim."""
     rho: float | None = None
-    """The claim of zCDP."""
     rdp: tuple[float, float] | None = None
-    """The claim of RDP: order and divergence."""
     epsilon_lower: float
     delta_lower: float | None
     renyi_lower: float | None = None
     confidence: float
     violates: bool
     witness: Evidence
-    """The evidence."""
     samples: int
     seconds: float
-    """How long it took."""
     replay: Replay | None = None
-    """What runs with the same randomness on neighbours showed, where that was asked for."""
 
     @property
     def sentence(self) -> str:
         """The verdict for a person to read."""
-        return self._proof + "".join(f" Replay: {finding}." for finding in (self.replay or _NO_REPLAY).findings)
+        findings = self.replay.findings if self.replay else ()
+        return self._proof + "".join(f" Replay: {finding}." for finding in findings)
 
     @property
     def _proof(self) -> str:
@@ -273,7 +267,14 @@ def audit(
     True
     """
     claim, unit = _claim(epsilon, delta, rho, rdp)
-    _check(delta, confidence, call_timeout, seed)
+    for name, value, rule, holds, step in (
+        ("delta", delta, "must be at least 0 and less than 1", lambda x: 0 <= x < 1, "pass e.g. delta=1e-6"),
+        ("confidence", confidence, "must lie strictly between 0 and 1", lambda x: 0 < x < 1, "pass confidence=0.99"),
+        ("call_timeout", call_timeout, "must be a positive number of seconds", _positive, "pass e.g. call_timeout=30"),
+    ):
+        require_number(name, value, rule, holds, step)
+    if seed is not None:
+        whole("seed", seed, "must be a whole number of at least 0", 0, "leave it out, or pass e.g. seed=1")
     space = Space.of(queries=queries, sensitivity=sensitivity, epsilon=unit, centre=centre, monotonic=monotonic)
     if not isinstance(neighbours, Iterable):
         step = "pass neighbours=[(answers, neighbour)]"
@@ -376,6 +377,10 @@ def audit(
     )
 
 
+def _positive(number: float) -> bool:
+    return 0 < number < math.inf
+
+
 def _above(bounds: list[float], claim: float, delta: float) -> list[bool]:
     """Whether the bounds refute the claim: the first one, and that on delta where one was claimed."""
     return [bounds[0] > claim, *([bounds[1] > delta] if delta else [])]
@@ -388,17 +393,17 @@ def _claim(epsilon: Any, delta: Any, rho: Any, rdp: Any) -> tuple[float, float]:
         raise ParameterError("epsilon", "must be given, or rho or rdp instead of it", epsilon, step)
     rule = "must be a positive number, the claim to test"
     if epsilon is not None:
-        require_number("epsilon", epsilon, rule, lambda x: 0 < x < math.inf, step)
+        require_number("epsilon", epsilon, rule, _positive, step)
         return epsilon, epsilon
     if delta:
         raise ParameterError("delta", "must be 0 where the claim is rho or rdp", delta, "leave it out")
     if rho is not None:
-        require_number("rho", rho, rule, lambda x: 0 < x < math.inf, "pass e.g. rho=0.5")
+        require_number("rho", rho, rule, _positive, "pass e.g. rho=0.5")
         return rho, math.sqrt(2 * rho)
     if not isinstance(rdp, tuple | list) or len(rdp) != 2:
         raise ParameterError("rdp", "must be a pair (order, divergence)", rdp, "pass e.g. rdp=(8, 0.5)")
     require_number("rdp", rdp[0], "must have an order > 1", lambda x: 1 < x < math.inf, "pass e.g. rdp=(8, 0.5)")
-    require_number("rdp", rdp[1], rule, lambda x: 0 < x < math.inf, "pass e.g. rdp=(8, 0.5)")
+    require_number("rdp", rdp[1], rule, _positive, "pass e.g. rdp=(8, 0.5)")
     return rdp[1], math.sqrt(2 * rdp[1] / rdp[0])
 
 
@@ -475,13 +480,3 @@ def _pairs(own: list[NeighbourPair], space: Space, rng: np.random.Generator, roo
     """The caller's pairs, some random ones and the patterns."""
     random = [random_pair(space, rng) for _ in range(room // 8)]
     return list(dict.fromkeys([*own, *random, *known_patterns(space, rng)]))[: max(room, len(own))]
-
-
-def _check(delta: Any, confidence: Any, call_timeout: Any, seed: Any) -> None:
-    require_number("delta", delta, "must be at least 0 and less than 1", lambda x: 0 <= x < 1, "pass e.g. delta=1e-6")
-    inside = "must lie strictly between 0 and 1"
-    require_number("confidence", confidence, inside, lambda x: 0 < x < 1, "pass confidence=0.99")
-    seconds = "must be a positive number of seconds"
-    require_number("call_timeout", call_timeout, seconds, lambda x: 0 < x < math.inf, "pass e.g. call_timeout=30")
-    if seed is not None:
-        whole("seed", seed, "must be a whole number of at least 0", 0, "leave it out, or pass e.g. seed=1")

@@ -47,7 +47,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol, cast
+from typing import Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,54 +75,45 @@ class Counts:
     trials2: int
 
 
-class ClaimLadder(Protocol):
+@dataclass(frozen=True, kw_only=True)
+class ClaimLadder:
     """Values of one parameter of a claim in ascending order, and a ``level``: how often its bound may be wrong."""
 
-    @property
-    def values(self) -> Reals: ...
-
-    @property
-    def level(self) -> float: ...
+    values: Reals
+    level: float
 
     def lines(self, p1: float, p2: float) -> tuple[Reals, Reals]:
         """For each value e^epsilon and delta such that the claim implies P[E] <= e^epsilon Q[E] + delta.
 
         ``p1`` and ``p2`` are what training thinks that P[E] and Q[E] are.
         """
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)
-class EpsilonLadder:
+class EpsilonLadder(ClaimLadder):
     """(epsilon, delta)-privacy for many epsilons and one delta."""
 
-    values: Reals
-    level: float
     delta: float
 
     def lines(self, p1: float, p2: float) -> tuple[Reals, Reals]:
-        """The claims themselves."""
         return np.exp(self.values), np.full(self.values.size, self.delta)
 
 
 @dataclass(frozen=True, kw_only=True)
-class DeltaLadder:
+class DeltaLadder(ClaimLadder):
     """(epsilon, delta)-privacy for one epsilon and many deltas."""
 
-    values: Reals
-    level: float
     epsilon: float
 
     def lines(self, p1: float, p2: float) -> tuple[Reals, Reals]:
-        """The claims themselves."""
         return np.full(self.values.size, math.exp(min(self.epsilon, 700.0))), self.values
 
 
 @dataclass(frozen=True, kw_only=True)
-class RenyiLadder:
+class RenyiLadder(ClaimLadder):
     """rho-zCDP for many rhos; or, with one ``order`` alpha, D_alpha <= r for many r."""
 
-    values: Reals
-    level: float
     order: float | None = None
 
     def lines(self, p1: float, p2: float) -> tuple[Reals, Reals]:

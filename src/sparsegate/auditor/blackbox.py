@@ -211,17 +211,14 @@ class RunBudget:
 
     @property
     def drawn(self) -> int:
-        """Runs so far."""
         return self._box.drawn if self._box is not None else 0
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the audit began."""
         return time.perf_counter() - self._begun
 
     @property
     def gone(self) -> float:
-        """The share of the budget that is spent."""
         return max(self.elapsed / self.seconds, self.drawn / self.samples if self.samples else 0.0)
 
     @property
@@ -254,7 +251,6 @@ class Part:
     over: Callable[[], bool]
 
     def runs(self, share: float) -> int:
-        """This share of it."""
         return int(share * self.total)
 
 

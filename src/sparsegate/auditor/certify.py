@@ -16,11 +16,10 @@ applies. A call that raises or hangs ends the audit without a verdict. ∎
 That an event is a function of one outcome is shown where outcomes are encoded (``sparsegate.auditor.encoding``) and
 where they are scored (``sparsegate.auditor.events``), and tested by splitting samples in every way.
 
-The search for the pair and the event: successive halving, with mutations of the best, then a final.
-
-Round after round every pair that is still in gets the same number of runs, the third that promises most goes on, and
-mutations of the best join in; all rounds cost about the same. What a pair promises is the bound that its event would
-certify with the rest of the budget, at the speed of that pair: a long list of answers may leak more and prove less.
+The search for the pair and the event: successive halving, with mutations of the best, then a final. Round after round
+every pair that is still in gets the same number of runs, the third that promises most goes on, and mutations of the
+best join in; all rounds cost about the same. What a pair promises is the bound that its event would certify with the
+rest of the budget, at the speed of that pair: a long list of answers may leak more and prove less.
 """
 
 from __future__ import annotations
@@ -59,19 +58,11 @@ class Registration:
     counts: Counts = _NOTHING
 
     def continued(self, counts: Counts, trials: int) -> Registration:
-        """More of the same, with the chances that were seen."""
         chances = counts.hits1 / counts.trials1, counts.hits2 / counts.trials2
         return replace(self, chances=chances, trials=trials, counts=counts)
 
 
-def certify(
-    registration: Registration,
-    bets: Bets,
-    draw: Draw,
-    *,
-    share: float,
-    over: Callable[[], bool],
-) -> Counts:
+def certify(registration: Registration, bets: Bets, draw: Draw, *, share: float, over: Callable[[], bool]) -> Counts:
     """Bet this share of the money on the event, on fresh pairs of runs, until the horizon or until it is ``over``.
 
     ``draw`` hands out some fresh runs on an input, at most as many as asked for. Batches get smaller towards the
@@ -149,17 +140,14 @@ class Candidate:
 
     @property
     def promised(self) -> float:
-        """The bound it promises; nothing yet: -inf."""
         return -math.inf if self.finding is None else self.finding.promised
 
     @property
     def surely(self) -> float:
-        """What it promises in any case."""
         return -math.inf if self.finding is None else self.finding.surely
 
     @property
     def cost(self) -> float:
-        """Seconds a run."""
         drawn = sum(
             len(sample) for training in self.trainings for held in (training.one, training.other) for sample in held
         )
@@ -173,7 +161,6 @@ class Candidate:
 
     @property
     def trained(self) -> bool:
-        """Whether there is anything to judge it by."""
         return all(training.one and training.other for training in self.trainings)
 
 
@@ -247,8 +234,7 @@ class Search:
             far += [confirmed(finding, close_judge, aim, caution=1.0) for finding in found]
         caution = BEYOND_CHANCE if far and not _most(far).estimate.endless[0] else 1.0
         close = find_events(close_learn, close_judge, aim, caution=caution, thorough=thorough, seed=self.seed)
-        findings = [*far, *close]
-        return _most(findings)
+        return _most([*far, *close])
 
     def _survivors(self, live: list[Candidate]) -> list[Candidate]:
         keep = sorted(live, key=lambda candidate: -candidate.promised)[: math.ceil(len(live) / _KEEP)]

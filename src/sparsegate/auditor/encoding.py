@@ -54,7 +54,6 @@ class Sample:
         return self.word.size
 
     def part(self, where: slice) -> Sample:
-        """Some of the outcomes."""
         return Sample(word=self.word[where], columns=self.columns[where])
 
     def wide(self, width: int) -> Reals:
@@ -247,7 +246,6 @@ def outcome_text(shape: Shape, word: int, columns: Reals, blank: Set[int] = froz
 
 
 def _bracketed(cell: str, sizes: tuple[int, ...]) -> list[str]:
-    """The cells of an array: nested sequences."""
     return ["(", *_bracketed(cell, sizes[1:]) * sizes[0], ")"] if sizes else [cell]
 
 

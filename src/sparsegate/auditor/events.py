@@ -40,6 +40,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import NormalDist
 from typing import Any, Final, Protocol
 
@@ -89,7 +90,6 @@ class Lookup:
             self._dense[(known - known[0]).astype(np.intp)] = np.arange(known.size)
 
     def __call__(self, wanted: Keys) -> Cells:
-        """The places of the keys."""
         if not self.known.size:
             return np.zeros(wanted.size, dtype=np.intp)
         if self._dense is not None:
@@ -133,15 +133,12 @@ class Atoms:
 
     @property
     def size(self) -> int:
-        """Atoms, and the rest."""
         return self.lookup.known.size + 1
 
     def cells(self, sample: Sample) -> Cells:
-        """The place among the atoms."""
         return self.lookup(keys(sample.word, sample.wide(self.width)))
 
     def words(self, chosen: list[int], shapes: list[Shape]) -> str:
-        """The atoms themselves, three of them at most."""
         atoms = [cell for cell in chosen if cell < self.size - 1]
         texts = [_outcome(int(self.examples.word[a]), self.examples.columns[a], shapes) for a in atoms]
         return _either(texts, "outcomes", rest=self.size - 1 in chosen)
@@ -158,7 +155,6 @@ class Group:
 
     @property
     def size(self) -> int:
-        """Cells of this group."""
         return int(np.prod([cut.size + 1 for _, cut in self.cuts], dtype=np.int64))
 
 
@@ -193,12 +189,8 @@ class Bins:
             rows = np.flatnonzero(inverse == number)
             varying = [int(c) for c in np.flatnonzero(~few) if np.unique(columns[rows[:256], c]).size > 1]
             cells = int(min(max(rows.size / _RUNS_A_CELL, 4), _CUTS + 1))
-            group = Group(
-                word=int(sample.word[rows[0]]),
-                columns=columns[rows[0]],
-                first=first,
-                cuts=_cuts(columns[rows], varying, cells),
-            )
+            cuts = _cuts(columns[rows], varying, cells)
+            group = Group(word=int(sample.word[rows[0]]), columns=columns[rows[0]], first=first, cuts=cuts)
             groups.append(group)
             first, blunt = first + group.size, blunt or len(varying) > 1
         return Bins(
@@ -207,11 +199,9 @@ class Bins:
 
     @property
     def size(self) -> int:
-        """The cells of all groups, and the rest."""
         return self.groups[-1].first + self.groups[-1].size + 1
 
     def cells(self, sample: Sample) -> Cells:
-        """The group by lookup, the cell inside it by its cuts."""
         columns = sample.wide(self.width)
         place = self.lookup(keys(sample.word, columns[:, self.discrete]))
         result = np.full(len(sample), self.size - 1, dtype=np.intp)
@@ -233,7 +223,6 @@ class Bins:
         return result
 
     def words(self, chosen: list[int], shapes: list[Shape]) -> str:
-        """The groups, and the ranges of their numbers."""
         texts: list[str] = []
         for group in self.groups:
             inside = [cell - group.first for cell in chosen if group.first <= cell < group.first + group.size]
@@ -324,7 +313,6 @@ class Features:
         return Features(shapes=shapes[np.argsort(-count)[1:_MOST_SHAPES]], bits=used, knots=tuple(knots))
 
     def of(self, sample: Sample) -> Reals:
-        """One row for each outcome."""
         rows = [np.ones(len(sample)), *(sample.word >> BITS == shape for shape in self.shapes)]
         rows += [(sample.word >> bit) & 1 for bit in range(self.bits)]
         for column, knots in zip(sample.wide(len(self.knots)).T, self.knots, strict=True):
@@ -338,11 +326,12 @@ class Features:
 
 @dataclass(frozen=True, kw_only=True)
 class Slices:
-    """The score of a classifier, cut into cells."""
+    """A score of each outcome, by a classifier or as a ``tally`` of its answers, cut into cells."""
 
     score: Callable[[Sample], Reals]
     cuts: Reals
-    learner: str
+    label: str
+    tally: bool = False
 
     @staticmethod
     def learned(one: Sample, other: Sample, *, boosted: bool, seed: int) -> Slices | None:
@@ -355,47 +344,19 @@ class Slices:
         fit = _boosting(table, label, seed) if boosted else _logistic(table, label)
         if fit is None:
             return None
-        return Slices(
-            score=lambda sample: fit(features.of(sample)),
-            cuts=_classifier_cuts(fit(table)),
-            learner="gradient boosting" if boosted else "logistic regression",
-        )
-
-    @property
-    def size(self) -> int:
-        """Slices of the score."""
-        return self.cuts.size + 1
-
-    def cells(self, sample: Sample) -> Cells:
-        """The slice that the score lies in."""
-        return np.searchsorted(self.cuts, self.score(sample))
-
-    def words(self, chosen: list[int], shapes: list[Shape]) -> str:
-        """What a score means can only be said by its range."""
-        return f"an outcome whose score x by {self.learner} has {_span(self.cuts, chosen)}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class AnswerSum:
-    """A weighed sum of the bits and columns of an outcome, cut into cells. Each row is summed on its own, in order."""
-
-    bits: Reals
-    columns: Reals
-    cuts: Reals
-    what: str
+        learner = "gradient boosting" if boosted else "logistic regression"
+        cuts, label_text = _classifier_cuts(fit(table)), f"whose score x by {learner} has"
+        return Slices(score=lambda sample: fit(features.of(sample)), cuts=cuts, label=label_text)
 
     @staticmethod
-    def learned(sample: Sample, moves: Reals | None) -> Iterator[AnswerSum]:
+    def tallies(sample: Sample, moves: Reals | None) -> Iterator[Slices]:
         """Sums of truths and sums of numbers, plain and by the moves of the neighbour where they fit."""
         used = int(np.bitwise_or.reduce(np.maximum(sample.word, 0) & ((1 << BITS) - 1))).bit_length()
         truth = np.zeros(sample.columns.shape[1], dtype=np.bool_)
         if used == BITS:  # those that had no room in the word
             truth = np.array([np.isin(column, (0.0, 1.0)).all() for column in sample.columns.T], dtype=np.bool_)
-        numeric = np.flatnonzero(~truth)
-        for what, bits, columns in (
-            ("answers True", used, np.flatnonzero(truth)),
-            ("the sum of the numbers", 0, numeric),
-        ):
+        truths, numeric = np.flatnonzero(truth), np.flatnonzero(~truth)
+        for what, bits, columns in (("answers True", used, truths), ("the sum of the numbers", 0, numeric)):
             size = bits + columns.size
             for by_move in (True, False) if moves is not None and size <= moves.size else (False,):
                 weights = moves[:size] if by_move and moves is not None else np.ones(size)
@@ -403,32 +364,30 @@ class AnswerSum:
                     continue
                 spread = np.zeros(truth.size)
                 spread[columns] = weights[bits:]
-                name = f"{what}, each times the move of its question" if by_move else what
-                tally = AnswerSum(bits=weights[:bits], columns=spread, cuts=np.zeros(0), what=name)
-                yield replace(tally, cuts=_classifier_cuts(tally.score(sample)))
+                score = partial(_weighed_sum, weights[:bits].tolist(), spread.tolist())
+                label = f"with x = {what}{', each times the move of its question' if by_move else ''},"
+                yield Slices(score=score, cuts=_classifier_cuts(score(sample)), label=label, tally=True)
 
     @property
     def size(self) -> int:
-        """Slices of the sum."""
         return self.cuts.size + 1
 
-    def score(self, sample: Sample) -> Reals:
-        """The sum for each outcome."""
-        total = np.zeros(len(sample))
-        for bit, weight in enumerate(self.bits.tolist()):
-            total += weight * ((sample.word >> bit) & 1)
-        for column, weight in zip(sample.wide(self.columns.size).T, self.columns.tolist(), strict=True):
-            if weight:
-                total += weight * np.nan_to_num(column, nan=0.0, posinf=_FAR, neginf=-_FAR)
-        return total
-
     def cells(self, sample: Sample) -> Cells:
-        """The slice that the sum lies in."""
         return np.searchsorted(self.cuts, self.score(sample))
 
     def words(self, chosen: list[int], shapes: list[Shape]) -> str:
-        """The sum and its range."""
-        return f"an outcome with x = {self.what}, {_span(self.cuts, chosen)}"
+        return f"an outcome {self.label} {_span(self.cuts, chosen)}"
+
+
+def _weighed_sum(bits: list[float], columns: list[float], sample: Sample) -> Reals:
+    """Of the bits and columns of an outcome; each row is summed on its own, in order."""
+    total = np.zeros(len(sample))
+    for bit, weight in enumerate(bits):
+        total += weight * ((sample.word >> bit) & 1)
+    for column, weight in zip(sample.wide(len(columns)).T, columns, strict=True):
+        if weight:
+            total += weight * np.nan_to_num(column, nan=0.0, posinf=_FAR, neginf=-_FAR)
+    return total
 
 
 def _span(cuts: Reals, chosen: list[int]) -> str:
@@ -504,8 +463,7 @@ _ENOUGH: Final = 500
 _SURE_ERRORS: Final = 3.5
 _LEAST_ERRORS: Final = 0.25
 _APART: Final = 10
-BEYOND_CHANCE: Final = 3.0
-"""Standard errors."""
+BEYOND_CHANCE: Final = 3.0  # standard errors
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -521,10 +479,8 @@ class Runs:
     moves: Reals | None = None
 
     def split(self, at: int) -> tuple[Runs, Runs]:
-        """The first runs on either input, and the others."""
-        first, rest = (
-            replace(self, one=self.one.part(part), other=self.other.part(part)) for part in (slice(at), slice(at, None))
-        )
+        parts = slice(at), slice(at, None)
+        first, rest = (replace(self, one=self.one.part(part), other=self.other.part(part)) for part in parts)
         return first, rest
 
 
@@ -581,11 +537,9 @@ class OutcomeEvent:
         return np.logical_and(self.chosen[self.partition.cells(sample)], sample.word >= 0)
 
     def hits(self, sample: Sample) -> int:
-        """How many of the outcomes are in the event."""
         return int(np.count_nonzero(self.inside(sample)))
 
     def words(self, shapes: list[Shape]) -> str:
-        """The event as a person would say it."""
         return self.partition.words(np.flatnonzero(self.chosen).tolist(), shapes)
 
 
@@ -618,7 +572,6 @@ class Estimate:
         return Estimate(loss=loss, error=error, middle=close.middle, endless=close.endless)
 
     def at(self, place: int) -> Estimate:
-        """Of one event alone."""
         return Estimate(**{name: values[place : place + 1] for name, values in vars(self).items()})
 
     @property
@@ -636,16 +589,18 @@ class Estimate:
 
 @dataclass(frozen=True, kw_only=True)
 class FoundEvent:
-    """What training suggests: the event, whether it is likelier on the neighbour, and what it promises."""
+    """What training suggests: the event, whether it is likelier on the neighbour, and what it promises.
+
+    ``surely``: what it promises were the loss smaller by what the luckiest of all pairs may owe to chance. ``needed``:
+    about how many pairs it needs to refute the claim, at best; None where none is aimed at.
+    """
 
     event: OutcomeEvent
     swapped: bool
     estimate: Estimate
     promised: float
     surely: float
-    """What it promises were the loss smaller by what the luckiest of all pairs may owe to chance."""
     needed: float | None
-    """About how many pairs it needs to refute the claim, at best; None where none is aimed at."""
 
 
 def find_events(
@@ -661,7 +616,7 @@ def find_events(
         judged = [_counts(partition, sample) for sample in (judge.one, judge.other)]
         if isinstance(partition, Bins):
             learned = [partition.smooth(counts) for counts in learned]
-        tally = isinstance(partition, AnswerSum)
+        tally = isinstance(partition, Slices) and partition.tally
         if tally:  # its order was not learned: all runs may judge it
             judged = [before + now for before, now in zip(learned, judged, strict=True)]
             sizes = len(learn.one) + len(judge.one), len(learn.other) + len(judge.other)
@@ -717,7 +672,7 @@ def _partitions(runs: Runs, thorough: bool, seed: int) -> Iterator[tuple[Partiti
     if bins is not None:
         yield bins, None
     if atoms.distinct > _SOME_ATOMS:
-        for tally in AnswerSum.learned(both, runs.moves):
+        for tally in Slices.tallies(both, runs.moves):
             yield tally, np.arange(tally.size, dtype=np.float64)
     rare = atoms.distinct > _MANY_ATOMS and len(both) < _RUNS_AN_ATOM * atoms.distinct
     if not (bins.blunt if bins is not None else rare) or len(both) < _ENOUGH:

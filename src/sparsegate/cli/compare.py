@@ -57,24 +57,14 @@ def compare(
 
     Ctrl-C keeps what is finished; the same command goes on from there.
     """
-    options = opt.shared_grid(
-        datasets=datasets,
-        data=data,
-        records=records,
-        scale_to_records=scale_to_records,
-        counts=counts,
-        epsilon=epsilon,
-        runs=runs,
-        most_runs=most_runs,
-        seed=seed,
-        out=out,
-        methods=comparison.COMPARED if methods is None else opt.listed(methods, "methods", str),
-        mine=[name if name in installed() else read_function(name, "mine") for name in mine or []],
-        peers=not no_peers,
-        uses=uses,
-        by=by,
-        latex=latex,
-    )
+    options = opt.shared_grid(locals()) | {
+        "out": out,
+        "methods": comparison.COMPARED if methods is None else opt.listed(methods, "methods", str),
+        "mine": [name if name in installed() else read_function(name, "mine") for name in mine or []],
+        "peers": not no_peers,
+        "uses": uses,
+        "by": by,
+    }
     with opt.long_run(jobs, out) as how:
         results = comparison.compare(**options, **how)
     page = out / "report.html"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
@@ -48,28 +48,20 @@ Seed = Annotated[int, option("", "Same seed, same numbers.")]
 Out = Annotated[Path, option("FOLDER", "Folder for results and report; finished cells are kept there.")]
 
 
-def shared_grid(
-    *,
-    datasets: str,
-    data: list[str] | None,
-    records: list[str] | None,
-    counts: str,
-    epsilon: str,
-    runs: int,
-    most_runs: int,
-    **same: Any,
-) -> dict[str, Any]:
-    """The options that both commands have, as the library takes them."""
-    files = _data_files(data or [])
+_SAME = ("scale_to_records", "runs", "seed", "latex")
+
+
+def shared_grid(told: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that both commands have, of all that one was told, as the library takes them."""
+    files = _data_files(told["data"] or [])
     return {
-        "datasets": listed(datasets, "datasets", str),
+        "datasets": listed(told["datasets"], "datasets", str),
         "data": files,
-        "records": _data_records(records or [], files),
-        "counts": listed(counts, "counts", int),
-        "epsilon": listed(epsilon, "epsilon", float),
-        "runs": runs,
-        "most_runs": max(runs, most_runs),
-        **same,
+        "records": _data_records(told["records"] or [], files),
+        "counts": listed(told["counts"], "counts", int),
+        "epsilon": listed(told["epsilon"], "epsilon", float),
+        "most_runs": max(told["runs"], told["most_runs"]),
+        **{name: told[name] for name in _SAME},
     }
 
 

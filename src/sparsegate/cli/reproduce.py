@@ -59,22 +59,8 @@ def reproduce(
 
     Ctrl-C keeps what is finished; the same command goes on from there. Exit code 1 if a self-check is not met.
     """
-    begun = time.monotonic()
-    options = opt.shared_grid(
-        datasets=datasets,
-        data=data,
-        records=records,
-        scale_to_records=scale_to_records,
-        counts=counts,
-        epsilon=epsilon,
-        runs=runs,
-        most_runs=most_runs,
-        seed=seed,
-        methods=opt.listed(methods, "methods", str),
-        further=not paper_only,
-        reading=reading or [],
-        latex=latex,
-    )
+    begun, options = time.monotonic(), opt.shared_grid(locals())
+    options |= {"methods": opt.listed(methods, "methods", str), "further": not paper_only, "reading": reading or []}
     with opt.long_run(jobs, out) as how:
         reproduction = paper.reproduce(out, **options, **how)
     names = {"results": "results.csv", "parquet": "results.parquet", "manifest": "manifest.json"}
@@ -110,12 +96,10 @@ def verdict_lines(checked: Sequence[Checked]) -> list[str]:
 
 def reading_lines(verdicts: ReadingVerdicts | None) -> list[str]:
     """How many verdicts depend on how the paper is read, and a line for each reading that changes some."""
-    if verdicts is None:
-        return []
-    lines = [verdicts.title]
-    for reading in verdicts.by_reading:
-        if changed := verdicts.changes(reading):
-            lines.append(f"{reading}: {', '.join(f'{key} {support.value}' for key, support in changed.items())}")
+    by_reading = {} if verdicts is None else {name: verdicts.changes(name) for name in verdicts.by_reading}
+    lines = [] if verdicts is None else [verdicts.title]
+    for reading, changed in by_reading.items():
+        lines += [f"{reading}: {', '.join(f'{key} {each.value}' for key, each in changed.items())}"] if changed else []
     return lines
 
 

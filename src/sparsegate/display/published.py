@@ -5,9 +5,10 @@ Everything here was released by a mechanism or is a public parameter. What was r
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
 
 from sparsegate.display.charts import bar_chart
@@ -33,7 +34,6 @@ class ChosenTable(Tabular):
     __slots__ = ()
 
     def _labels(self) -> Sequence[Any]:
-        """The items, in their order."""
         return self.items  # type: ignore[attr-defined, no-any-return]
 
     def _estimates(self) -> Sequence[Any] | None:
@@ -90,7 +90,6 @@ class PrintedTop:
 
     @property
     def estimated(self) -> bool:
-        """Whether the items have noisy counts."""
         return self.kept["error_bar"] is not None
 
     @property
@@ -111,23 +110,19 @@ class PrintedTop:
 
     @property
     def bars(self) -> dict[str, Any]:
-        """The error bars and their confidence, where there are counts."""
         names = ("error_bar", "error_bar_all", "confidence") if self.estimated else ()
         return {name: self.kept[name] for name in names if self.kept[name] is not None}
 
     @property
     def json(self) -> dict[str, Any]:
-        """The release by the schema."""
         return {**{name: part for name, part in self.kept.items() if name != "release"}, "record": self.record}
 
     @property
     def title(self) -> str:
-        """What was released, and what it cost."""
-        record, per = self.record, ""
-        count = len(self.kept["items"])
+        record, per, size = self.record, "", len(self.kept["items"])
         if "groups" in self.kept:
-            count, per = record.get("count", count), f" for each of {len(self.kept['groups']):,} groups"
-        what = f"about {record['above']:,} {record['unit']}s or more" if "above" in record else f"top {count}"
+            size, per = record.get("count", size), f" for each of {len(self.kept['groups']):,} groups"
+        what = f"about {record['above']:,} {record['unit']}s or more" if "above" in record else f"top {size}"
         delta = "" if record["delta"] == "0" else f", δ = {record['delta']}"
         return f"{what}{per}, ε = {record['epsilon']}{delta}"
 
@@ -152,19 +147,15 @@ class PrintedTop:
 
     @property
     def notes(self) -> dict[str, str]:
-        """What is worth saying beside a table."""
         notes = {
             name.replace("_", " "): _text(value)
             for name, value in self.record.items()
             if (name, value) not in UNREMARKABLE and name != "item"
         }
         if "within" in notes:
-            number, what = f"number {self.record['count']:,}", "items"
-            if "itemset_size" in self.record:
-                number, what = f"{number} of the sets counted", "sets"
-            else:
-                number = f"the true {number}"
-            notes["within"] += f" {self.measure} of {number}, 95 % confidence, all {what}"
+            number, sets = f"number {self.record['count']:,}", "itemset_size" in self.record
+            of = f"{number} of the sets counted" if sets else f"the true {number}"
+            notes["within"] += f" {self.measure} of {of}, 95 % confidence, all {'sets' if sets else 'items'}"
         if chosen := self.record.get("chosen"):
             words = [name.replace("_", " ") + ("" if name in self.record else ": no cut") for name in chosen]
             notes["chosen"] = ", ".join(words)
@@ -177,15 +168,13 @@ class PrintedTop:
         name = "item" if item in ("rank", "estimate") else item
         headings = [name] if size == 1 else [f"{name} {part}" for part in range(1, size + 1)]
         columns: dict[str, list[Any]] = {}
+        groups = [row.get("group") for row in rows]
         if "groups" in self.kept:
             per = str(record["per"])
-            columns["group" if per in ("rank", "estimate", *headings) else per] = [row["group"] for row in rows]
+            columns["group" if per in ("rank", "estimate", *headings) else per] = groups
         if record.get("ordered", "above" not in record):  # what was selected as a set is in the order of its labels
-            seen: Counter[Any] = Counter()
-            columns["rank"] = []
-            for row in rows:
-                seen[row.get("group")] += 1
-                columns["rank"].append(seen[row.get("group")])
+            ranks: defaultdict[Any, count[int]] = defaultdict(lambda: count(1))
+            columns["rank"] = [next(ranks[group]) for group in groups]
         for place, heading in enumerate(headings):  # a set with fewer parts has blanks
             parts = [[row["item"]] if size == 1 else row["item"] for row in rows]
             columns[heading] = [part[place] if place < len(part) else "" for part in parts]

@@ -68,7 +68,6 @@ class Sheet:
 
     @property
     def rows(self) -> Iterable[tuple[Any, ...]]:
-        """The cells of each row."""
         return zip(*self.columns.values(), strict=True)
 
     def html(self, *, most: int | None = None) -> str:
@@ -125,7 +124,6 @@ class Sheet:
         return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
     def page(self) -> str:
-        """A whole page of HTML."""
         return _PAGE.format(title=_html(self.title), body=self.html().replace("<details>", "<details open>"))
 
     def markdown(self) -> str:
@@ -161,7 +159,6 @@ class Sheet:
         return ' class="n"' if name in self.numbers else ""
 
     def texts(self, row: Sequence[Any]) -> list[str]:
-        """The cells of a row as they are read."""
         return [self._text(name, cell) for name, cell in zip(self.columns, row, strict=True)]
 
     def _text(self, name: str, cell: Any) -> str:

@@ -63,10 +63,6 @@ class Tabular(Printed):
     __slots__ = ()
 
     @abstractmethod
-    def sheet(self) -> Sheet:
-        """The result as named columns, with what there is to say about them."""
-
-    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON takes it, by the schema that it names; see docs/reference/json.md."""
 
@@ -101,9 +97,8 @@ class Tabular(Printed):
 
     def _columns(self) -> dict[str, list[Any]]:
         sheet = self.sheet()
-        return {
-            name: list(values) if name in sheet.numbers else labels(values) for name, values in sheet.columns.items()
-        }
+        columns = sheet.columns.items()
+        return {name: list(values) if name in sheet.numbers else labels(values) for name, values in columns}
 
     def _rest(self) -> dict[str, Any]:
         return {name: value for name, value in self.to_dict().items() if name != "items"}

@@ -118,38 +118,38 @@ LEAGUES = (
 )
 
 
-class OpenDPTopK:
-    """OpenDP's top-k of counts: permute-and-flip, peeled; the noise is its own, and no seed reaches it."""
+def opendp_top_k(scores: NDArray[Any], count: int, epsilon: float, rng: np.random.Generator) -> list[int]:
+    """OpenDP's top-k of counts: permute-and-flip, peeled; the noise is its own, and no seed reaches it.
 
-    key, title = "opendp", "OpenDP top-k"
-
-    def select(self, scores: NDArray[Any], count: int, epsilon: float, rng: np.random.Generator) -> list[int]:
-        dp = load_extra("opendp.prelude", extra="bench")
-        dp.enable_features("contrib")
-        domain = dp.vector_domain(dp.atom_domain(T="f64", nan=False))
-        distance = dp.linf_distance(T="f64", monotonic=True)
-        noisy = dp.m.make_noisy_top_k(domain, distance, dp.max_divergence(), k=count, scale=count / epsilon)
-        return list(noisy(scores))
-
-
-class DiffprivlibTopK:
-    """diffprivlib's exponential mechanism, once for each item to select, the winner taken out."""
-
-    key, title = "diffprivlib", "diffprivlib, peeled"
-
-    def select(self, scores: NDArray[Any], count: int, epsilon: float, rng: np.random.Generator) -> list[int]:
-        mechanism = load_extra("diffprivlib.mechanisms", extra="bench").Exponential
-        state = np.random.RandomState(int(rng.integers(1 << 32)))
-        share = {"epsilon": epsilon / count, "sensitivity": 1, "monotonic": True, "random_state": state}
-        utility, candidates, chosen = scores.tolist(), list(range(scores.size)), []
-        for _ in range(count):
-            place = mechanism(utility=utility, **share).randomise()
-            chosen.append(candidates.pop(place))
-            utility.pop(place)
-        return chosen
+    Scale count / epsilon, which OpenDP itself says is epsilon-DP for counts.
+    """
+    dp = load_extra("opendp.prelude", extra="bench")
+    dp.enable_features("contrib")
+    domain = dp.vector_domain(dp.atom_domain(T="f64", nan=False))
+    distance = dp.linf_distance(T="f64", monotonic=True)
+    noisy = dp.m.make_noisy_top_k(domain, distance, dp.max_divergence(), k=count, scale=count / epsilon)
+    return list(noisy(scores))
 
 
-PEERS: Mapping[str, object] = MappingProxyType({"opendp": OpenDPTopK(), "diffprivlib": DiffprivlibTopK()})
+def diffprivlib_top_k(scores: NDArray[Any], count: int, epsilon: float, rng: np.random.Generator) -> list[int]:
+    """diffprivlib's exponential mechanism, once for each item, at epsilon / count; the winner is taken out."""
+    mechanism = load_extra("diffprivlib.mechanisms", extra="bench").Exponential
+    state = np.random.RandomState(int(rng.integers(1 << 32)))
+    share = {"epsilon": epsilon / count, "sensitivity": 1, "monotonic": True, "random_state": state}
+    utility, candidates, chosen = scores.tolist(), list(range(scores.size)), []
+    for _ in range(count):
+        place = mechanism(utility=utility, **share).randomise()
+        chosen.append(candidates.pop(place))
+        utility.pop(place)
+    return chosen
+
+
+PEERS: Mapping[str, SuppliedMethod] = MappingProxyType(
+    {
+        "opendp": SuppliedMethod.of(opendp_top_k, key="opendp", title="OpenDP top-k"),
+        "diffprivlib": SuppliedMethod.of(diffprivlib_top_k, key="diffprivlib", title="diffprivlib, peeled"),
+    }
+)
 """Other libraries' ways to select, by the name of the library."""
 
 NEAREST = MappingProxyType({"opendp": "one-shot", "diffprivlib": "em"})
@@ -162,7 +162,7 @@ scores 3, 2, 1, 0 at c = epsilon = 2 it finds the top two in 73 % of all runs, o
 
 def is_peer(method: AnyMethod) -> bool:
     """Whether the method is that of another library."""
-    return isinstance(method, SuppliedMethod) and method.source in PEERS.values()
+    return isinstance(method, SuppliedMethod) and method.source in [peer.source for peer in PEERS.values()]
 
 
 def contestants(methods: Sequence[object], mine: Iterable[object], *, peers: bool) -> list[AnyMethod]:
@@ -170,7 +170,7 @@ def contestants(methods: Sequence[object], mine: Iterable[object], *, peers: boo
 
     Finished cases of the peers that can be imported are those of a version of them.
     """
-    installed = [SuppliedMethod.of(peer, version=version(name)) for name, peer in PEERS.items() if find_spec(name)]
+    installed = [replace(peer, version=version(name)) for name, peer in PEERS.items() if find_spec(name)]
     chosen: list[object] = []
     for method in methods_of([*methods, *(installed if peers else ()), *mine]):
         chosen.append(method)

@@ -35,7 +35,7 @@ import enum
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from statistics import NormalDist, fmean
 from typing import NamedTuple
 
@@ -303,21 +303,6 @@ def opposite(decision: Decision) -> Decision:
 Combine = Callable[[Iterable[Decision]], Decision]
 
 
-def all_of(decisions: Iterable[Decision]) -> Decision:
-    """Supported once all are; not supported as soon as one is not."""
-    return _voted(decisions, enough=lambda total: total)
-
-
-def any_of(decisions: Iterable[Decision]) -> Decision:
-    """Supported as soon as one is; not supported once none can be."""
-    return _voted(decisions, enough=lambda total: 1)
-
-
-def most_of(decisions: Iterable[Decision]) -> Decision:
-    """Supported once more than half are; not supported once that cannot be."""
-    return _voted(decisions, enough=lambda total: total // 2 + 1)
-
-
 def _voted(decisions: Iterable[Decision], *, enough: Callable[[int], int]) -> Decision:
     """Supported with ``enough`` members that are, not supported where even the undecided would not make it enough.
 
@@ -341,6 +326,14 @@ def _voted(decisions: Iterable[Decision], *, enough: Callable[[int], int]) -> De
     if max(wanting.values()) > FAR:
         wanting = most_wanting(member.wanting for member in open_still)
     return Decision(support=Support.UNDECIDED, sources=sources, leans=leans, wanting=wanting)
+
+
+all_of: Combine = partial(_voted, enough=lambda total: total)
+"""Supported once all are; not supported as soon as one is not."""
+any_of: Combine = partial(_voted, enough=lambda total: 1)
+"""Supported as soon as one is; not supported once none can be."""
+most_of: Combine = partial(_voted, enough=lambda total: total // 2 + 1)
+"""Supported once more than half are; not supported once that cannot be."""
 
 
 def most_wanting(parts: Iterable[Mapping[CellKey, float]]) -> dict[CellKey, float]:

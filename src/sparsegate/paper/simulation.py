@@ -90,7 +90,7 @@ from fractions import Fraction
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,49 +108,15 @@ STEEPEST = 600.0  # a clock exp(600) times faster or slower than the c-th rings 
 _LEAST = 1e-300  # for a probability that underflows, whose item never rings, and for a time before every ring
 
 
-# A law says how a clock's hazard grows with time; all arguments broadcast. Its rate bounds the growth of the
-# probability to ring: 1 - exp(-H(z, h)) <= h times it.
+class ClockLaw(NamedTuple):
+    """How a clock's hazard grows with time, and the time at which it has grown so far; all arguments broadcast.
 
+    The rate bounds the growth of the probability to ring: 1 - exp(-H(z, h)) <= h times it.
+    """
 
-class TraversalLaw:
-    """Comparisons with Laplace noise in random order, pass after pass."""
-
-    def rate(self, z: Floats) -> Floats:
-        """-log(1 - p): the hazard of a whole pass."""
-        below: Floats = -np.log1p(-0.5 * np.exp(np.minimum(z, 0.0)))
-        return below + np.maximum(z, 0.0)
-
-    def hazard(self, z: Floats, time: Floats) -> Floats:
-        """-k log(1 - p) - log(1 - p f)."""
-        passes = np.floor(time)
-        result: Floats = passes * self.rate(z) - np.log1p(-positive(z) * (time - passes))
-        return result
-
-    def time(self, z: Floats, hazard: Floats) -> Floats:
-        """k + f, from the whole passes in the hazard and the rest of it."""
-        rate = np.maximum(self.rate(z), _LEAST)
-        passes = np.floor(hazard / rate)
-        rest = np.maximum(hazard - passes * rate, 0.0)
-        result: Floats = passes + np.minimum(-np.expm1(-rest) / np.maximum(positive(z), _LEAST), 1.0)
-        return result
-
-
-class ExponentialLaw:
-    """The exponential mechanism, peeled."""
-
-    def rate(self, z: Floats) -> Floats:
-        """exp(z)."""
-        result: Floats = np.exp(np.clip(z, -STEEPEST, STEEPEST))
-        return result
-
-    def hazard(self, z: Floats, time: Floats) -> Floats:
-        """exp(z) h; an infinite hazard is as good as a large one."""
-        with np.errstate(over="ignore"):
-            return self.rate(z) * time
-
-    def time(self, z: Floats, hazard: Floats) -> Floats:
-        """The hazard over exp(z)."""
-        return hazard / self.rate(z)
+    rate: Callable[[Floats], Floats]
+    hazard: Callable[[Floats, Floats], Floats]
+    time: Callable[[Floats, Floats], Floats]
 
 
 def positive(z: Floats) -> Floats:
@@ -160,63 +126,75 @@ def positive(z: Floats) -> Floats:
     return result
 
 
-class LaplaceLaw(ExponentialLaw):
-    """The largest of scores with Laplace noise; exp(z) bounds P[noise >= -z] here, too."""
+def _pass_hazard(z: Floats) -> Floats:
+    """-log(1 - p): the hazard of a whole pass."""
+    below: Floats = -np.log1p(-0.5 * np.exp(np.minimum(z, 0.0)))
+    return below + np.maximum(z, 0.0)
 
-    def hazard(self, z: Floats, time: Floats) -> Floats:
-        """-log(1 - p(z + log h)), p as in a traversal."""
-        return TraversalLaw().rate(z + np.log(np.maximum(time, _LEAST)))
 
-    def time(self, z: Floats, hazard: Floats) -> Floats:
-        """Where the bar stands at the quantile 1 - exp(-H) of the noise."""
-        with np.errstate(divide="ignore"):
-            lower = np.log(-2 * np.expm1(-np.minimum(hazard, math.log(2))))
-        bar = np.where(hazard < math.log(2), lower, hazard - math.log(2)) - z
-        result: Floats = np.exp(np.clip(bar, -STEEPEST, STEEPEST))
+def _traversal_hazard(z: Floats, time: Floats) -> Floats:
+    """-k log(1 - p) - log(1 - p f)."""
+    passes = np.floor(time)
+    result: Floats = passes * _pass_hazard(z) - np.log1p(-positive(z) * (time - passes))
+    return result
+
+
+def _traversal_time(z: Floats, hazard: Floats) -> Floats:
+    """k + f, from the whole passes in the hazard and the rest of it."""
+    rate = np.maximum(_pass_hazard(z), _LEAST)
+    passes = np.floor(hazard / rate)
+    rest = np.maximum(hazard - passes * rate, 0.0)
+    result: Floats = passes + np.minimum(-np.expm1(-rest) / np.maximum(positive(z), _LEAST), 1.0)
+    return result
+
+
+def _weight(z: Floats) -> Floats:
+    result: Floats = np.exp(np.clip(z, -STEEPEST, STEEPEST))
+    return result
+
+
+@np.errstate(over="ignore")  # an infinite hazard is as good as a large one
+def _peeled_hazard(z: Floats, time: Floats) -> Floats:
+    return _weight(z) * time
+
+
+@np.errstate(divide="ignore")
+def _laplace_time(z: Floats, hazard: Floats) -> Floats:
+    """Where the bar stands at the quantile 1 - exp(-H) of the noise."""
+    lower = np.log(-2 * np.expm1(-np.minimum(hazard, math.log(2))))
+    return _weight(np.where(hazard < math.log(2), lower, hazard - math.log(2)) - z)
+
+
+def _one_sided(rate: Callable[[Floats], Floats]) -> ClockLaw:
+    """H = -log(1 - rate h): infinite where the bar has passed the score by more than nothing, or all had their turn."""
+
+    @np.errstate(over="ignore", divide="ignore")
+    def hazard(z: Floats, time: Floats) -> Floats:
+        result: Floats = -np.log1p(-np.minimum(rate(z) * time, 1.0))
         return result
 
-
-class OneSidedLaw(ExponentialLaw):
-    """The largest of scores with exponential noise: who the bar has passed by more than nothing has rung."""
-
-    def hazard(self, z: Floats, time: Floats) -> Floats:
-        """-log(1 - exp(z) h), infinite where the bar is below the score."""
-        with np.errstate(over="ignore", divide="ignore"):
-            return -np.log1p(-np.minimum(self.rate(z) * time, 1.0))
-
-    def time(self, z: Floats, hazard: Floats) -> Floats:
-        """The quantile 1 - exp(-H) over exp(z)."""
-        result: Floats = -np.expm1(-hazard) / self.rate(z)
-        return result
+    return ClockLaw(rate, hazard, lambda z, hazard: -np.expm1(-hazard) / rate(z))
 
 
-RACES: Final[dict[str, type[ExponentialLaw]]] = {
-    "exponential": ExponentialLaw,
-    "gumbel": ExponentialLaw,
-    "one-shot": OneSidedLaw,
-    "noisy-scores": LaplaceLaw,
+# Comparisons with Laplace noise in random order, pass after pass
+TRAVERSAL = ClockLaw(_pass_hazard, _traversal_hazard, _traversal_time)
+# The exponential mechanism, peeled
+EXPONENTIAL = ClockLaw(_weight, _peeled_hazard, lambda z, hazard: hazard / _weight(z))
+# The largest of scores with Laplace noise, whose tail exp(z) bounds, too; and with exponential noise
+LAPLACE = ClockLaw(_weight, lambda z, time: _pass_hazard(z + np.log(np.maximum(time, _LEAST))), _laplace_time)
+ONE_SIDED = _one_sided(_weight)
+# One pass, comparing with exponential noise, and without noise
+ONE_SIDED_PASS = _one_sided(lambda z: np.exp(np.clip(z, -STEEPEST, 0.0)))
+NOISELESS_PASS = _one_sided(lambda z: np.where(z >= 0, 1.0, 0.0))
+
+RACES: Final[dict[str, ClockLaw]] = {
+    "exponential": EXPONENTIAL,
+    "gumbel": EXPONENTIAL,
+    "one-shot": ONE_SIDED,
+    "noisy-scores": LAPLACE,
 }
 """The noise that each method of ``select_top`` races with."""
 
-
-class OneSidedPassLaw(OneSidedLaw):
-    """One pass, comparing with exponential noise."""
-
-    def rate(self, z: Floats) -> Floats:
-        """P[nu >= -z]."""
-        result: Floats = np.exp(np.clip(z, -STEEPEST, 0.0))
-        return result
-
-
-class NoiselessPassLaw(OneSidedLaw):
-    """One pass, comparing without noise."""
-
-    def rate(self, z: Floats) -> Floats:
-        """1 where the score reaches the level."""
-        return np.where(z >= 0, 1.0, 0.0)
-
-
-ClockLaw = TraversalLaw | ExponentialLaw
 NOBODY = -1  # fills the places of a run that selected fewer than c items
 _WIDEST = 0.5  # a bucket, in units of z: three candidates in four stay
 _ABOVE, _BELOW = 8.0, 40.0  # this far above and below the scores that matter, in units of z, one bucket serves all
@@ -522,25 +500,13 @@ def simulate(
     >>> sg.paper.simulate("em", scores, count=3, epsilon=1, runs=2, rng=1).tolist()
     [[0, 1, 2], [0, 1, 2]]
     """
-    return np.concatenate(list(_batches(selected_by, Ladder.of(scores), count, epsilon, runs, rng)))
+    return np.concatenate(list(_batches(selected_by, Ladder.of(scores), count, epsilon=epsilon, runs=runs, rng=rng)))
 
 
-def simulated_errors(
-    selected_by: object,
-    scores: Rankable,
-    *,
-    count: int,
-    epsilon: Number,
-    runs: int,
-    rng: np.random.Generator | int,
-) -> Errors:
-    """The errors of what ``simulate`` selects, without keeping the selections: memory does not grow with c runs.
-
-    >>> simulated_errors("em", [900, 800, 700] + [10] * 1000, count=3, epsilon=1, runs=2, rng=1).fnr.tolist()
-    [0.0, 0.0]
-    """
+def simulated_errors(selected_by: object, scores: Rankable, *, count: int, **options: Any) -> Errors:
+    """The errors of what ``simulate`` selects, without keeping the selections: memory does not grow with c runs."""
     ladder = Ladder.of(scores)
-    batches = _batches(selected_by, ladder, count, epsilon, runs, rng)
+    batches = _batches(selected_by, ladder, count, **options)
     return Errors.joined([measure(ladder, rungs, count=count) for rungs in batches])
 
 
@@ -601,10 +567,10 @@ def _short_tails(chosen: Method, ladder: Ladder, highest: Floats, noise: NoiseSc
 
 
 def _batches(
-    selected_by: object, ladder: Ladder, count: int, epsilon: Number, runs: int, seed: np.random.Generator | int
+    selected_by: object, ladder: Ladder, count: int, *, epsilon: Number, runs: int, rng: np.random.Generator | int
 ) -> Iterator[Integers]:
     """The selections of all runs, as many at a time as fit into PEAK_BYTES."""
-    chosen, rng = method(selected_by), np.random.default_rng(seed)
+    chosen, rng = method(selected_by), np.random.default_rng(rng)
     count, runs = ladder.check_count(count), exact_count(runs, "runs")
     draw: Callable[[int], Integers]
     if isinstance(chosen, SuppliedMethod):
@@ -636,14 +602,14 @@ def _sets(
         return lambda runs: first_positives(rng, buckets, threshold=threshold, **scales, count=count, runs=runs)
     rings = partial(first_rings, rng, buckets, scale=_scale(noise), count=count)
     if chosen.row is None:
-        race = RACES[chosen.selection]()
+        race = RACES[chosen.selection]
         return lambda runs: rings(race, levels=np.full(runs, threshold), end=math.inf)
     in_passes = partial(rings, end=float(chosen.passes))
     if chosen.row.noise not in (Noise.LAPLACE, Noise.EXPONENTIAL):
         raise ParameterError("row", "must have noise of a law that is simulated", chosen.row.key)
     if chosen.row.noise is Noise.EXPONENTIAL:
-        return lambda runs: in_passes(OneSidedPassLaw(), levels=threshold + rng.exponential(noise.threshold, runs))
-    law = TraversalLaw() if noise.query else NoiselessPassLaw()
+        return lambda runs: in_passes(ONE_SIDED_PASS, levels=threshold + rng.exponential(noise.threshold, runs))
+    law = TRAVERSAL if noise.query else NOISELESS_PASS
     return lambda runs: in_passes(law, levels=threshold + rng.laplace(0.0, noise.threshold, runs))
 
 

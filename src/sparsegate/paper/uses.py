@@ -1,19 +1,12 @@
 """The uses that the paper's Introduction names, measured on made data. For research: NOT PRIVATE.
 
-Each of them selects the c best of what it scores with a gate that is not private at the epsilon it claims:
-
-| use | scores | c | original |
-|---|---|---|---|
-| frequent itemsets | supports of sets of items | 25 | Lee and Clifton 2014 (LC14) |
-| feature selection | rows that a column labels right | 10 | Stoddard, Chen and Machanavajjhala 2014 (SCM14) |
-| attribute pairs | how much two attributes depend on each other | 13 | Chen et al. 2015 (CXZX15) |
-
-Every gate has the best threshold there is, between the c-th and the next score: a gift, as that number is private. The
-original at its true epsilon is run at the claim for which it costs epsilon: LC14's costs (1 + 3c) epsilon / 4 on
-counts, CXZX15's n epsilon / 2 on n pairs. SCM14's gate adds no noise to the scores, so it has no true epsilon on two
-features or more: ``tight_epsilon("stoddard-2014", epsilon=e, queries=2)`` is infinite (`algorithm_5_is_not_private`,
-proofs/no_query_noise.v). There each of the d features is asked at a gate of its own, where one question costs e/2, and
-the d gates add up to epsilon.
+Each selects the c best of what it scores with a gate that is not private at the epsilon it claims: frequent itemsets
+(LC14: supports, c = 25), features (SCM14: rows that a column labels right, c = 10), attribute pairs (CXZX15: how much
+two depend on each other, c = 13). Every gate has the best threshold there is, between the c-th and the next score: a
+gift, as that number is private. The original at its true epsilon is run at the claim for which it costs epsilon: LC14's
+costs (1 + 3c) epsilon / 4 on counts, CXZX15's n epsilon / 2 on n pairs. SCM14's gate adds no noise to the scores, so it
+has no true epsilon on two features or more (`algorithm_5_is_not_private`, proofs/no_query_noise.v): there each of the d
+features is asked at a gate of its own, where one question costs e/2, and the d gates add up to epsilon.
 
 **The score of a pair** of attributes: of n rows let c(x, y) have the categories x and y, r(x) = sum over y of c(x, y)
 and s(y) = sum over x. Then
@@ -23,10 +16,7 @@ and s(y) = sum over x. Then
 is how many rows would have to change y for the two to be independent (Zhang et al. 2017 call it R where it is divided
 by n). **Theorem.** Adding or removing one row moves H by at most 2, and 2 is the best bound. *Proof.* The sum moves by
 less than 4 (``uses.records.distance_from_independence``), half of it by less than 2, and two numbers less than 2 apart
-are at most 2 apart when both are rounded down. [] Zhang et al. divide by a public n and replace a row, at 3/n +
-2/n**2; in rows that is 3 where this is 2, and n stays private.
-
-The examples frequent_itemsets.py, private_features.py and private_tree.py compare more ways, on other data.
+are at most 2 apart when both are rounded down. []
 """
 
 from __future__ import annotations

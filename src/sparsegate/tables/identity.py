@@ -1,40 +1,26 @@
 """Who is one person, and what is one item: the contract that every engine and every kind of file keeps.
 
 **Contract.** Two cells of the user column that their source calls equal are one person, and cells that it calls
-different are two; two cells of the item column that it calls equal are one item. A null, and a cell to which this page
-gives no key, is nobody and nothing: its row is dropped.
+different are two; two cells of the item column that it calls equal are one item. A null, and a cell that has no key, is
+nobody and nothing: its row is dropped. (docs/how-to/files.md has it for each kind of source, and its limits.)
 
 *What follows from it.* The key of a cell is a function of that cell alone, and all the rows of a person have one key
 or none. So adding or removing a person moves each count of different users by at most one, whoever else is there.
 
 *Nothing is refused because of a cell*: the refusal would tell that somebody has such a cell. What cannot be compared
-exactly is refused by the type of its column: nested types, durations as items, and what DuckDB or Spark
-has no such value for.
-*Checks of a file* as a whole, which ``tables.text_files`` names, are outside of this promise:
-its encoding, its line ends, and that CSV is CSV and an array of JSON is JSON. Other lines that cannot be read count
-as nothing, each by itself.
-*One limit:* a cell that the engine itself cannot read, such as an instant of milliseconds beyond its microseconds in a
-Parquet file or in a DuckDB relation over Arrow, or text that is not UTF-8 in an Arrow column, fails the release.
+exactly is refused by the type of its column. Checks of a file as a whole, which ``tables.text_files`` names, are
+outside of this promise; other lines that cannot be read count as nothing, each by itself.
 
-- **A typed column** of pandas, Polars, PyArrow, DuckDB, PySpark or a Parquet file is compared by its values: whole
-  numbers, decimals, strings, booleans, binaries, UUIDs, dates, times, categories. Instants are equal in all time zones.
-  A float is its exact value: -0.0 is 0.0, an infinity is a value, not-a-number is a null. ``tables.labels`` says
-  what an item of each type is inside an engine and in a result. An item that Python has no value for (a date before
-  the year 1 or after 9999, DuckDB's infinity, a time of 24:00) is nothing; a user of that kind is somebody.
-- **A collation**, of DuckDB, PySpark or SQLite, makes one person of 'U1' and 'u1' where it calls them equal. Items are
-  told apart all the same: one item for 'Secret' and 'secret' would show the spelling of one person for both.
-- **A column of objects** in pandas, **a list of Python's, and SQLite**, hold cells each of which has a type of its own.
-  The functions below
-  read them: a number is its exact value however it is written, so that 17, 17.0, Decimal("17.00") and numpy.int8(17)
-  are one; 2**53 + 1 and float(2**53) are two; True is 1; -0.0 is 0; not-a-number is a null. Text is no number: '17' is
-  another person than 17, though both items have the label "17". Bytes are not text. Objects of other classes, and
-  of subclasses with an ``==`` of their own, have no key: how they compare is unknown. Nor have the instants of an hour
-  that a time zone repeats or leaves out, which Python and pandas compare in different ways.
-- **JSON** is read by the same rules, in SQL: a number without a point is exact up to 38 digits, every other is the
-  nearest double. Objects and arrays are nobody. (After ``--sql`` the columns are text: 17 and "17" are one.)
-- **CSV and lines** are text and nothing else, in the encoding that their owner names: '17' and '17.0' are two.
-- **Baskets** (FIMI, and cells apart by a separator): each line is a person, whose key is the number of the line, and
-  its cells are items. A cell is text without the spaces around it; an empty one is nothing. A line is read by itself.
+- **A typed column** is compared by its values, a float by its exact value: -0.0 is 0.0, not-a-number is a null. An item
+  that Python has no value for (``tables.labels``) is nothing; a user of that kind is somebody.
+- **A collation** makes one person of 'U1' and 'u1' where it calls them equal. Items are told apart all the same: one
+  item for 'Secret' and 'secret' would show the spelling of one person for both.
+- **Cells with a type of their own** (objects of pandas, lists, SQLite; JSON likewise, in SQL) are read by the functions
+  below. A number is its exact value however it is written; text is no number, and bytes are not text, though 17 and
+  '17' have one label. Objects of other classes, and of subclasses with an ``==`` of their own, have no key: how they
+  compare is unknown. Nor have the instants of an hour that a time zone repeats or leaves out, which Python and pandas
+  compare in different ways.
+- **CSV and lines** are text and nothing else. **Baskets**: each line is a person, whose key is its number.
 """
 
 from __future__ import annotations

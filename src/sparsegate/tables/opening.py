@@ -1,9 +1,7 @@
 """What people bring, made ready to be counted: files and databases by their paths, or a table that is open already.
 
-A path is opened in a DuckDB of its own (``tables.workspace``), which goes with the context; so are tables of plain
-Python and streams of Arrow.
-
-Work that is paid for is finished: Ctrl-C, SIGTERM and SIGHUP wait for it, and are heard when it is kept.
+A path is opened in a DuckDB of its own (``tables.workspace``), which goes with the context. Work that is paid for is
+finished: Ctrl-C, SIGTERM and SIGHUP wait for it, and are heard when it is kept.
 """
 
 from __future__ import annotations
@@ -37,6 +35,9 @@ if TYPE_CHECKING:
 # Neither 0 nor 2**63 bytes or more.
 _AMOUNT: Final = r"(?=.*[1-9])([0-9]{1,9}(\.[0-9]+)? ?[KMG]|[0-9]{1,6}(\.[0-9]+)? ?T)i?B"
 _ENDING: Final = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+
+
+Result = TypeVar("Result")
 
 
 class PaidWork:
@@ -73,8 +74,10 @@ class PaidWork:
         if not self._paid:
             self._before[number](number, frame)
 
-
-Result = TypeVar("Result")
+    def run(self, work: Callable[[], Result]) -> Result:
+        """Do the work in this stretch, as ``Workspace.run`` does it in a thread."""
+        with self:
+            return work()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,10 +95,7 @@ class OpenedTable:
 
     def run(self, work: Callable[[], Result]) -> Result:
         """Do the work on the table, in such a way that Ctrl-C stops it."""
-        if self.workspace is not None:
-            return self.workspace.run(work)
-        with self.signals:
-            return work()
+        return (self.workspace or self.signals).run(work)
 
     def pay(self) -> None:
         """To be called by the work before it is charged: if it was to stop it stops here, and later it cannot."""
@@ -106,13 +106,11 @@ class OpenedTable:
         """In which an error of the engine is given its usual cause."""
         try:
             yield
-            return
         except TableError as error:
-            reason = str(error)
             if self.kind != "JSON":
                 raise
-        cause = "in a JSON file of one array the usual cause is a record that is not JSON; write one record a line"
-        raise_alone(TableError(f"{reason}; {cause}"))
+            cause = "in a JSON file of one array the usual cause is a record that is not JSON; write one record a line"
+            raise_alone(TableError(f"{error}; {cause}"))
 
     def check_item(self, item: str | None) -> None:
         """Raise a ParameterError where no column to rank was named, and the table has not one that everybody knows."""
@@ -205,7 +203,7 @@ class Table:
         of_files = {**vars(self.form), "memory_limit": self.memory_limit}
         of_databases = {"table": self.table, "sql": self.sql}
         for name, option in of_databases.items():
-            if option is not None and not isinstance(option, str):
+            if not isinstance(option, str | None):
                 raise ParameterError(name, "must be text", option)
         if self.memory_limit is not None and not re.fullmatch(_AMOUNT, str(self.memory_limit)):
             raise ParameterError("memory_limit", 'must be an amount such as "4GB"', self.memory_limit)
@@ -282,7 +280,7 @@ def open_table(
             table = guarded("DuckDB", lambda: workspace.table(table, asked, user=user, value=value))
             yield OpenedTable(table=table, user=user)
             return
-        options: dict[str, Any] = {"form": source.form, "table": source.table, "sql": source.sql}
+        read: dict[str, Any] = {"form": source.form, "table": source.table, "sql": source.sql}
         with quiet("the files cannot be read"):
-            rows = workspace.read(source.paths, columns=asked, user=user, **options)
+            rows = workspace.read(source.paths, columns=asked, user=user, **read)
         yield OpenedTable(table=rows, user=workspace.people, workspace=workspace, kind=workspace.kind)

@@ -4,20 +4,18 @@ DuckDB reads arrays, series and Arrow's memory where they are. What it would rea
 type of the column and never because of a cell:
 
 - **cells without a type**: objects of pandas, lists, rows of dicts. DuckDB would guess a type from the first of them,
-  which are private. They are read one by one, by the contract of ``tables.identity``: as labels, and beside those as
-  people and as numbers, for a column that names users or holds values;
+  which are private. They are read by the contract of ``tables.identity``: as labels, and beside those as people and as
+  numbers, for a column that names users or holds values;
 - **instants with a time zone** in other units than microseconds become their fields in UTC, in the same unit, and
   durations become whole numbers: DuckDB has both in microseconds alone, and would fail on a cell that does not fit;
-- **categories** of pandas are what they stand for; halves of floats are floats; what DuckDB does not know is refused
-  where it is asked for.
+- **categories** of pandas are what they stand for; what DuckDB does not know is refused where it is asked for.
 
-In a **list of dicts** the columns are those that are asked for: a key that a row lacks, or that every row lacks, is a
-null there, and a row that is no dict is nobody's: keys are private, like those of JSON records. An empty list is a
-table without rows: to refuse it would tell that nobody is there.
+In a **list of dicts** the columns are those that are asked for: keys are private, like those of JSON records, and a row
+that is no dict is nobody's. An empty list is a table without rows: to refuse it would tell that nobody is there.
 
 **Streams** are everything with the Arrow C stream, and datasets and scanners of PyArrow. A dataset stays where it is.
-A stream can be read once: the columns asked for are copied to DuckDB, which spills to disk. A reader of PyArrow that
-was read before is refused; of other libraries a stream that ends at once looks like a table without rows.
+A stream can be read once: the columns asked for are copied to DuckDB. A reader of PyArrow that was read before is
+refused; of other libraries a stream that ends at once looks like a table without rows.
 """
 
 from __future__ import annotations

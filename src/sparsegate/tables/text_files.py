@@ -6,23 +6,20 @@ of the cost of reading it.
 
 **Lines.** A line that the engine cannot read counts as an empty one, by a rule that looks at that line alone: it is
 longer than ``LONGEST``, or holds a carriage return that does not end it, or, in lines and baskets, the character
-U+0001. Where there is one, the file is written anew with nothing in its place. Lines end in a line feed, or in a
-carriage return and a line feed, each as it likes. Whether a file is text in UTF-8, and has line feeds where it has
-carriage returns, is asked of the file as a whole: its refusal is outside the promise that nothing is refused because of
-a cell, as ``tables.identity`` says.
+U+0001. Where there is one, the file is written anew with nothing in its place. Whether a file is text in UTF-8, and has
+line feeds where it has carriage returns, is asked of the file as a whole (``tables.identity``).
 
-**Rows of CSV** are told from quotes alone, as RFC 4180 says, and are the same in however many pieces a file is read.
-Where a block begins the engine guesses: a row with a cell too many at the edge of a block then costs the rows of
-others, without an error; read in one piece, a quote that nobody closes does. So a file is given to the engine only
-where it is **regular**: every row has as many cells as the header line has names, and every quote opens or closes a
-cell. Most files are. Any other file is read here, and what was read is written anew as a regular file:
+**Rows of CSV** are told from quotes alone, as RFC 4180 says. Where a block begins the engine guesses: a row with a cell
+too many at the edge of a block then costs the rows of others, without an error; read in one piece, a quote that nobody
+closes does. So a file is given to the engine only where it is **regular**: every row has as many cells as the header
+line has names, and every quote opens or closes a cell. Any other file is read here, and written anew as a regular one:
 
 - a quote within a cell that none opened is a character of it, and spaces around quotes are no part of a cell;
 - a line end in quotes belongs to the cell; an empty line is no row, and a last cell that is empty is none;
 - a row with a carriage return outside of quotes, or without quotes and of more than 16 million bytes, is nothing;
 - **a ragged file**, which has a row of more cells or of fewer, and **an open quote**, one that nothing closes or that
-  closes before other text, or a row with quotes of more than 16 million bytes, are refused. That, too, is asked of the
-  file: no program that writes CSV writes such rows, whatever people have in their cells. Which row it is is not shown.
+  closes before other text, or a row with quotes of more than 16 million bytes, are refused: no program that writes CSV
+  writes such rows, whatever people have in their cells. Which row it is is not shown.
 """
 
 from __future__ import annotations

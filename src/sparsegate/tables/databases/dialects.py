@@ -1,7 +1,6 @@
 """The rows of a table in the words of its database: what a dialect must say, SQLite's own, and others by a probe.
 
-**SQLite.** Its cells have types of their own: see ``tables.identity``. People are compared by SQLite itself, which
-calls 17 and 17.0 equal, 17 and '17' different, and text equal where the collation of the column does. Items are
+**SQLite.** Its cells have types of their own: see ``tables.identity``. People are compared by SQLite itself. Items are
 labels, byte by byte: of whole numbers and of plain text SQLite writes them; all else (fractions, bytes, and text that
 is no ASCII and so may be no Unicode) goes through the functions that every other engine uses.
 
@@ -11,11 +10,8 @@ of them are equal, and in what order they come:
 
     SELECT item FROM visits WHERE 1 = 0 UNION ALL SELECT 'a' UNION ALL SELECT 'A' UNION ALL SELECT 'a ' ...
 
-They differ in case, in a space at the end, in accents and in normal form, and one is empty; whole numbers differ
-in their last bit, up to the ends of 64. A column of items that fails is refused, by the name of the dialect. Text that
-names people may be compared as the database likes: what it calls equal is one person.
-
-PostgreSQL is in ``databases.postgres``.
+They differ in case, in a space at the end, in accents and in normal form; whole numbers differ in their last bit. A
+column of items that fails is refused. Text that names people may be compared as the database likes.
 """
 
 from __future__ import annotations
@@ -32,8 +28,8 @@ import sqlalchemy as sa
 from sqlalchemy import func, literal_column
 
 from sparsegate.errors import ParameterError, TableError
-from sparsegate.tables.columns import MOST_LABEL, check_columns, check_table, identifier
-from sparsegate.tables.engines.engine import digest
+from sparsegate.tables.columns import MOST_LABEL, check_columns, check_table, check_user, identifier, label_kind
+from sparsegate.tables.engines.engine import ColumnType, digest
 from sparsegate.tables.identity import labels
 from sparsegate.tables.labels import INTEGER, STRING, LabelKind
 from sparsegate.tables.question import Question
@@ -112,9 +108,8 @@ def other_rows(connection: sa.Connection, question: Question, table_name: str | 
     table = sa.Table(name, sa.MetaData(), schema=schema or None, autoload_with=connection)
     check_columns(list(table.c.keys()), asked_columns(question))
     item = table.c[question.item]
-    kind = INTEGER if isinstance(item.type, sa.Integer) else STRING
-    if not isinstance(item.type, sa.Integer | sa.String):
-        raise TableError(f"the items in column {question.item!r} must be whole numbers or strings; use a view")
+    known = INTEGER if isinstance(item.type, sa.Integer) else STRING if isinstance(item.type, sa.String) else None
+    kind = label_kind(ColumnType(name=type(item.type).__name__, kind=known), question.item)
     if not exact(connection, item, kind):
         raise TableError(
             f"{dialect} does not tell {kind} in column {question.item!r} apart exactly, by a test with public values; "
@@ -123,12 +118,10 @@ def other_rows(connection: sa.Connection, question: Question, table_name: str | 
     columns = [item.label("item")]
     if question.user is not None:
         person = table.c[question.user]
-        whole = isinstance(person.type, sa.Integer)
-        if not isinstance(person.type, _PEOPLE) or (whole and not exact(connection, person, INTEGER)):
-            raise TableError(
-                f"the users in column {question.user!r} must be of a type that tells people apart exactly, such as "
-                "whole numbers or text; cast the column in a view"
-            )
+        told_apart = isinstance(person.type, _PEOPLE)
+        if isinstance(person.type, sa.Integer):
+            told_apart = exact(connection, person, INTEGER)
+        check_user(ColumnType(name=type(person.type).__name__, person=told_apart), question.user)
         columns.append(person.label("person"))
     rows = sa.select(*columns)
     if kind is INTEGER:  # BIGINT UNSIGNED goes on

@@ -1,17 +1,11 @@
 """Tables in PostgreSQL, in its own SQL: their columns, the cells of items, people and values, and how text is folded.
 
-**Columns.** What they are is told from the catalogue, that is from the schema of the table, and nothing from a cell. A
-domain is what it is made of. No reading of a cell can fail.
-
-- **Text** is text, varchar, char(n) without its padding, citext, enums, names and uuids, as ``COLLATE "C"``, cut.
-- **Whole numbers** are smallint, integer, bigint, oid, and numeric(p) of up to 38 digits; **reals** are real, double
-  precision and numeric(p, s), brought to the nearest double. A numeric without a precision may lie beyond all doubles.
-- **Moments** with a time zone are brought to UTC; one after the last of the embedded engine, in 294247, is null.
-
-**Items** are cells as ``tables.labels`` has them: text compared as ``COLLATE "C"``, byte by byte, or whole numbers of
-64 bits. What has no cell, a numeric beyond them, an infinite date, not-a-number, is null. **People** are told apart by
-the equality of the column itself: citext, a nondeterministic collation and the padding of char(n) make one person of
-what they call equal (``tables.identity``); of floats not-a-number is nobody.
+**Columns.** What they are is told from the catalogue, and nothing from a cell. A domain is what it is made of. No
+reading of a cell can fail: a numeric is read where its precision says that it fits, reals are the nearest doubles, and
+a moment after the last of the embedded engine, in 294247, is null. What has no cell as an item (``tables.labels``), a
+numeric beyond 64 bits, an infinite date, not-a-number, is null. **People** are told apart by the equality of the column
+itself: citext, a nondeterministic collation and the padding of char(n) make one person of what they call equal; of
+floats not-a-number is nobody.
 
 **Folding.** A collation of the operating system, or of PostgreSQL's own, changes the case of text code point by code
 point; one of ICU looks at what stands around. So candidates are of the first sort, and each is asked what becomes of
