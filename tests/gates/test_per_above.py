@@ -205,18 +205,16 @@ def test_the_noise_has_the_margin_and_about_the_least_cost(within: int, monotoni
     assert gate.price.rho(expect) <= best * Fraction(106, 100)
 
 
-@pytest.mark.parametrize("monotonic", [True, False])
-def test_the_noise_is_that_of_the_theorem(monotonic: bool):
-    gate = per_above_calibration(lattice=Lattice.fit(sensitivity=3), monotonic=monotonic, within=200, expect=10)
+@pytest.mark.parametrize(
+    ("sensitivity", "within", "monotonic"), [(3, 200, True), (3, 200, False), (0.5, 30.5, True)], ids=str
+)
+def test_the_noise_is_that_of_the_theorem(sensitivity: float, within: float, monotonic: bool):
+    lattice = Lattice.fit(sensitivity=sensitivity)
+    gate = per_above_calibration(lattice=lattice, monotonic=monotonic, within=within, expect=10)
     assert gate.price is not None
-    assert gate.scales == Scales(3 / gate.price.opening, 3 * (2 - monotonic) / gate.price.above, None)
-
-
-def test_a_lattice_of_floats_has_its_margin_too():
-    gate = per_above_calibration(lattice=Lattice.fit(sensitivity=0.5), monotonic=True, within=30.5, expect=10)
-    assert gate.price is not None
-    assert 30 < gate.lattice.value(gate.margin(0.95)) <= 30.5
-    assert gate.scales == Scales(1024 / gate.price.opening, 1024 / gate.price.above, None)
+    steps = lattice.sensitivity
+    assert gate.scales == Scales(steps / gate.price.opening, steps * (2 - monotonic) / gate.price.above, None)
+    assert 0.98 * within < lattice.value(gate.margin(0.95)) <= within
 
 
 # ----- on a ledger
@@ -313,17 +311,6 @@ def test_a_gate_closes_where_its_ledger_cannot_hold_another_above(ledger: Ledger
     assert sg.SparseVector(**GATE, ledger=ledger).ask(FAR)
 
 
-def test_a_gate_that_could_not_hold_its_first_above_is_not_opened(ledger: Ledger):
-    opening, each = price_of(sg.SparseVector(**GATE, ledger=ledger))
-    left = ledger.statement().remaining.rho
-    assert left is not None
-    ledger.spend(epsilon=1, rho=left - opening - each / 2, what="nearly all")
-    before = ledger.statement()
-    with pytest.raises(sg.BudgetExceeded, match="nothing was spent"):
-        sg.SparseVector(**GATE, ledger=ledger)
-    assert ledger.statement() == before
-
-
 @pytest.mark.parametrize("rest", [[-FAR, FAR] * 12, [-FAR] * 5, [-FAR] * 5 + [FAR]])
 def test_many_at_once_are_the_same_as_one_by_one(tmp_path: Path, rest: list[int]):
     """Also where the budget ends among them: a BELOW after the last that it pays for would be free, and is not said."""
@@ -361,17 +348,21 @@ def test_many_at_once_are_charged_as_many_times_one_to_the_last_digit(ledger: Le
 
 
 def test_gates_and_releases_share_one_budget(ledger: Ledger):
-    """What a gate holds nobody else can spend: neither another gate nor a release."""
+    """What a gate holds nobody else can spend; and one that could not hold its first ABOVE is not opened."""
     gates = [sg.SparseVector(**GATE, ledger=ledger) for _ in range(2)]
-    _, each = price_of(gates[0])
-    left = ledger.statement().remaining.rho
-    assert left is not None
-    ledger.spend(epsilon=1, rho=left - each / 2, what="nearly all")
+    opening, each = price_of(gates[0])
+    for kept in (opening + each / 2, each / 2):
+        left = ledger.statement().remaining.rho
+        assert left is not None
+        ledger.spend(epsilon=1, rho=left - kept, what="nearly all")
+        before = ledger.statement()
+        with pytest.raises(sg.BudgetExceeded, match="nothing was spent"):
+            sg.SparseVector(**GATE, ledger=ledger)
+        assert ledger.statement() == before
     for gate in gates:
         assert gate.ask(FAR)
         assert gate.closed
-    total = ledger.statement()
-    assert total.remaining.rho == each / 2
+    assert ledger.statement().remaining.rho == each / 2
 
 
 def test_threads_share_a_gate_and_a_ledger(ledger: Ledger):
@@ -568,17 +559,13 @@ def test_only_a_zcdp_ledger_pays_for_each_above(tmp_path: Path):
         sg.SparseVector.preview(**GATE, ledger=adding)
 
 
-def test_a_margin_beyond_the_threshold_is_warned_about_in_words_of_such_a_gate() -> None:
-    """It has neither an epsilon nor a cutoff that could be changed."""
-    warning = sg.SparseVector.preview(threshold=10, sensitivity=1, monotonic=True, within=90).warning
-    assert warning.endswith("Take a smaller within or a larger threshold.")
-
-
 def test_a_preview_says_what_it_costs_and_what_the_ledger_would_pay_for(ledger: Ledger):
     before = ledger.statement()
     preview = sg.SparseVector.preview(**GATE, ledger=ledger)
     assert ledger.statement() == before
     gate = sg.SparseVector(**GATE, ledger=ledger)
+    with pytest.raises(sg.ParameterError, match="must have a cutoff"):
+        gate.dp_event()
     assert (preview.opening_rho, preview.above_rho) == price_of(gate)
     assert preview.margin == gate.margin() == 90
     assert len(gate.ask_many([FAR] * 100)) == preview.above_paid == 28
@@ -588,11 +575,8 @@ def test_a_preview_says_what_it_costs_and_what_the_ledger_would_pay_for(ledger: 
     more = sg.SparseVector.preview(**GATE, expect=100)
     assert more.above_rho < preview.above_rho
     assert more.opening_rho > preview.opening_rho
-
-
-def test_a_gate_without_a_cutoff_has_no_event_of_an_accountant(ledger: Ledger):
-    with pytest.raises(sg.ParameterError, match="must have a cutoff"):
-        sg.SparseVector(**GATE, ledger=ledger).dp_event()
+    near = sg.SparseVector.preview(**{**GATE, "threshold": 10})  # it has no epsilon or cutoff that could be changed
+    assert near.warning.endswith("Take a smaller within or a larger threshold.")
 
 
 # ----- interrupts

@@ -186,7 +186,7 @@ def token_of(keeper: Keeper, **quotas: Any) -> Token:
 
 
 def standing(keeper: Keeper, token: Token) -> Standing:
-    return keeper._store.standing(token.number)
+    return keeper.standing(token.number)
 
 
 def ask(keeper: Keeper, shop: Shop, gate: str, where: str = HIGH) -> bool:

@@ -2,23 +2,20 @@
 
 Answers, thresholds and noise are whole numbers of steps g; comparisons are integer comparisons. Integer gates have
 g = 1. Float answers are rounded down to the largest power of two g <= Delta/1024. Every noise scale is computed from
-the lattice sensitivity ceil(Delta/g), so the guarantee holds for the rounded answers exactly. Multiplying by a power
-of two is exact in floating point, so no answer is ever rounded twice.
+the lattice sensitivity ceil(Delta/g), so the guarantee holds for the rounded answers exactly.
 
 **No private value is refused.** Refusals are free and unlimited, so one that depends on an answer's value would tell
 it. An integer lattice takes whole numbers by their type, any other lattice takes whole numbers, floats and fractions;
 a value of such a type always has a place: floor(x/g), clamped to [-LIMIT, LIMIT], and NaN at -LIMIT.
 
 *Theorem.* x -> clamp(floor(x/g)) is monotone, and takes two numbers at most Delta apart to places at most ceil(Delta/g)
-apart. *Proof.* floor(x/g) does both: for x <= y <= x + Delta, floor(y/g) <= floor(x/g + Delta/g) <= floor(x/g) +
-ceil(Delta/g). Clamping is monotone and never moves two numbers further apart. Infinities are the limits. Hence whatever
-the answers are, the noise hides one person, and the one thing an error tells is a type. A gap in a column of pandas,
-Polars or PyArrow is a value of the column's type: it is read as NaN is, at the lower end.
+apart. *Proof.* For x <= y <= x + Delta, floor(y/g) <= floor(x/g + Delta/g) <= floor(x/g) + ceil(Delta/g). Clamping is
+monotone and never moves two numbers further apart. [] A gap in a column of pandas, Polars or PyArrow is a value of the
+column's type: it is read as NaN is, at the lower end.
 
 *Theorem (several at once).* Where one person moves d numbers by at most Delta in all, their places move by at most
-ceil(Delta/g) + d - 1 steps in all. *Proof.* Number i moves by x_i, so its place by at most ceil(x_i/g) < x_i/g + 1. The
-sum is a whole number below Delta/g + d. (Whole numbers at g = 1 move by Delta.) With d > 1 the step is at most
-Delta/(1024 d), so that this costs a thousandth.
+ceil(Delta/g) + d - 1 steps in all: number i moves by x_i, so its place by at most ceil(x_i/g) < x_i/g + 1. (Whole
+numbers at g = 1 move by Delta.) With d > 1 the step is at most Delta/(1024 d), so that this costs a thousandth.
 
 Two promises stay with the caller. The *type* of an answer must not depend on the data: a query that returns None for
 an empty group tells which groups are empty. And NaN, which has no distance to a number, is read as minus infinity: if

@@ -1,11 +1,9 @@
 """Exponential clocks, known to as many digits as a comparison asks for.
 
-A clock rings at E = -log(1 - V), V uniform on (0, 1), so that P[E > x] = exp(-x). V is known through the first digits
-of its binary expansion: a random 64-bit word w says V lies in [w, w + 1] / 2**64. Comparisons are made in floats with a
-proven error bound; where that does not decide, more digits of the same V are drawn, and remembered, and the comparison
-is made again in interval arithmetic. So their outcome is the one of the real numbers E.
-
-Three views of one clock, from coarse to exact:
+A clock rings at E = -log(1 - V), V uniform on (0, 1). V is known through the first digits of its binary expansion: a
+random 64-bit word w says V lies in [w, w + 1] / 2**64. Comparisons are made in floats with a proven error bound; where
+that does not decide, more digits of the same V are drawn, and remembered, and the comparison is made again in interval
+arithmetic. So their outcome is the one of the real numbers E.
 
     coarse_logs   log E within 2**-27.9 for all but the words that ``extreme`` marks, at two logarithms a clock
     ring_times    E with a relative error for each, at most about 2**-47 unless V is very close to 0 or 1
@@ -23,14 +21,12 @@ the next ring, and one race of clocks serves every kind of noise (``selection.ra
     Staircase   Z = X + u, in units of its scale    X discrete Laplace, u uniform on (0, 1): u orders equal X
 
 **The staircase.** With q = exp(-1/b), P[X >= k] = q**k / (1 + q) for k >= 0, and Z goes through a step of X at constant
-density. Let S(y) = k + (1 - exp(-(y - k)/b)) / (1 - q), k the whole part of y: it runs through every step as that
-density asks. Then
+density. With S(y) = k + (1 - exp(-(y - k)/b)) / (1 - q), k the whole part of y,
 
     Z = S(-b log((1 + q) V))          for V <= 1/(1 + q), where Z >= 0,
     Z = 1 - S(-b log((1 + q)(1 - V))) beyond, where Z < 0.
 
-Z is continuous and falling in V, and moves by at most 1.6 max(b, 1) |d log V|, or |d log(1 - V)| beyond: so Z in units
-of max(b, 1) is known about as well as the logarithm of a clock is.
+Z is continuous and falling in V, and moves by at most 1.6 max(b, 1) |d log V|, or |d log(1 - V)| beyond.
 """
 
 from __future__ import annotations

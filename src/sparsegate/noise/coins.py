@@ -1,17 +1,14 @@
 """Exact coins: tosses of any probability, binomial counts, and uniform integers and subsets without bias.
 
 A uniform number U is compared with p digit by digit: U < p is decided at the first digit in which they differ, and only
-that many digits of U are ever drawn: given ideal bits the toss is heads with probability exactly p.
-Machine-checked: proofs/README.md.
+that many digits of U are ever drawn. Machine-checked: proofs/README.md.
 
 A binomial count compares all n uniform numbers with p at once. At each binary digit of p the lanes still undecided
 split by a fair bit: where p's digit is one, the lanes that drew zero fall below p and count; where it is zero, the
-lanes that drew one are out. The size of the split is Binomial(lanes, 1/2) = the number of ones among that many random
-bits, a popcount. Lanes halve at each digit, so about 2n random bits settle n coins exactly.
+lanes that drew one are out. The size of the split is the number of ones among that many random bits, a popcount.
 
 Uniform integers below n take time that does not tell n, which may be private: how many items passed a threshold, how
-many share a score. To cut a word to the bits of n and draw again where it is not below n is exact too, but how often
-that happens tells how far n is below a power of two.
+many share a score. (To draw again where a word is not below n would tell how far n is below a power of two.)
 """
 
 from __future__ import annotations

@@ -5,43 +5,31 @@ left over for floating point to leak (Canonne, Kamath, Steinke 2020). It is draw
 
 **A table** (sigma <= ``DIRECT``). Let p_k be the law, and P_k whole numbers with 0 <= P_k <= 2**64 p_k whose sum is
 2**64 - R. A random 64-bit word stands for k in P_k of all cases, and for "undecided" in R of them. If it is undecided,
-k is drawn with probability (2**64 p_k - P_k) / R.
+k is drawn with probability (2**64 p_k - P_k) / R. *Theorem.* X has exactly the law p: Pr[X = k] = P_k / 2**64 +
+(R / 2**64) (2**64 p_k - P_k) / R = p_k.
 
-*Theorem.* X has exactly the law p. *Proof.* Pr[X = k] = P_k / 2**64 + (R / 2**64) (2**64 p_k - P_k) / R = p_k. []
-
-P_k is 2**64 p_k rounded down, up to a little, from integer bounds on both sides (``_masses``). It is found in a word by
-an alias table (Walker 1977) of whole numbers: 2**b columns of equal width, each with one place where the value changes.
-No float is used. R is about the size of the table, so one word in 2**51 or fewer is undecided. Then a number V uniform
-on (0, 1) is compared with the sums of what the words left of each k, with as many digits of V and of p as that takes
-(``_rest``). It ends with probability one: the bounds close in on p, and V is on none of countably many boundaries.
+P_k is 2**64 p_k rounded down, from integer bounds on both sides (``_masses``), and found in a word by an alias table
+(Walker 1977) of whole numbers. One word in 2**51 or fewer is undecided. Then a number V uniform on (0, 1) is compared
+with the sums of what the words left of each k, with as many digits of V and of p as that takes (``_rest``).
 
 **Larger sigma** is split: m = 2**j such that sigma/m is in (``DIRECT``/4, ``DIRECT``/2]. Draw y >= 0 from the law
 proportional to exp(-(m y)**2 / (2 s)), by such a table; z uniform on 0 ... m - 1; a fair sign; and toss a coin of
-probability exp(-z (2 m y + z) / (2 s)). On tails, and for minus zero, begin again; else X = sign (m y + z).
+probability exp(-z (2 m y + z) / (2 s)). On tails, and for minus zero, begin again; else X = sign (m y + z). *Theorem.*
+X has exactly the law p, and is independent of how often the draw began again: an attempt ends with X = k, abs(k) =
+m y + z, with a probability proportional to exp(-k**2 / (2 s)), and each k comes from one (sign, y, z) that is kept.
 
-*Theorem.* X has exactly the law p, and is independent of how often the draw began again. *Proof.* An attempt ends with
-a given X = k, abs(k) = m y + z, with a probability proportional to exp(-(m y)**2 / (2 s)) exp(-z (2 m y + z) / (2 s)) =
-exp(-k**2 / (2 s)), and each k comes from one (sign, y, z) that is kept. Attempts are independent of one another. []
-
-*The coin* compares the first 64 digits of a uniform V with exp(-g) in floats, g = z (2 m y + z) / (2 s). The whole
-numbers below 2**53 are exact; g has four roundings, so it is wrong by less than 2**-50.9 g; where g <= 1 and the
-library's exp errs by at most 16 units in the last place, as ``noise.clocks`` assumes of log, exp(-g) is wrong by less
-than 2**-48 + 2**-50.9 + 2**-90, and V by 2**-53 and 2**-64 for the digits to come: together less than ``_DOUBT``. Where
-V is nearer to exp(-g) than that, or g > 1, the coin is tossed from the same 64 digits and as many more as it takes.
+*The coin* compares the first 64 digits of a uniform V with exp(-g) in floats, g = z (2 m y + z) / (2 s). g has four
+roundings, so it is wrong by less than 2**-50.9 g; where g <= 1 and the library's exp errs by at most 16 units in the
+last place, exp(-g) is wrong by less than 2**-48 + 2**-50.9 + 2**-90, and V by 2**-53 and 2**-64: together less than
+``_DOUBT``. Where V is nearer to exp(-g) than that, or g > 1, the coin is tossed from the same digits and more.
 
 **A normal number, rounded down** (``normal_floor``): floor(sigma N), N of the standard normal law itself. The split
-above with a *real* z, uniform on [0, m): of a pair (y, z) the density at x = m y + z is proportional to exp(-x**2 / (2
-s)), and the sign is fair, so an attempt that is kept has the law of sigma N. Only the whole part of z is drawn at
-first. The chance of the coin falls in z: where V lies below that of the next whole number it is heads, above that of
-this one it is tails; in between, for about one lane in sigma, more digits of z and of V are drawn until they decide
-(``_real_coin``), which happens with probability one. The whole part of abs(sigma N) is m y + floor(z), and below zero
-floor takes one more. Adding it to a whole number is rounding down the sum with sigma N: what holds of continuous
-Gaussian noise holds of it.
+above with a *real* z, uniform on [0, m), has the law of sigma N. Only the whole part of z is drawn at first. Where V
+lies below the chance of the coin at the next whole number it is heads, above that of this one it is tails; in between
+more digits of z and of V are drawn until they decide (``_real_coin``). Below zero floor takes one more.
 
-*Time.* Every word takes the same steps, whatever it stands for: two looks into the table, and one comparison; which
-cells of the table are read is seen by nobody but a program that watches the caches of the same processor. Undecided
-words (one in 2**51) take milliseconds. Above ``DIRECT`` one attempt in 150 or fewer begins again. How many do is the
-one thing that the time tells, and by the theorem it is independent of X. A coin in 2**44 is tossed by digits.
+*Time.* Every word takes the same steps, whatever it stands for. Undecided words (one in 2**51) take milliseconds. Above
+``DIRECT`` one attempt in 150 or fewer begins again: by the theorem, how many do is independent of X.
 """
 
 from __future__ import annotations

@@ -7,8 +7,7 @@ floating point to leak (Ghosh, Roughgarden, Sundararajan 2009; Mironov 2012).
 **A single draw** tosses coins. The binary digits of G are *independent*, and digit j is one with probability
 q**(2**j) / (1 + q**(2**j)) = logistic(2**j / b): the law factors because q**G = prod_j q**(2**j * digit_j). So the
 low J digits are J independent coin tosses, and what is left, floor(G / 2**J), is again geometric with ratio q**(2**J),
-tossed in unary, since J is chosen so that it is almost always zero. No value is ever rejected. X is zero with
-probability centre(1/b) = (1-q)/(1+q); otherwise its sign is a fair coin and |X| - 1 is geometric.
+tossed in unary. X is zero with probability centre(1/b); otherwise its sign is a fair coin and |X| - 1 is geometric.
 
 **A batch** takes whole parts of exponential variables: E = -log U, U uniform on (0, 1), so that P[E >= x] = exp(-x).
 
@@ -16,29 +15,25 @@ probability centre(1/b) = (1-q)/(1+q); otherwise its sign is a fair coin and |X|
     floor(b E + a)  with a = b log(2 / (1 + q)) and a fair sign is discrete Laplace of scale b:
                     P[|X| >= k] = P[U <= 2 q**k / (1 + q)] = 2 q**k / (1 + q), k = 1, 2, ...
 
-(Of a scale above ``MOST`` as many low digits are tossed as make the rest small enough for that; X is then tossed from
-its three parts.) A random 64-bit word gives the sign and the first 63 binary digits of U. In floats y = b E + a - 1/2
-comes out wrong by at most ``_DOUBT`` min(1, b), whatever the digits still to come. Where y is further than that from
-the middle between two integers, the nearest integer is the floor. Elsewhere more digits of the same U are drawn, and
-the floor is taken in interval arithmetic once both ends of the interval agree on it: the law is exact.
+(Of a scale above ``MOST`` as many low digits are tossed as make the rest small enough for that.) A random 64-bit word
+gives the sign and the first 63 binary digits of U. In floats y = b E + a - 1/2 comes out wrong by at most ``_DOUBT``
+min(1, b). Where y is further than that from the middle between two integers, the nearest integer is the floor.
+Elsewhere more digits of the same U are drawn, and the floor is taken in interval arithmetic once both ends agree on it.
 
 Machine-checked, given the error bound and the intervals: proofs/README.md.
 
-*Proof of the error bound*, for scales b <= ``MOST`` and words |w| >= 2**t, t = 20 + ceil(log2(max(b, 1))). U lies
-between |w| - 1 and |w| + 1, over 2**63. (1) In place of 2**63 U its logarithm is taken of w rounded to a float: the two
-differ by a factor of 1 +- (2**-t + 2**-53), their logarithms by less than 1.01 * 2**-t + 2**-52. (2) The logarithm
-is at most 43.7, hence wrong by at most 16 units of 2**-47: the assumption of ``noise.clocks``. (3) The product with b
-is wrong by b and by its own rounding: 43.7 b * 2**-52. (4) The constant and the sum are rounded once each: twice
-2**-53 (43.7 b + 1). Together that is less than b (1.01 * 2**-t + 2**-42.7) + 2**-52, and b * 2**-t <= 2**-20 min(1, b),
-b * 2**-42.7 <= 2**-20.7 min(1, b). The nearest integer and the distance to it are exact.
+*Proof of the error bound*, for scales b <= ``MOST`` and words |w| >= 2**t, t = 20 + ceil(log2(max(b, 1))). (1) In place
+of 2**63 U its logarithm is taken of w rounded to a float: the logarithms differ by less than 1.01 * 2**-t + 2**-52. (2)
+The logarithm is at most 43.7, hence wrong by at most 16 units of 2**-47: the assumption of ``noise.clocks``. (3) The
+product with b is wrong by b and by its own rounding: 43.7 b * 2**-52. (4) The constant and the sum are rounded once
+each: twice 2**-53 (43.7 b + 1). Together that is less than b (1.01 * 2**-t + 2**-42.7) + 2**-52, and b * 2**-t <=
+2**-20 min(1, b), b * 2**-42.7 <= 2**-20.7 min(1, b).
 
-*Time* is the same for all words but those that are not decided in floats, of which each costs an interval. Given
-|X| = k, the distance of b E + a from k has one density on (0, 1), proportional to exp(-s/b), for every k >= 1: the
-exponential law has no memory. So whether y lies near the middle, 2 * ``_DOUBT`` of the words, is independent of k, but
-for how the float errors vary with k. For k = 0 it is as likely, of discrete Laplace noise by a factor of 2 q / (1 + q)
-less, which is 0.975 at scale 20. Words |w| < 2**t are always slow: those of |X| > (63 - t) log(2) b, one word in
-2**(63 - t), which is 2**38 at scale 20, 2**23 at scale 2**20 and never less than 2**21. A slow word tells no more than
-that: it is an extreme one with odds of at most 1 to 8, and at scale 20 of 1 to 2**20.
+*Time* is the same for all words but those that are not decided in floats. Given |X| = k, the distance of b E + a from k
+has one density on (0, 1) for every k >= 1: the exponential law has no memory. So whether y lies near the middle is
+independent of k, but for how the float errors vary with k, and for k = 0 by a factor of 2 q / (1 + q). Words |w| <
+2**t, one in 2**(63 - t), are always slow: those of |X| > (63 - t) log(2) b. A slow word is such a one with odds of at
+most 1 to 8, and at scale 20 of 1 to 2**20.
 """
 
 from __future__ import annotations
@@ -296,10 +291,9 @@ _NONE = np.empty(0, dtype=np.int64)
 class Reservoir:
     """Noise drawn ahead, of one law and scale: a draw costs a list pop, and dies with the process it was drawn for.
 
-    Blocks double from 64 to 16,384 draws. When a block is drawn depends only on how many draws were taken, and the
-    sequence is the same whether it is taken one by one or many at once. A block is drawn in full before it is put in
-    place, and what is taken leaves its place before it is handed out: whatever interrupts a call, no draw is given
-    twice and none is given that was not drawn. Not thread-safe: its gate holds the lock.
+    Blocks double from 64 to 16,384 draws; when one is drawn depends only on how many draws were taken. A block is drawn
+    in full before it is put in place, and what is taken leaves its place before it is handed out: whatever interrupts a
+    call, no draw is given twice and none is given that was not drawn. Not thread-safe: its gate holds the lock.
 
     >>> from sparsegate.noise import Seeded
     >>> one_sided = Reservoir(Seeded(1), Fraction(20), fill_geometric)
@@ -319,13 +313,11 @@ class Reservoir:
         self._born = birthmark()
 
     def take(self) -> int:
-        """The next draw."""
         if self._born != MARK[0] or not self._waiting:
             self._waiting = self._ahead()[::-1].tolist()
         return self._waiting.pop()
 
     def take_many(self, count: int) -> NDArray[np.int64]:
-        """The next ``count`` draws."""
         if self._born != MARK[0]:
             self._waiting.clear()
         out = np.empty(count, dtype=np.int64)

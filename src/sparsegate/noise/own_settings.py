@@ -1,9 +1,8 @@
 """Our own settings around whatever computes with private values or with noise: those of the caller's process differ.
 
-What numpy does on an overflow, an underflow, a division by zero or a NaN is a setting of whoever calls (``np.seterr``):
-an error, a warning, or a call. Whether one of them happens depends on private values: a release would fail for 1,283
-people that goes well for 1,282, after it was charged. So are the rounding and the errors of decimals. So every public
-call that computes with such values does so under settings of our own, whatever the caller's are.
+What numpy does on an overflow, an underflow, a division by zero or a NaN is a setting of whoever calls (``np.seterr``),
+and so are the rounding and the errors of decimals. Whether one of them happens depends on private values: a release
+would fail for 1,283 people that goes well for 1,282, after it was charged.
 """
 
 from __future__ import annotations

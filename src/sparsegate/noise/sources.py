@@ -4,15 +4,14 @@
 given ideal bits, so the one assumption that remains is that AES-256 in counter mode, keyed by ``os.urandom``, is a good
 pseudo-random generator. ``source.stream()`` gives an independent child: a gate takes one for each kind of noise.
 
-*Forks.* Two processes that draw the same noise answer neighbouring questions with it, and the difference of the answers
-is private data without noise. So everything that holds noise remembers the ``MARK`` of the process it was born in and
-compares it before every draw: noise drawn ahead dies, and sources take new keys, in the child of every fork. The mark
-stands in a page of memory that Linux wipes in the child, also of a fork made outside Python (``MADV_WIPEONFORK``).
-Elsewhere ``os.register_at_fork`` wipes it, and a fork behind Python's back is noticed when a source next refills, by
-the process id. For the same reason nothing that holds noise can be copied or pickled.
+*Forks.* Two processes that draw the same noise would give away private data. So everything that holds noise remembers
+the ``MARK`` of the process it was born in and compares it before every draw: noise drawn ahead dies, and sources take
+new keys, in the child of every fork. The mark stands in a page of memory that Linux wipes in the child
+(``MADV_WIPEONFORK``). Elsewhere ``os.register_at_fork`` wipes it, and a fork behind Python's back is noticed when a
+source next refills, by the process id. For the same reason nothing that holds noise can be copied or pickled.
 
 What no program can notice from inside is a copy of the whole machine: two virtual machines resumed from one snapshot
-go on with the same keys, the same noise drawn ahead and the same threshold noise. Make gates after a snapshot.
+go on with the same keys and noise. Make gates after a snapshot.
 """
 
 from __future__ import annotations

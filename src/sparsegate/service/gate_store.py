@@ -83,7 +83,7 @@ from sparsegate.service.departures import Departures
 from sparsegate.service.gates import MOST_CELLS, Asked, GateLabel, GateRow, GateSpec, KeyedRequest, Tally, unused
 from sparsegate.service.locks import Turns, turns_of
 from sparsegate.service.schema import ASKS, CELLS, METERS, REQUESTS, SERVED_GATES, TOKENS, make_tables
-from sparsegate.service.tokens import MOST_ABOVE, Standing, admit_ask, admit_charge, standing
+from sparsegate.service.tokens import MOST_ABOVE, admit_ask, admit_charge
 
 _SERVED: Final = GATES.join(SERVED_GATES, SERVED_GATES.c.gate == GATES.c.entry)
 _THIS: Final = GATES.c.entry == bindparam("this")
@@ -417,11 +417,6 @@ class GateStore:
             )
         if count:
             self.close(because, unlike=unlike)
-
-    def standing(self, token: int) -> Standing:
-        """What a token has used of its quotas."""
-        with self.ledger.database.looking() as connection:
-            return standing(connection, token, self.departures)
 
     def same_ask(self, gate: GateRow, request: KeyedRequest) -> Asked | None:
         """The ask that this request became when it came before; another body under its key is ``KeyReused``."""

@@ -87,7 +87,7 @@ from sparsegate.service.gates import (
 )
 from sparsegate.service.keys import SealingKey
 from sparsegate.service.locks import turns_of
-from sparsegate.service.tokens import Standing
+from sparsegate.service.tokens import Standing, standing
 from sparsegate.tables.columns import identifier
 
 TOP: Final = "/v1/top"
@@ -511,7 +511,8 @@ class Keeper:
 
     def standing(self, token: int) -> Standing:
         """What the token of that number has used of its quotas."""
-        return self._store.standing(token)
+        with self.ledger.database.looking() as connection:
+            return standing(connection, token, self._store.departures)
 
     def budget(self) -> Statement:
         """What was allowed and what was spent."""

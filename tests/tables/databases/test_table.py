@@ -245,6 +245,7 @@ def test_an_address_that_leads_nowhere(url: str, words: str) -> None:
     with pytest.raises((TableError, ParameterError), match=words) as caught:
         top(url, table="visits", **ASKED)
     assert "hunter2" not in words_of(caught.value)
+    assert getattr(caught.value, "parameter", "data") == "data"
 
 
 def test_a_sqlite_file_is_not_made(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final
 from sparsegate.conditions import Kind
 from sparsegate.tables.columns import identifier, unlike
 from sparsegate.tables.databases.postgres import DatabaseTable, find_table
-from sparsegate.tables.databases.snapshot import UNREAD, database_engine, one_moment, pin, quiet_database
+from sparsegate.tables.databases.snapshot import UNREAD, engine_at, one_moment, pin, quiet_database
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -88,7 +88,7 @@ def fetch_rows(
     url: str, file: Path, *, table: str, user: str | None, columns: Sequence[str] | None, max_cell: int
 ) -> FetchedRows:
     """Write the rows of the table as they are now to the file; see ``ServedTable.read`` for the parameters."""
-    engine = database_engine(url)
+    engine = engine_at(url, "url")
     with quiet_database(UNREAD), one_moment(engine) as connection:
         found = find_table(connection, table, user=user, columns=columns, max_cell=max_cell)
         pin(connection, {"statement_timeout": f"'{SECONDS}s'"})

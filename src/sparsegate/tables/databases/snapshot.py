@@ -71,18 +71,6 @@ _ELSEWHERE: Final = (
 )
 
 
-def database_engine(url: str) -> Engine:
-    """How to connect to PostgreSQL; no connection is made yet."""
-    load_extra("psycopg", extra="postgres")
-    try:
-        place = make_url(url).set(drivername="postgresql+psycopg")
-        # Native hstore would be looked up on every connection, before the search path is pinned.
-        return create_engine(place, poolclass=NullPool, use_native_hstore=False, connect_args=_CONNECTED)
-    except (ArgumentError, ValueError):  # the text itself may hold a password
-        rule = "must be as postgresql://user@host/database, with special characters as %40"
-        raise_alone(ParameterError("url", rule))
-
-
 @contextmanager
 def quiet_database(trouble: str) -> Iterator[None]:
     """Turn an error of the database into a TableError in these constant words."""
@@ -102,13 +90,18 @@ def pin(connection: Connection, settings: Mapping[str, str]) -> None:
     connection.exec_driver_sql("; ".join(f"SET LOCAL {name} = {value}" for name, value in settings.items()))
 
 
-def engine_at(url: str) -> Engine:
+def engine_at(url: str, parameter: str = "data") -> Engine:
     """How to reach the database; no connection is made yet. The text may hold a password, and is in no error."""
     dialect = url.partition(":")[0]
-    if dialect in ("postgresql", "postgres", "postgresql+psycopg"):
-        return database_engine(url)
+    postgresql = dialect in ("postgresql", "postgres", "postgresql+psycopg")
+    if postgresql:
+        load_extra("psycopg", extra="postgres")
     try:
         place = make_url(url)
+        if postgresql:
+            place = place.set(drivername="postgresql+psycopg")
+            # Native hstore would be looked up on every connection, before the search path is pinned.
+            return create_engine(place, poolclass=NullPool, use_native_hstore=False, connect_args=_CONNECTED)
         if place.get_backend_name() == "sqlite" and place.database and not place.query:
             file = Path(place.database).absolute().as_uri() + "?mode=ro"
             return create_engine(place, poolclass=NullPool, creator=lambda: sqlite3.connect(file, uri=True))
@@ -120,7 +113,7 @@ def engine_at(url: str) -> Engine:
     except ImportError as error:
         rule = f"needs a driver for {dialect}:// that is not installed"
         step = f"install the package that has the module {error.name}"
-    raise ParameterError("data", rule, next_step=step)
+    raise ParameterError(parameter, rule, next_step=step)
 
 
 @contextmanager
