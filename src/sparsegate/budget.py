@@ -234,16 +234,7 @@ def pure_rho(epsilon: Fraction, parts: int = 1) -> Fraction:
     ``parts`` are m independent things of which each is e-DP, such as the counts that one person moves: rhos add.
 
     **Theorem** (Harrison, Manurangsi 2025). What is e-DP is (e tanh(e/2))-zCDP, which is less than e**2/2; and
-    randomised response no less. *Proof.* Let T be the likelihood ratio of the outcome, under the neighbour's law: it
-    lies between exp(-e) and exp(e), and has mean 1. x**a is convex for a > 1, so E[T**a] is at most that of the law on
-    the two ends with mean 1, which is randomised response: cosh((2a-1) e/2) / cosh(e/2). With u = 2a - 1, y = e/2 and
-    a (a-1) = (u**2 - 1)/4 it remains to see that ln cosh(u y) - ln cosh(y) <= (u**2 - 1) y tanh(y) / 2. As a function
-    of s = u**2, ln cosh(sqrt(s) y) has the derivative (y**2/2) tanh(v)/v at v = sqrt(s) y. That falls, since tanh(v)/v
-    does: the function is concave, and lies below its tangent at s = 1, whose slope is y tanh(y)/2. [] Discrete Laplace
-    noise, one step away, is randomised response (``gates.accounting``): there nothing less will do.
-
-    *Rounding.* tanh(y) = y/(1 + y**2/(3 + y**2/(5 + ...))), all of it positive: cut after an odd number of levels it is
-    not below tanh(y). It is never above 1, and grows with y: both may be rounded up.
+    randomised response no less. Proof: docs/explanation/proofs_in_words/core.md.
 
     >>> [round(float(pure_rho(Fraction(e))), 6) for e in ("0.1", "1", "10")], float(pure_rho(Fraction(1), 10))
     ([0.004996, 0.462117, 9.999092], 0.0499583749578...)

@@ -1,35 +1,16 @@
 """The (epsilon, delta) gate: its Renyi divergence, bounded from above, and the scales of least variance under it.
 
-rho ~ discrete Laplace of scale t once, nu ~ discrete Laplace of scale b for each question, ABOVE iff q + nu >= T + rho,
-closed after c ABOVE; s = 2, or 1 where one person moves all answers one way; Delta whole lattice steps.
+*Theorem.* Let rho and nu be discrete Laplace of scales t and b, and the gate close after c ABOVE; s = 2, or 1 where
+one person moves all answers one way. For each alpha > 1 and any number of adaptive questions,
 
-*Theorem.* For each alpha > 1, any number of adaptive questions and both orders of neighbours,
+    D_alpha <= D_alpha(rho, rho + Delta) + c ln kappa / (alpha - 1),
 
-    D_alpha <= D_alpha(rho, rho + Delta) + c ln kappa / (alpha - 1),     kappa = sup over whole x of h(g, g'),
-    h(g, g') = g**alpha g'**(1-alpha) / (1 - (1-g)**alpha (1-g')**(1-alpha)),
-    g = Pr[nu >= x],   g' = Pr[nu >= x + s Delta].
-
-With q = exp(-1/t) and w = q**(2 alpha - 1),
-
-    exp((alpha-1) D_alpha(rho, rho + Delta))
-        = e^((alpha-1) Delta/t) [1 + e^(-(2 alpha - 1) Delta/t) + (1-q) (w + ... + w**(Delta-1))] / (1 + q).
-
-*Evaluation.* kappa is reached for 1 - s Delta <= x <= 0. With R = g/g', h = f(g, R) grows in g, which falls in x, and
-in R, which grows in x. So f(g at the left end, R at the right end) bounds h over a cell of many x, and is h where the
-cell is one x. All of it is computed in interval arithmetic and rounded up; only the choice of alpha is a matter of
-floats, and each alpha is valid. Numbers released with an ABOVE are more than a coin: nothing here is for them.
-
-**Peeling with a small delta**: what each of c rounds may spend where all of them together spend (epsilon, delta). A
-round is e-*bounded-range* if, for neighbours D and D', the log of Pr_D[i] / Pr_D'[i] lies in one interval of length e
-for all outcomes i (Durfee, Rogers 2019), as that of the exponential mechanism with weights exp(e q / (s Delta)) does.
-
-*Theorem.* Such a round is (e**2/8)-zCDP, and c adaptive ones are (epsilon, delta)-DP for every alpha > 1 with
-
-    (c e**2 / 8) alpha + [ln(1/delta) + (alpha - 1) ln(1 - 1/alpha) - ln alpha] / (alpha - 1) <= epsilon.
-
-The conversion is that of Canonne, Kamath, Steinke (2020, Prop. 12); all proofs are in docs/explanation/theory.md.
-Permute-and-flip is *not* bounded-range. Machine-checked (for every rational alpha, by differences in place of
-derivatives): proofs/README.md.
+kappa a supremum over whole x (``_log_kappa``). *Theorem* (**peeling with a small delta**). c adaptive rounds, each
+e-bounded-range, as that of the exponential mechanism with weights exp(e q / (s Delta)) is, are (c e**2/8)-zCDP, and
+(epsilon, delta)-DP by the conversion of Canonne, Kamath, Steinke (2020, Prop. 12). Permute-and-flip is *not*
+bounded-range. All is computed in interval arithmetic and rounded up; only the choice of alpha is a matter of floats,
+and each alpha is valid. The formulas: docs/explanation/proofs_in_words/core.md; the proofs: docs/explanation/theory.md.
+Machine-checked, for every rational alpha: proofs/README.md.
 """
 
 from __future__ import annotations

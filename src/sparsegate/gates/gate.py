@@ -86,18 +86,13 @@ BELOW = Answer(False)
 class Estimator:
     """How the number of an ABOVE is made, in lattice steps: from its gap, which is free, and a fresh answer, paid for.
 
-    An ABOVE of a row with ``gap`` releases g = q + nu - T - rho - kappa (``bounds`` says at what cost). As an estimate,
+    The gap g = q + nu - T - rho - kappa of a row that releases it gives T + g + kappa - E[nu] + E[rho], of variance
+    Var[nu] + Var[rho] and, over all draws, without bias. A fresh answer q + Lap(c Delta/eps3) is independent of it, and
+    the two are blended by inverse variance; ``weight`` is that of the gap. The result is rounded to the lattice.
 
-        T + g + kappa - E[nu] + E[rho]  =  q + (nu - E[nu]) - (rho - E[rho])
-
-    has variance Var[nu] + Var[rho] and, over all draws, no bias; rho is the same for all answers of a gate. A fresh
-    answer q + Lap(c Delta/eps3) is independent of it, and the two are blended by inverse variance; ``weight`` is that
-    of the gap, 0 for a fresh answer alone. The result is rounded to the lattice: a function of released numbers alone.
-
-    **What it is conditional on.** It is given only where the answer came out ABOVE, which the same nu and rho decided,
-    so that near the threshold the gap's estimate lies too high on average. Measured, in its standard errors: 0.02 for
-    an answer two margins above T, 0.1 for one margin, 0.7 to 1.5 at T, and 2.2 to 3 a margin below it, where 5 % are
-    ABOVE by mistake. A fresh answer has no such bias; a blend has the gap's share of it.
+    It is given only where the answer came out ABOVE, which the same nu and rho decided: near the threshold the gap's
+    estimate lies too high on average (by how much: docs/explanation/proofs_in_words/core.md). A fresh answer has no
+    such bias.
     """
 
     centre: int

@@ -2,33 +2,10 @@
 
 Whatever depends on the law of a row's noise asks ``row.noise.law``. A law is a subclass of ``GateLaw`` in ``LAWS``;
 what it does not say is refused by its name: one that has a sampler and a shift alone runs with ``not_private=True``
-where its row is not said to be private, and has no loss.
-
-**The law of rho - nu.** For independent discrete Laplace variables with ratios p != q and k >= 0,
-
-    Pr[rho - nu = k] = (1-p)(1-q)/((1+p)(1+q)) * [ (p**k + q**k) pq/(1-pq) + (p**(k+1) - q**(k+1))/(p-q) ],
-
-with (k+1) p**k for the last term where p = q; rho - nu is symmetric. For geometric ones, and k >= 0,
-
-    Pr[rho - nu >= k] = (1-q)/(1-pq) p**k,        Pr[nu - rho >= k] = (1-p)/(1-pq) q**k.
-
-There the two tails differ, so the comparison is q + nu >= T + rho + kappa with a public kappa that makes the margin of
-both sides the same: if rho - nu lies between -b and a with 90 % probability, 5 % on each side, kappa = (b - a)/2.
-
-**Densities in log space** (``NoiseLaw``). With rate r = 1/scale and p = exp(-r), in the continuum and on the lattice,
-
-    Pr[X < t]  = beta exp(r t)      for t <= 0,     1 - alpha exp(-r t)   for t > 0
-    Pr[X >= t] = 1 - beta exp(r t)  for t <= 0,     alpha exp(-r t)       for t > 0
-    weight(x)  = peak exp(-r |x|)   inside the support, else 0
-
-    two-sided    continuous:  alpha = beta = 1/2,  peak = r/2                                 (a density)
-                 discrete:    alpha = 1/(1+p),  beta = p/(1+p),  peak = (1-p)/(1+p)           (a mass, at whole t and x)
-    X >= 0 only  alpha = 1,  beta = 0,  peak = r   or  1-p
-    X <= 0 only  alpha = 0,  beta = 1   or  p,     peak = r   or  1-p
-
-On the lattice the first form of each line is exact up to t = 0 and the second from t = 0 on (from t = 1 on for X <=
-0): quadrature over the integers rests on that. No mechanism has noise X <= 0: the sign is a trap that a row can fall
-into, and the analyser must be able to say what it costs.
+where its row is not said to be private, and has no loss. Of one-sided noise the two tails of rho - nu differ, so the
+comparison is q + nu >= T + rho + kappa with a public kappa that makes the margin of both sides the same. The law of
+rho - nu, and the densities in log space of ``NoiseLaw``, are written out in
+docs/explanation/proofs_in_words/core.md.
 """
 
 from __future__ import annotations

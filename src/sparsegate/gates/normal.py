@@ -5,11 +5,8 @@ independent noise sigma N in each entry, N standard normal, and whatever is comp
 
     Phi(1/(2 sigma) - epsilon sigma) - e**epsilon Phi(-1/(2 sigma) - epsilon sigma) <= delta;
 
-and it is 1/(2 sigma**2)-zCDP. ``noise.gaussian.normal_floor`` draws sigma N rounded down, exactly: added to a whole
-number, that is the sum rounded down, a function of what the theorem is about.
-
-No float decides. sigma is a whole number of parts of 2**-``PARTS``, the least for which the left side, with every Phi
-and e**epsilon bounded by whole numbers from the side that makes it larger, is at most delta.
+and it is 1/(2 sigma**2)-zCDP; so is the sum rounded down (``noise.gaussian.normal_floor``). No float decides: sigma is
+the least whole number of parts of 2**-``PARTS`` that passes with every term bounded from the side that makes it larger.
 """
 
 from __future__ import annotations

@@ -1,35 +1,13 @@
 """Exact discrete Gaussian noise: P[X = k] proportional to exp(-k**2 / (2 s)) over the integers, s = sigma**2 rational.
 
-Added to whole numbers that one person moves by at most D in Euclidean norm, it gives D**2 / (2 s)-zCDP with nothing
-left over for floating point to leak (Canonne, Kamath, Steinke 2020). It is drawn by inversion, not by their sampler.
-
-**A table** (sigma <= ``DIRECT``). Let p_k be the law, and P_k whole numbers with 0 <= P_k <= 2**64 p_k whose sum is
-2**64 - R. A random 64-bit word stands for k in P_k of all cases, and for "undecided" in R of them. If it is undecided,
-k is drawn with probability (2**64 p_k - P_k) / R. *Theorem.* X has exactly the law p: Pr[X = k] = P_k / 2**64 +
-(R / 2**64) (2**64 p_k - P_k) / R = p_k.
-
-P_k is 2**64 p_k rounded down, from integer bounds on both sides (``_masses``), and found in a word by an alias table
-(Walker 1977) of whole numbers. One word in 2**51 or fewer is undecided. Then a number V uniform on (0, 1) is compared
-with the sums of what the words left of each k, with as many digits of V and of p as that takes (``_rest``).
-
-**Larger sigma** is split: m = 2**j such that sigma/m is in (``DIRECT``/4, ``DIRECT``/2]. Draw y >= 0 from the law
-proportional to exp(-(m y)**2 / (2 s)), by such a table; z uniform on 0 ... m - 1; a fair sign; and toss a coin of
-probability exp(-z (2 m y + z) / (2 s)). On tails, and for minus zero, begin again; else X = sign (m y + z). *Theorem.*
-X has exactly the law p, and is independent of how often the draw began again: an attempt ends with X = k, abs(k) =
-m y + z, with a probability proportional to exp(-k**2 / (2 s)), and each k comes from one (sign, y, z) that is kept.
-
-*The coin* compares the first 64 digits of a uniform V with exp(-g) in floats, g = z (2 m y + z) / (2 s). g has four
-roundings, so it is wrong by less than 2**-50.9 g; where g <= 1 and the library's exp errs by at most 16 units in the
-last place, exp(-g) is wrong by less than 2**-48 + 2**-50.9 + 2**-90, and V by 2**-53 and 2**-64: together less than
-``_DOUBT``. Where V is nearer to exp(-g) than that, or g > 1, the coin is tossed from the same digits and more.
-
-**A normal number, rounded down** (``normal_floor``): floor(sigma N), N of the standard normal law itself. The split
-above with a *real* z, uniform on [0, m), has the law of sigma N. Only the whole part of z is drawn at first. Where V
-lies below the chance of the coin at the next whole number it is heads, above that of this one it is tails; in between
-more digits of z and of V are drawn until they decide (``_real_coin``). Below zero floor takes one more.
-
-*Time.* Every word takes the same steps, whatever it stands for. Undecided words (one in 2**51) take milliseconds. Above
-``DIRECT`` one attempt in 150 or fewer begins again: by the theorem, how many do is independent of X.
+Added to whole numbers that one person moves by at most D in Euclidean norm, it gives D**2 / (2 s)-zCDP (Canonne,
+Kamath, Steinke 2020). It is drawn by inversion. **A table** (sigma <= ``DIRECT``): of the 2**64 words, P_k stand for k,
+for whole P_k <= 2**64 p_k, found by an alias table (Walker 1977); the rest are undecided, and k is drawn from what the
+P_k leave of p_k, with as many digits as that takes. **Larger sigma** is split: m = 2**j with sigma/m in (``DIRECT``/4,
+``DIRECT``/2], y >= 0 from a table of the law exp(-(m y)**2 / (2 s)), z uniform on 0 ... m - 1, a fair sign, and a coin
+of probability exp(-z (2 m y + z) / (2 s)); on tails, and for minus zero, again; else X = sign (m y + z). **A normal
+number, rounded down** (``normal_floor``) is the same with a real z. That the laws are exact, and that how many draws
+begin again is independent of X: docs/explanation/proofs_in_words/core.md.
 """
 
 from __future__ import annotations

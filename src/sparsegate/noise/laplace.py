@@ -1,39 +1,13 @@
 """Exact geometric and discrete Laplace noise: a single draw by coins, a batch by one logarithm for each draw.
 
 With q = exp(-1/b), b the scale, P[G >= k] = q**k for k = 0, 1, 2, ..., and P[X = k] is proportional to q**|k| over the
-integers. Both are exact, so adding X to an integer count of sensitivity D gives (D/b)-DP with nothing left over for
-floating point to leak (Ghosh, Roughgarden, Sundararajan 2009; Mironov 2012).
-
-**A single draw** tosses coins. The binary digits of G are *independent*, and digit j is one with probability
-q**(2**j) / (1 + q**(2**j)) = logistic(2**j / b): the law factors because q**G = prod_j q**(2**j * digit_j). So the
-low J digits are J independent coin tosses, and what is left, floor(G / 2**J), is again geometric with ratio q**(2**J),
-tossed in unary. X is zero with probability centre(1/b); otherwise its sign is a fair coin and |X| - 1 is geometric.
-
-**A batch** takes whole parts of exponential variables: E = -log U, U uniform on (0, 1), so that P[E >= x] = exp(-x).
-
-    floor(b E)      is geometric: P[G >= k] = P[U <= q**k] = q**k
-    floor(b E + a)  with a = b log(2 / (1 + q)) and a fair sign is discrete Laplace of scale b:
-                    P[|X| >= k] = P[U <= 2 q**k / (1 + q)] = 2 q**k / (1 + q), k = 1, 2, ...
-
-(Of a scale above ``MOST`` as many low digits are tossed as make the rest small enough for that.) A random 64-bit word
-gives the sign and the first 63 binary digits of U. In floats y = b E + a - 1/2 comes out wrong by at most ``_DOUBT``
-min(1, b). Where y is further than that from the middle between two integers, the nearest integer is the floor.
-Elsewhere more digits of the same U are drawn, and the floor is taken in interval arithmetic once both ends agree on it.
-
-Machine-checked, given the error bound and the intervals: proofs/README.md.
-
-*Proof of the error bound*, for scales b <= ``MOST`` and words |w| >= 2**t, t = 20 + ceil(log2(max(b, 1))). (1) In place
-of 2**63 U its logarithm is taken of w rounded to a float: the logarithms differ by less than 1.01 * 2**-t + 2**-52. (2)
-The logarithm is at most 43.7, hence wrong by at most 16 units of 2**-47: the assumption of ``noise.clocks``. (3) The
-product with b is wrong by b and by its own rounding: 43.7 b * 2**-52. (4) The constant and the sum are rounded once
-each: twice 2**-53 (43.7 b + 1). Together that is less than b (1.01 * 2**-t + 2**-42.7) + 2**-52, and b * 2**-t <=
-2**-20 min(1, b), b * 2**-42.7 <= 2**-20.7 min(1, b).
-
-*Time* is the same for all words but those that are not decided in floats. Given |X| = k, the distance of b E + a from k
-has one density on (0, 1) for every k >= 1: the exponential law has no memory. So whether y lies near the middle is
-independent of k, but for how the float errors vary with k, and for k = 0 by a factor of 2 q / (1 + q). Words |w| <
-2**t, one in 2**(63 - t), are always slow: those of |X| > (63 - t) log(2) b. A slow word is such a one with odds of at
-most 1 to 8, and at scale 20 of 1 to 2**20.
+integers, with nothing left over for floating point to leak. **A single draw** tosses a coin for each low binary digit
+of G: they are independent, and digit j is one with probability logistic(2**j / b). **A batch** takes whole parts of E =
+-log U, U uniform on (0, 1): floor(b E) is geometric, and floor(b E + a), a = b log(2 / (1 + q)), with a fair sign is
+discrete Laplace. A 64-bit word gives the sign and 63 digits of U. Floats decide but where b E + a is within ``_DOUBT``
+min(1, b) of a whole number; there more digits of U are drawn, and intervals decide. (Of a scale above ``MOST`` as many
+low digits are tossed as make the rest small enough.) The law, the error bound and what the time depends on are proven
+in docs/explanation/proofs_in_words/core.md. Machine-checked, given the error bound and the intervals: proofs/README.md.
 """
 
 from __future__ import annotations

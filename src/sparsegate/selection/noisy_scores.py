@@ -6,24 +6,9 @@ which scores and noise live. With s = 1 for monotonic scores, 2 in general, the 
     b = min(s c, m) D / epsilon    steps.
 
 *Theorem.* The c items, in the order of their noisy scores, are epsilon-differentially private. Where m <= s c their
-noisy scores may be released as well, at no further cost.
-
-*Proof.* Let x be the noise of all items, and u the numbers that break ties, uniform and independent: items are ordered
-by (q + x, u). Let q become q' = q + d for a neighbour, abs(d_i) <= D, at most m of the d_i not zero.
-
-1. *m <= s c.* The map x -> x - d takes the noise that gives a vector of noisy scores under q to the noise that gives
-   the same vector under q', and changes its probability by a factor of at most exp(sum abs(d_i) / b) <= exp(epsilon).
-   What is released is computed from that vector and from u.
-2. *m > s c.* As in the proof of one-shot selection (``selection.exponential``), with t - d_i added to the noise of each
-   selected item; u decides between equal noisy scores as before.
-
-Machine-checked: proofs/README.md.
-
-*In zCDP*: each of the at most m scores that move has noise of its own and a loss of at most e = D / b, so it is
-(e tanh(e/2))-zCDP (``budget.pure_rho``); all scores together have m times that.
-
-**Ties** cost nothing to break: (q + x, u) has the order of the real number q + x + u. So the noise is taken as
-Z = X + u, whose density is a staircase (``noise.clocks``). Of N equal scores only the largest noises are drawn.
+noisy scores may be released as well, at no further cost. In zCDP each of the at most m scores that move costs e
+tanh(e/2), e = D / b (``budget.pure_rho``). Proof: docs/explanation/proofs_in_words/core.md. Machine-checked:
+proofs/README.md.
 """
 
 from __future__ import annotations
@@ -81,13 +66,8 @@ def noisy_groups(
 class Estimated:
     """What noisy scores are worth: discrete Laplace noise of ``scale`` steps on ``total`` scores, ``count`` shown.
 
-    Noise that helped an item to be selected is likely to be high. *Theorem.* However the n scores lie, at most (n + c)
-    P[X > t] of the c selected are expected to have noise beyond t, on either side. *Proof.* Above: of all n candidates
-    n P[X > t] are expected to have noise above t, and so at most that many of the selected. Below: fix the noise of all
-    items but i, and what breaks ties. Whether i is selected rises with X_i, and whether X_i < -t falls with it; of two
-    such functions of one variable the mean of the product is at most the product of the means (Chebyshev), so P[i
-    selected and X_i < -t] <= P[i selected] P[X < -t]. The sum over all i is c P[X < -t], since c are selected; and X is
-    symmetric. Machine-checked: proofs/README.md.
+    *Theorem.* However the n scores lie, at most (n + c) P[X > t] of the c selected are expected to have noise beyond
+    t, on either side. Proof: docs/explanation/proofs_in_words/core.md. Machine-checked: proofs/README.md.
 
     So with (n + c) P[X > t] <= c (1 - confidence) the share of the selected expected within t of the truth is at least
     ``confidence`` (``error_bar``). With (n + c) P[X > t] <= 1 - confidence all of them are, with that probability,

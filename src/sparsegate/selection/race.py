@@ -1,22 +1,12 @@
 """An exact race: which exponential clocks ring first, decided as if every clock were known to all its digits.
 
-A lane is a group of n equal items of log-weight x. Its k-th ring comes at exp(-x) A_k, with
-
-    A_k = E_1 / n + E_2 / (n - 1) + ... + E_k / (n - k + 1)
-
-and E_j independent exponentials of mean one (Renyi 1953), so a lane winds only about as many clocks as it wins
-rings. The key of a ring is x plus noise that is read off A_k (``noise.clocks``) and falls with time. The largest keys
-win. Lanes wind in rounds, each as many clocks as all rounds before it; the keys of all rings are enclosed in floats. A
-lane drops out when its last ring is certainly not among the first ``count``.
-
-**The order of keys** that are known as intervals: keys whose enclosures are disjoint are in order. A run of keys that
-overlap or touch is enclosed again with 64 bits, then 128, 256 and so on, with digits of noise that are drawn when they
-are needed and remembered, until the enclosures are disjoint. So no rounding decides.
-
-**The count-th largest** of private numbers is found by ``largest`` in time that their values do not change, as that of
-``np.partition`` does: sixteen bits at a time from the top, and those bit by bit: "is the count-th largest at least
-this?" is answered by comparing *every* number with the guess and counting. Digits are those of a code that keeps the
-order: the sign bit is flipped, and of floats all other bits where the sign is set.
+A lane is a group of n equal items of log-weight x. Its k-th ring comes at exp(-x) A_k with A_k = E_1 / n + E_2 / (n -
+1) + ... + E_k / (n - k + 1), E_j independent exponentials of mean one (Renyi 1953), so a lane winds only about as many
+clocks as it wins rings. The key of a ring is x plus noise that is read off A_k (``noise.clocks``) and falls with time;
+the largest keys win. Lanes wind in rounds, each as many clocks as all rounds before it, and drop out when their last
+ring is certainly not among the first ``count``. Keys are enclosed in floats; those whose enclosures touch are enclosed
+again with 64 bits, 128, 256 and so on, until they are disjoint, so no rounding decides
+(docs/explanation/proofs_in_words/core.md).
 """
 
 from __future__ import annotations

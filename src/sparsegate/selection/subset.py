@@ -1,41 +1,15 @@
 """The exponential mechanism over sets: all c items at once, by how far the set is from being the top c.
 
-Mechanism. The loss of a set S of c out of d > c items is l(S) = max score outside S - min score in S, negative for a
-clear top c. S is selected with probability proportional to exp(-a l(S)),
+The loss of a set S of c out of d > c items is l(S) = max score outside S - min score in S, negative for a clear top c.
+S is selected with probability proportional to exp(-a l(S)), a = epsilon / (4 Delta), or epsilon / (2 Delta) for
+monotonic scores.
 
-    a = epsilon / (4 Delta)    in general,        a = epsilon / (2 Delta)    for monotonic scores.
-
-*Theorem* (McSherry, Talwar 2007; the loss of Shekelyan, Loukides 2022, not cut off at zero): the set is epsilon-DP.
-*Proof.* Let one person move every score by at most Delta. l(S) moves by at most 2 Delta; if all scores move one way, by
-at most Delta. In either case exp(-a l(S)) changes by a factor of at most exp(epsilon / 2), for every S, and so does the
-sum over all S: the probability by exp(epsilon) at most. The constants are the best: for c = 1, d = 2 the odds are
-exp(2 a (s_1 - s_2)). And for all S the log of the ratio of the two probabilities lies within epsilon / 2 of one number:
-the set is epsilon-bounded-range, and so (epsilon**2 / 8)-zCDP (``gates.approximate``). What is released is the SET,
-sorted by label: an order of drawing would tell more. Machine-checked: proofs/README.md.
-
-Drawing. Number the items by falling score, s_1 >= ... >= s_d. The top c, {1..c}, weigh exp(a (s_c - s_(c+1))). Every
-other set is in the class (a, b), a <= c < b, of its first missing and its last item: it holds 1..a-1, not a, and b is
-its last; the other c - a are any of a+1..b-1. All C(b-a-1, c-a) sets of a class weigh exp(-a (s_a - s_b)). A tile of
-classes is drawn in proportion to its bound, a class uniformly in the tile, and accepted with the ratio of its weight to
-the bound; then the members uniformly.
-
-Levels. Only the scores above s_c are sorted. The others are counted in levels of width WIDTH / a below s_c, in one
-pass, and s_b is replaced by the top of its level. The set that comes out is accepted with probability exp(-a (top of
-the level - lowest score in the set)) > exp(-WIDTH). The last level has no end, but all sets together that reach it
-weigh exp(-64) at most.
-
-Every decision compares a uniform real number with a probability: in floats with a proven error, and where that does not
-decide, with more digits and intervals. *Time*: the passes over all items are the same for all scores; the sort of those
-above s_c, the number of tiles and of tries depend on the scores, a little: see docs/how-to/choose.md.
-
-**Logarithms of binomial coefficients** use Stirling's series, log m! = m log m - m + log(2 pi m) / 2 + s(m), s(m) =
-1/(12 m) - 1/(360 m**3) + ..., whose error is below the first term left out, with its sign (for every real m > 0).
-
-**Tiles.** Class (a, b) holds C(b-a-1, c-a) sets that all weigh exp(-f(a) - g(b)), f falling and g rising. So in a tile,
-a from a0 to a1 and b from b0 to b1, no class weighs more than C(b1-a0-1, c-a0) exp(-f(a1) - g(b0)), nor less than
-C(b0-a1-1, c-a1) exp(-f(a0) - g(b1)). Tiling starts from one tile and halves those that say least, until all upper
-bounds together are at most (1 + LOOSE) times all lower ones. The upper bounds hold whatever floats round; the lower
-ones only decide how often a draw is accepted.
+*Theorem* (McSherry, Talwar 2007; the loss of Shekelyan, Loukides 2022, not cut off at zero): the set is epsilon-DP, and
+epsilon-bounded-range, so (epsilon**2 / 8)-zCDP. What is released is the SET, sorted by label: an order of drawing would
+tell more. Sets are drawn by class (first missing and last item), classes by tiles whose bounds they are accepted
+against, scores below s_c by levels of width WIDTH / a. Every decision compares a uniform real number with a
+probability: in floats with a proven error, and where that does not decide, with more digits and intervals. The proof
+and the ways of drawing: docs/explanation/proofs_in_words/core.md. Machine-checked: proofs/README.md.
 """
 
 from __future__ import annotations
