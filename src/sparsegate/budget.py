@@ -43,11 +43,7 @@ _RATIOS = {
 
 
 def exact_epsilon(value: object, parameter: str = "epsilon", *, zero: bool = False) -> Fraction:
-    """Read an epsilon as an exact rational; a float stands for the decimal it prints as.
-
-    >>> 20 * exact_epsilon(0.1)
-    Fraction(2, 1)
-    """
+    """Read an epsilon as an exact rational; a float stands for the decimal it prints as."""
     exact = exact_decimal(value)
     if exact is None or exact < 0 or (exact == 0 and not zero):
         rule = "must be a finite number of at least 0" if zero else "must be a positive finite number"
@@ -186,11 +182,7 @@ class Budget:
 
 
 def allocation_ratio(allocation: Allocation, *, cutoff: int, monotonic: bool) -> Fraction:
-    """The number r of a split eps1 : eps2 = 1 : r.
-
-    >>> allocation_ratio("1:c", cutoff=25, monotonic=True)
-    Fraction(25, 1)
-    """
+    """The number r of a split eps1 : eps2 = 1 : r."""
     if not isinstance(allocation, str):
         return exact_epsilon(allocation, "allocation")
     check_choice(allocation, "allocation", _RATIOS, "or pass a positive number r for the split 1:r")
@@ -198,11 +190,7 @@ def allocation_ratio(allocation: Allocation, *, cutoff: int, monotonic: bool) ->
 
 
 def sequential(*epsilons: Number | Budget) -> Fraction:
-    """Sequential composition: epsilons add, also of mechanisms chosen adaptively and interleaved (Vadhan, Wang 2021).
-
-    >>> sequential(*[0.1] * 20)
-    Fraction(2, 1)
-    """
+    """Epsilons add, also of mechanisms chosen adaptively and interleaved (Vadhan, Wang 2021)."""
     for spent in epsilons:
         if isinstance(spent, Budget) and spent.delta:
             rule = "must be 0 to add epsilons alone"
@@ -214,9 +202,6 @@ def advanced(epsilon: Number, *, runs: int, delta: float) -> float:
     """Advanced composition for a plan fixed ahead: the epsilon of ``runs`` eps-DP mechanisms, at the cost of delta.
 
     min(k eps, sqrt(2 k ln(1/delta)) eps + k eps (e**eps - 1)) (Dwork, Rothblum, Vadhan 2010), rounded up.
-
-    >>> round(advanced(0.01, runs=10_000, delta=1e-6), 4)
-    6.2615
     """
     exact, k = exact_epsilon(epsilon), exact_count(runs, "runs")
     exact_delta(delta)
@@ -258,11 +243,7 @@ PLACES = 30  # decimal places of a rho at most
 
 
 def in_decimals(value: Fraction, *, digits: int = 15, up: bool = True) -> Fraction:
-    """To so many digits and ``PLACES`` decimal places, so that sums stay short: a charge up, what is allowed down.
-
-    >>> float(in_decimals(Fraction(2, 3))), float(in_decimals(Fraction(2, 3), digits=3, up=False))
-    (0.666666666666667, 0.666)
-    """
+    """To so many digits and ``PLACES`` decimal places, so that sums stay short: a charge up, what is allowed down."""
     size = len(str(value.numerator)) - len(str(value.denominator))
     size += value >= Fraction(10) ** size  # now 10**(size - 1) <= value < 10**size
     unit = Fraction(10) ** min(digits - size, PLACES)
@@ -275,10 +256,6 @@ class Cost:
 
     A ledger that adds counts epsilon and delta, a zCDP ledger rho and rho_delta. Costs of releases one after the
     other, whatever the later ones were chosen by, add.
-
-    >>> daily = Cost.of(Fraction(1, 10))
-    >>> (365 * daily).epsilon, float((365 * daily).rho)
-    (Fraction(73, 2), 1.82348...)
     """
 
     epsilon: Fraction

@@ -89,13 +89,7 @@ def gate_cost(gate: Calibration) -> Cost:
 
 
 def gate_rho(gate: Calibration) -> Fraction | None:
-    """The rho of a gate of which more is known than its epsilon, rounded up; None of any other.
-
-    >>> from sparsegate.gates.sparse_vector import gate_calibration
-    >>> gate = gate_calibration(threshold=0, cutoff=300, epsilon=1, delta=1e-6, sensitivity=1, monotonic=True)
-    >>> round(float(gate_rho(gate)), 4)
-    0.0303
-    """
+    """The rho of a gate of which more is known than its epsilon, rounded up; None of any other."""
     threshold = gate.scales.threshold
     if threshold is None or gate.row.compared is not Compared.ANSWER or not covered(gate.row, gate.scales):
         return None

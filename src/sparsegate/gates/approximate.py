@@ -38,11 +38,7 @@ _WIDE, _FINE = 40.0, 90  # how far around the classical order ln(alpha - 1) is s
 
 
 def round_epsilon(*, epsilon: Number, delta: Number, count: int) -> Fraction:
-    """The largest e known to be safe for each of ``count`` rounds that together are (epsilon, delta)-DP, rounded down.
-
-    >>> [round(float(round_epsilon(epsilon=1, delta=1e-6, count=c)), 4) for c in (1, 10, 50, 100, 300)]
-    [1.0, 0.1396, 0.0624, 0.0441, 0.0255]
-    """
+    """The largest e known to be safe for each of ``count`` rounds that are (epsilon, delta)-DP together."""
     exact, count = exact_epsilon(epsilon), exact_count(count, "count")
     return max(exact / count, _bounded_range(exact, exact_delta(delta), count))
 
@@ -62,11 +58,7 @@ def _bounded_range(epsilon: Fraction, delta: Fraction, count: int) -> Fraction:
 
 @lru_cache(maxsize=256)
 def zcdp_rho(*, epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The largest rho found such that what is rho-zCDP is (epsilon, delta)-DP, rounded down; 0 where none is.
-
-    >>> round(float(zcdp_rho(epsilon=Fraction(1), delta=Fraction(1, 10**6))), 6)
-    0.024356
-    """
+    """The largest rho found such that what is rho-zCDP is (epsilon, delta)-DP, rounded down; 0 where none is."""
     public = (float(min(epsilon, Fraction(_FAR))), log_inverse(delta))
     order = 1 + Fraction(math.exp(_best_order(*(max(number, 1 / _FAR) for number in public))))
     with interval_arithmetic(_ROUND_BITS) as iv:
@@ -76,11 +68,7 @@ def zcdp_rho(*, epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def zcdp_epsilon(*, rho: Number, delta: Number) -> float:
-    """The epsilon at which what is rho-zCDP is (epsilon, delta)-DP, rounded up.
-
-    >>> round(zcdp_epsilon(rho=365 * Fraction(1, 8000), delta=1e-6), 4)
-    1.4007
-    """
+    """The epsilon at which what is rho-zCDP is (epsilon, delta)-DP, rounded up."""
     exact, least = exact_epsilon(rho, "rho"), exact_delta(delta)
     per_order, asked = float(exact), log_inverse(least)
     middle = math.log(max(asked, 1 / _FAR) / max(per_order, 1 / _FAR)) / 2
@@ -144,10 +132,6 @@ def renyi_bound(
     """D_alpha of a gate of any number of questions, rounded up; scales and sensitivity are in lattice steps.
 
     Without a lattice they are in any unit, and the noise is continuous: the limit of ever finer steps.
-
-    >>> scales = Scales(Fraction(8), Fraction(90), None)
-    >>> round(renyi_bound(Fraction(20), scales=scales, sensitivity=1, cutoff=50, monotonic=True), 4)
-    0.1938
     """
     with interval_arithmetic(_bits(alpha - 1, *scales[:2])) as iv:
         order = _exact(iv, alpha)

@@ -171,11 +171,7 @@ def _times(count: Loss, cost: Loss) -> Loss:
 def outcome_loss(
     below: int, above: int, scales: Scales, *, monotonic: bool, row: Variant = VARIANTS["standard"]
 ) -> Loss:
-    """L(m,k) of a row whose threshold noise is never redrawn, with query noise present.
-
-    >>> outcome_loss(9, 2, Scales(Fraction(2), Fraction(8), None), monotonic=False)
-    Fraction(1, 1)
-    """
+    """L(m,k) of a row whose threshold noise is never redrawn, with query noise present."""
     rates = Rates.of(scales, row)
     return max(round_loss(below, above, rates, direction).loss for direction in directions(row, monotonic))
 

@@ -165,9 +165,6 @@ def steps_to_confidence(
 
     Pr[rho - nu + kappa <= a] >= confidence and Pr[nu - rho - kappa <= a - 1] >= confidence: the worse of the two. With
     ``answers`` it is the a of the theorem above, for this many answers at once.
-
-    >>> steps_to_confidence(0.95, None, Fraction(20)), steps_to_confidence(0.95, None, Fraction(20), answers=25)
-    (47, 125)
     """
     if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0.5 <= confidence < 1:
         raise ParameterError("confidence", "must lie from 0.5 to below 1", confidence, "pass for instance 0.95")

@@ -58,11 +58,6 @@ class Lattice:
         """Choose the lattice: whole numbers where sensitivity and threshold are ints, else steps of at most Delta/1024.
 
         With ``entries``, that of this many numbers which one person moves by ``sensitivity`` in all.
-
-        >>> Lattice.fit(sensitivity=1, threshold=1000)
-        Lattice(exponent=0, sensitivity=1, integers=True)
-        >>> Lattice.fit(sensitivity=0.5).granularity
-        Fraction(1, 2048)
         """
         delta = exact_number(sensitivity)
         if delta is None or delta <= 0:

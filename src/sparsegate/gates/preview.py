@@ -354,11 +354,7 @@ def epsilon_within(within: object, *, confidence: float, make: Callable[..., Cal
 
 
 def least_epsilon(enough: Callable[[Fraction], bool]) -> Fraction | None:
-    """The smallest decimal of three digits that is enough, between 1e-9 and 1e5; None where none is.
-
-    >>> least_epsilon(lambda epsilon: epsilon >= Fraction(1, 3))
-    Fraction(167, 500)
-    """
+    """The smallest decimal of three digits that is enough, between 1e-9 and 1e5; None where none is."""
 
     def works(epsilon: Fraction) -> bool:
         try:

@@ -202,10 +202,6 @@ def first_decimal(true_of: Callable[[Fraction], bool], least: int, most: int) ->
 
 
 def rounded_up(epsilon: float) -> str:
-    """An epsilon to be shown: four digits, and never less than it is.
-
-    >>> rounded_up(1.40069), rounded_up(0.25), rounded_up(11.07114)
-    ('1.401', '0.25', '11.08')
-    """
+    """An epsilon to be shown: four digits, and never less than it is."""
     unit = 10.0 ** (math.floor(math.log10(epsilon)) + 1 - _DIGITS) if epsilon > 0 else 1.0
     return f"{math.ceil(epsilon / unit * (1 - 1e-12)) * unit:.{_DIGITS}g}"

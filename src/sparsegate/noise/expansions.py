@@ -59,11 +59,7 @@ class Expansion:
 
 
 def rational(p: Fraction) -> Expansion:
-    """The expansion of a rational probability.
-
-    >>> bin(rational(Fraction(1, 3)).prefix(8))
-    '0b1010101'
-    """
+    """The expansion of a rational probability."""
     power_of_two = p.denominator & (p.denominator - 1) == 0
     ends = p.denominator.bit_length() - 1 if power_of_two else None
     return Expansion(lambda bits: (p.numerator << bits) // p.denominator, ends)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate
 from numbers import Rational
 from typing import NamedTuple, overload
@@ -24,9 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsegate.errors import ParameterError
-from sparsegate.noise.coins import toss
-from sparsegate.noise.expansions import Expansion, decay, interval_floor
-from sparsegate.noise.laplace import MAX_SCALE, MIN_SCALE
+from sparsegate.noise.expansions import decay, interval_floor
+from sparsegate.noise.laplace import exact_scale
 from sparsegate.noise.own_settings import own_settings
 from sparsegate.noise.sources import Source
 
@@ -41,13 +40,12 @@ _WORD = 1 << 64
 
 
 class Law(NamedTuple):
-    """exp(-k**2 / (2 square)): over all integers, or over k >= 0."""
+    """exp(-k**2 / (2 square)), over all integers or over k >= 0; ``outcome`` is the integer at a place of the lists."""
 
     square: Fraction
     one_sided: bool
 
     def outcome(self, place: int) -> int:
-        """The integer at a place of the lists: 0, 1, 2, ... or 0, 1, -1, 2, -2, ..."""
         return place if self.one_sided else (place + 1) // 2 * (1 if place % 2 else -1)
 
 
@@ -79,13 +77,10 @@ def _masses(law: Law, bits: int) -> tuple[list[int], list[int]]:
         low_r, high_r = low_r * low_q >> fine, -(-high_r * high_q >> fine)
     beyond = -(-high[-1] * high_r // (one - high_r)) + 1
     if not law.one_sided:
-        low, high, beyond = low[:1] + _twice(low[1:]), high[:1] + _twice(high[1:]), 2 * beyond
+        low, high = ([each[0], *(w for weight in each[1:] for w in (weight, weight))] for each in (low, high))
+        beyond *= 2
     least, most = sum(low), sum(high) + beyond
     return [(each << bits) // most for each in low], [-(-(each << bits) // least) for each in high]
-
-
-def _twice(weights: list[int]) -> list[int]:
-    return [weight for weight in weights for _ in (0, 1)]
 
 
 def _words(law: Law) -> list[int]:
@@ -170,9 +165,8 @@ def _attempts(source: Source, square: Fraction, split: int, count: int, *, real:
         exponents = (fine + 1) * (2.0 * coarse + fine + 1) * rate
         least = np.exp(-exponents) - uniforms
         doubtful = (margins > -_DOUBT) & (least < _DOUBT)
-    coin = _real_coin if real else _exact_coin
     for lane in np.flatnonzero(doubtful | (exponents > 1)).tolist():
-        heads[lane] = coin(source, int(coarse[lane]), int(fine[lane]), square, int(coins[lane]))
+        heads[lane] = exact_coin(source, int(coarse[lane]), int(fine[lane]), square, int(coins[lane]), real=real)
     coarse += fine
     if real:  # -(k + a fraction), rounded down, is -k - 1
         return np.where(signs == 1, ~coarse, coarse)[heads]
@@ -181,35 +175,27 @@ def _attempts(source: Source, square: Fraction, split: int, count: int, *, real:
     return coarse[heads]
 
 
-def _real_coin(source: Source, start: int, fine: int, square: Fraction, word: int) -> bool:
-    """Whether V < exp(-z (2 start + z) / (2 square)), z real of whole part ``fine``, V of these first 64 digits."""
+def exact_coin(source: Source, start: int, fine: int, square: Fraction, word: int, *, real: bool = False) -> bool:
+    """Whether V < exp(-z (2 start + z) / (2 square)), V of these first 64 digits; z is ``fine``, or its whole part.
+
+    Digits of V, and of a ``real`` z, are drawn until they decide. The chance tells the draw, and is not remembered.
+    """
     bits = 0
     while True:
-        ends = (Fraction(end, 1 << bits) for end in (fine, fine + 1))
+        ends = (Fraction(end, 1 << bits) for end in (fine, fine + real))
         most, least = (z * (2 * start + z) / (2 * square) for z in ends)
+        if not least:
+            return True
         if most and word >= decay.__wrapped__(most).prefix(64 + bits) + 1:
             return False
         if word < decay.__wrapped__(least).prefix(64 + bits):
             return True
-        fine, word, bits = fine << 64 | source.integer(64), word << 64 | source.integer(64), bits + 64
-
-
-def _exact_coin(source: Source, start: int, fine: int, square: Fraction, word: int) -> bool:
-    """Whether V < exp(-z (2 start + z) / (2 square)), z = ``fine``, V of these first 64 digits.
-
-    The chance is not remembered, since it tells the draw.
-    """
-    exponent = Fraction(fine * (2 * start + fine)) / (2 * square)
-    if not exponent:
-        return True
-    chance = decay.__wrapped__(exponent)
-    if word != chance.prefix(64):
-        return word < chance.prefix(64)
-    return toss(source, Expansion(lambda bits: chance.prefix(64 + bits) & ((1 << bits) - 1)))
+        fine, bits = fine << 64 | (source.integer(64) if real else 0), bits + 64
+        word = word << 64 | source.integer(64)
 
 
 @own_settings
-def fill_discrete_gaussian(source: Source, square: Fraction, out: NDArray[np.int64]) -> None:
+def fill_discrete_gaussian(source: Source, square: Fraction, out: NDArray[np.int64], *, real: bool = False) -> None:
     """Fill ``out`` with independent draws of a sigma**2 that ``exact_square`` has passed."""
     split = _split(square)
     for start in range(0, out.size, _LANES):
@@ -217,7 +203,7 @@ def fill_discrete_gaussian(source: Source, square: Fraction, out: NDArray[np.int
         if not split:
             _fill(source, Law(square, one_sided=False), lanes)
         while split and lanes.size:
-            drawn = _attempts(source, square, split, lanes.size)
+            drawn = _attempts(source, square, split, lanes.size, real=real)
             lanes[: drawn.size] = drawn
             lanes = lanes[drawn.size :]
 
@@ -230,22 +216,8 @@ def _split(square: Fraction) -> int:
     return steps.bit_length()
 
 
-def exact_square(square: Rational | float) -> Fraction:
-    """sigma**2 as an exact rational, refused before anything is drawn where int64 could not carry the noise."""
-    try:
-        exact = Fraction(square)
-    except (TypeError, ValueError, OverflowError):
-        exact = Fraction(0)
-    if exact <= 0:
-        hint = "pass a Fraction, an int or a float"
-        raise ParameterError("sigma", "squared must be a positive finite number", square, hint)
-    if exact > MAX_SCALE**2:
-        rule, hint = "must not exceed 2**48 lattice steps (squared 2**96)", "use a larger rho"
-        raise ParameterError("sigma", rule, square, hint)
-    if exact < MIN_SCALE**2:
-        rule, hint = "must be at least 2**-20 lattice steps (squared 2**-40)", "use a smaller rho"
-        raise ParameterError("sigma", rule, square, hint)
-    return exact
+exact_square = partial(exact_scale, parameter="sigma", power=2)
+"""sigma**2 as an exact rational, refused before anything is drawn where int64 could not carry the noise."""
 
 
 @overload
@@ -254,12 +226,7 @@ def discrete_gaussian(source: Source, square: Rational | float, size: None = Non
 def discrete_gaussian(source: Source, square: Rational | float, size: int) -> NDArray[np.int64]: ...
 @own_settings
 def discrete_gaussian(source: Source, square: Rational | float, size: int | None = None) -> int | NDArray[np.int64]:
-    """Draw X with P[X = k] proportional to exp(-k**2/(2 square)); a float is taken at its exact value.
-
-    >>> from sparsegate.noise import Seeded
-    >>> discrete_gaussian(Seeded(1), 42**2, 5).tolist()
-    [70, -36, 59, 27, -51]
-    """
+    """Draw X with P[X = k] proportional to exp(-k**2/(2 square)); a float is taken at its exact value."""
     out = np.empty(1 if size is None else size, dtype=np.int64)
     fill_discrete_gaussian(source, exact_square(square), out)
     return int(out[0]) if size is None else out
@@ -267,21 +234,10 @@ def discrete_gaussian(source: Source, square: Rational | float, size: int | None
 
 @own_settings
 def normal_floor(source: Source, sigma: int, size: int) -> NDArray[np.int64]:
-    """Draw floor(sigma N), N standard normal, for a whole sigma above ``DIRECT``.
-
-    >>> from sparsegate.noise import Seeded
-    >>> normal_floor(Seeded(1), 1000, 4).tolist()
-    [-1752, -927, 1478, 841]
-    """
+    """Draw floor(sigma N), N standard normal, for a whole sigma above ``DIRECT``."""
     square = exact_square(sigma**2)
-    split = _split(square)
-    if not split:
+    if not _split(square):
         raise ParameterError("sigma", f"must be above {DIRECT} to be rounded down", sigma, "use a finer lattice")
     out = np.empty(size, dtype=np.int64)
-    for start in range(0, size, _LANES):
-        lanes = out[start : start + _LANES]
-        while lanes.size:
-            drawn = _attempts(source, square, split, lanes.size, real=True)
-            lanes[: drawn.size] = drawn
-            lanes = lanes[drawn.size :]
+    fill_discrete_gaussian(source, square, out, real=True)
     return out

@@ -39,11 +39,7 @@ class Promise:
     least_wrong: Callable[[int], float]
 
     def within(self, confidence: float) -> int | None:
-        """The least W of the promise; None where it is beyond every count.
-
-        >>> peeled_case(rate=Fraction(1, 500), count=50, total=40_000).within(0.95)
-        7533
-        """
+        """The least W of the promise; None where it is beyond every count."""
         most = 1 - check_confidence(confidence)
         if self.beyond(_MOST) > most:
             return None

@@ -37,11 +37,7 @@ _EXTREME_RATE = 10**300  # float64 carries a, and a (s - r) for the differences 
 
 
 def selection_rate(*, epsilon: Number, count: int, sensitivity: Number, monotonic: bool) -> Fraction:
-    """The exact factor a of a score in its log-weight.
-
-    >>> selection_rate(epsilon=0.1, count=50, sensitivity=1, monotonic=True)
-    Fraction(1, 500)
-    """
+    """The exact factor a of a score in its log-weight."""
     delta = exact_number(sensitivity)
     if delta is None or delta <= 0:
         raise ParameterError("sensitivity", "must be a positive finite number", sensitivity, "pass 1 for counts")
@@ -53,13 +49,7 @@ def selection_rate(*, epsilon: Number, count: int, sensitivity: Number, monotoni
 
 
 def exponential_groups(source: Source, scores: Scores, *, rate: Fraction, count: int) -> NDArray[np.int64]:
-    """Select ``count`` items, 1 <= count <= scores.total: the group of each, in the order selected.
-
-    >>> from sparsegate.noise import Seeded
-    >>> scores = Scores.histogram({0: 10**9, 30: 2, 40: 1})
-    >>> exponential_groups(Seeded(1), scores, rate=Fraction(1), count=5).tolist()
-    [2, 1, 1, 0, 0]
-    """
+    """Select ``count`` items, 1 <= count <= scores.total: the group of each, in the order selected."""
     return largest_noisy(source, scores, rate=rate, count=count, noise=Gumbel()).groups
 
 

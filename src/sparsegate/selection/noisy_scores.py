@@ -31,11 +31,7 @@ from sparsegate.selection.scores import Scores
 def noisy_scale(
     *, epsilon: Fraction, count: int, steps: int, monotonic: bool, max_items_per_user: int | None
 ) -> Fraction:
-    """The scale b of the noise, in lattice steps; ``steps`` is D.
-
-    >>> noisy_scale(epsilon=Fraction(1, 10), count=100, steps=1, monotonic=True, max_items_per_user=3)
-    Fraction(30, 1)
-    """
+    """The scale b of the noise, in lattice steps; ``steps`` is D."""
     most = selected_share(count, monotonic)
     return exact_scale((most if max_items_per_user is None else min(most, max_items_per_user)) * steps / epsilon)
 
@@ -48,14 +44,7 @@ def selected_share(count: int, monotonic: bool) -> int:
 def noisy_groups(
     source: Source, scores: Scores, steps: NDArray[np.int64], *, scale: Fraction, count: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Select ``count`` items by their scores in steps: the group of each, and its noisy score in steps, largest first.
-
-    >>> from sparsegate.noise import Seeded
-    >>> scores = Scores.histogram({0: 10**9, 60: 2, 300: 1})
-    >>> groups, noisy = noisy_groups(Seeded(1), scores, scores.values, scale=Fraction(10), count=4)
-    >>> groups.tolist(), noisy.tolist()
-    ([2, 0, 0, 0], [280, 187, 187, 184])
-    """
+    """Select ``count`` items: the group of each, and its noisy score in steps, largest first."""
     noise = Staircase(scale)
     placed = replace(scores, values=steps)
     groups, race, rings = largest_noisy(source, placed, rate=1 / noise.unit, count=count, noise=noise, apart=True)

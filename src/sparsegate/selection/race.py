@@ -42,11 +42,6 @@ def largest_first(
 
     Key i lies in [low[i], high[i]], infinities included: float64, or Python integers in an object array; ``refine``
     encloses it with ``bits``. Keys with the same label in ``alike`` need not be told apart.
-
-    >>> exact = [3.0, 1.0, 2.0, 2.25]
-    >>> low, high = np.array([2.9, 0.9, 1.5, 1.5]), np.array([3.1, 1.1, 2.5, 2.5])
-    >>> largest_first(low, high, 3, lambda i, bits: (int(exact[i] * 2**bits),) * 2).tolist()
-    [0, 3, 2]
     """
     order = np.argsort(-high, kind="stable")
     # A key begins a new run where all before it are certainly larger.
@@ -222,11 +217,6 @@ def largest(
 
     With fewer than four ``digits`` the rest of the code is zero: the result is the largest number with such a code
     that at least ``count`` values reach. Two digits of a float are its sign, its exponent and 20 bits.
-
-    >>> largest(np.array([5, -1, 7, 7]), 3), largest(np.array([0.5, -2.0]), 2)
-    (5, -2.0)
-    >>> largest(np.array([5, 9]), 10**9, sizes=np.array([4 * 10**9, 1]))
-    5
     """
     columns = values.astype(values.dtype.newbyteorder("<"), copy=False).view("<u2").reshape(-1, 4)
     flipped = (columns[:, 3] >> 15) * _ALL if values.dtype.kind == "f" else np.uint16(0)

@@ -86,12 +86,7 @@ class Scores:
     @classmethod
     @own_settings
     def histogram(cls, counts: Mapping[int, int] | Mapping[float, int]) -> Scores:
-        """Take a mapping from each score to the number of items that have it.
-
-        >>> from sparsegate.selection.scores import Scores
-        >>> Scores.histogram({0: 10**9, 5: 12, 90: 1})
-        Scores(3 groups, 1000000013 items)
-        """
+        """Take a mapping from each score to the number of items that have it."""
         sizes: list[object] = list(counts.values())
         if not all(isinstance(size, int | np.integer) and not isinstance(size, bool) for size in sizes):
             raise _bad_multiplicities()

@@ -48,9 +48,6 @@ def log_binomials(n: NDArray[np.int64], k: NDArray[np.int64]) -> NDArray[np.floa
 
     With k <= n - k, both terms of k log(n/k) - (n-k) log(1 - k/n) are positive and hardly larger than the result:
     nothing cancels, and a handful of roundings of 2**-53 each stay far below ERROR.
-
-    >>> np.exp(log_binomials(np.array([4, 52, 9]), np.array([2, 5, 0]))).round(6).tolist()
-    [6.0, 2598960.0, 1.0]
     """
     k = np.minimum(k, n - k)
     small, large, whole = np.maximum(k, 1).astype(np.float64), (n - k).astype(np.float64), n.astype(np.float64)
@@ -179,13 +176,7 @@ _ABOVE, _TIED = 0, 1  # codes of scores above s_c and equal to it; below it, two
 
 
 def subset_groups(source: Source, scores: Scores, *, rate: Fraction, count: int) -> NDArray[np.int64]:
-    """Select ``count`` items, 1 <= count <= scores.total: the group of each, by number of the group.
-
-    >>> from sparsegate.noise import Seeded
-    >>> scores = Scores.histogram({0: 10**9, 30: 2, 40: 1})
-    >>> subset_groups(Seeded(1), scores, rate=Fraction(2), count=3).tolist()
-    [1, 1, 2]
-    """
+    """Select ``count`` items, 1 <= count <= scores.total: the group of each, by number of the group."""
     if count == scores.total:
         return np.repeat(np.arange(scores.values.size), scores.multiplicities)
     return np.sort(Subsets(scores, rate, count).draw(source))
