@@ -14,8 +14,6 @@ many share a score. (To draw again where a word is not below n would tell how fa
 from __future__ import annotations
 
 from fractions import Fraction
-from numbers import Rational
-from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,21 +25,9 @@ from sparsegate.noise.sources import Source
 LANES = 1 << 16  # tosses made at a time: small enough for the caches, large enough to hide numpy's call overhead
 
 
-@overload
-def bernoulli(source: Source, p: Expansion | Rational | float, size: None = None) -> bool: ...
-@overload
-def bernoulli(source: Source, p: Expansion | Rational | float, size: int) -> NDArray[np.bool_]: ...
-def bernoulli(source: Source, p: Expansion | Rational | float, size: int | None = None) -> bool | NDArray[np.bool_]:
-    """Toss a coin that shows heads with probability exactly p; a float is taken at its exact value."""
-    if isinstance(p, Expansion):
-        expansion = p
-    elif isinstance(p, Rational | float) and 0 <= p <= 1:  # type: ignore[operator]
-        expansion = rational(Fraction(p))
-    else:
-        raise ParameterError("p", "must be a probability from 0 to 1", p, "pass a Fraction for an exact one")
-    if size is None:
-        return toss(source, expansion)
-    out = np.empty(size, dtype=np.bool_)
+def bernoulli(source: Source, p: Fraction, size: int) -> NDArray[np.bool_]:
+    """Toss coins that show heads with probability exactly p, from 0 to 1."""
+    expansion, out = rational(p), np.empty(size, dtype=np.bool_)
     for start in range(0, size, LANES):
         toss_lanes(source, expansion, out[start : start + LANES])
     return out
@@ -49,18 +35,16 @@ def bernoulli(source: Source, p: Expansion | Rational | float, size: int | None 
 
 def toss(source: Source, p: Expansion) -> bool:
     """One toss, 64 digits at a time: all but one in 2**64 tosses cost the same, whatever they show."""
-    index = 0
-    while p.ends is None or 64 * index < p.ends or index == 0:
-        drawn, digit = source.word(), p.prefix(64) if index == 0 else p.digit(index, 64)
-        if drawn != digit:
-            return drawn < digit
+    drawn, digit, index = source.word(), p.prefix(64), 0
+    while drawn == digit:
         index += 1
-    return False  # every digit of p is used up and U has not fallen below: U >= p
+        drawn, digit = source.word(), p.digit(index, 64)
+    return drawn < digit
 
 
 def toss_lanes(source: Source, p: Expansion, out: NDArray[np.bool_]) -> None:
     """Fill ``out`` with independent tosses, 16 digits at a time."""
-    if p.prefix(0) == 1:
+    if p.prefix(0):  # p = 1
         out[:] = True
         return
     drawn = source.bytes(2 * out.size).view("<u2")
@@ -68,7 +52,7 @@ def toss_lanes(source: Source, p: Expansion, out: NDArray[np.bool_]) -> None:
     np.less(drawn, digit, out=out)
     undecided = np.flatnonzero(drawn == digit)
     index = 1
-    while undecided.size and (p.ends is None or 16 * index < p.ends):
+    while undecided.size:
         drawn = source.bytes(2 * undecided.size).view("<u2")
         digit = np.uint16(p.digit16(index))
         out[undecided] = drawn < digit
@@ -84,7 +68,7 @@ def binomial(source: Source, n: int, p: Expansion) -> int:
     if p.prefix(0) == 1:
         return n
     heads, undecided, index = 0, n, 0
-    while undecided and (p.ends is None or index < p.ends):
+    while undecided:
         ones = fair_binomial(source, undecided)
         if p.digit(index, 1):
             heads += undecided - ones

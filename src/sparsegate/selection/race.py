@@ -11,7 +11,6 @@ again with 64 bits, 128, 256 and so on, until they are disjoint, so no rounding 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -56,15 +55,14 @@ def largest_first(
             continue
         finer = np.array([refine(number, bits) for number in run.tolist()], dtype=object)
         labels = None if alike is None else alike[run]
-        within = largest_first(
-            finer[:, 0], finer[:, 1], count - start, _of_run(refine, run), alike=labels, bits=2 * bits
-        )
+
+        def of_run(place: int, bits: int, run: NDArray[np.intp] = run) -> tuple[int | float, int | float]:
+            return refine(int(run[place]), bits)
+
+        ends = finer[:, 0], finer[:, 1]
+        within = largest_first(*ends, count - start, of_run, alike=labels, bits=2 * bits)
         order[start : start + within.size] = run[within]
     return order[:count]
-
-
-def _of_run(refine: Refine, run: NDArray[np.intp]) -> Refine:
-    return lambda place, bits: refine(int(run[place]), bits)
 
 
 FAR = 1e300
@@ -104,9 +102,8 @@ class Race:
             words = self._source.bytes(8 * wound * going.size).view("<u8").reshape(going.size, wound)
             last[going] = self._wind(going, words)
             wound *= 2
-        return largest_first(
-            self.low, self.high, count, self._refined, alike=None if apart or wound == 1 else self.lane
-        )
+        alike = None if apart or wound == 1 else self.lane
+        return largest_first(self.low, self.high, count, self._refined, alike=alike)
 
     def _going(self, wound: int, last: NDArray[np.float64], count: int) -> NDArray[np.int64]:
         """The lanes that have items left and whose last ring may be among the first ``count``."""
@@ -143,26 +140,6 @@ class Race:
         upper: NDArray[np.float64] = high[:, -1]
         return upper
 
-    def _refined(self, ring: int, bits: int) -> tuple[int | float, int | float]:
-        """Enclose the key of a ring: at first with the exact log-weight and a careful sum, then in intervals."""
-        lane, rank = int(self.lane[ring]), int(self.rank[ring])
-        words = self._words(lane, rank)
-        numerator, denominator = self._lanes.exact(lane)
-        size = int(self._lanes.sizes[lane])
-        if bits == FIRST_BITS:
-            times, relative = ring_times(words)
-            loose = float(relative.max())
-            if math.isinf(loose):
-                return -math.inf, math.inf
-            total = math.fsum((times / np.arange(size, size - rank, -1)).tolist())
-            (noise,), (error,) = self._noise.floats(np.array([total]), np.array([loose]))
-            weight = (numerator << bits) // denominator
-            return (
-                weight + math.floor(math.ldexp(noise - error, bits)),
-                weight + math.floor(math.ldexp(noise + error, bits)) + 2,
-            )
-        return self._enclosed(ring, numerator, denominator, bits)
-
     def noise_below(self, rings: NDArray[np.intp], unit: Fraction) -> NDArray[np.int64]:
         """floor(unit times noise) of the given rings, with more digits where floats do not decide."""
         noise, error = self._read[:, rings]
@@ -181,6 +158,9 @@ class Race:
                 ]
             floors[place] = ends[0]
         return floors
+
+    def _refined(self, ring: int, bits: int) -> tuple[int, int]:
+        return self._enclosed(ring, *self._lanes.exact(int(self.lane[ring])), bits)
 
     def _enclosed(self, ring: int, numerator: int, denominator: int, bits: int) -> tuple[int, int]:
         """Integers around 2**bits times (x + noise) of a ring, x as given, in interval arithmetic."""

@@ -569,12 +569,12 @@ def select_top(
     scope = locals()
     request = Request(**{option.name: scope[option.name] for option in fields(Request)})
     candidates = Scores.each(scores)
-    if candidates.anonymous:
+    if not candidates.single:
         rule = "must know its items; a histogram only says how many items have each score"
         hint = "pass an array or a mapping, or call Request.pick and name the members of its groups"
         raise ParameterError("scores", rule, next_step=hint)
     picks = request.pick(candidates, trusted_source(source, not_private), ledger=ledger)
-    numbers = candidates.numbers(picks.groups, picks.members)
+    numbers = picks.groups
     items = None if candidates.items is None else [candidates.items[number] for number in numbers.tolist()]
     shown = request.shown_order(numbers.tolist() if items is None else items)
     ready, estimates = picks.ready, None
