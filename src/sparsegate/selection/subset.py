@@ -30,9 +30,7 @@ from sparsegate.selection.exponential import log_weights
 from sparsegate.selection.race import FAR, largest
 from sparsegate.selection.scores import Scores
 
-ERROR = 2.0**-44
-"""``log_binomials`` errs by at most ERROR (1 + result)."""
-
+ERROR = 2.0**-44  # ``log_binomials`` errs by at most ERROR (1 + result)
 _SMALL = 32  # below this s(m) comes from a table; from here on four terms err by less than 2**-55
 _TABLE = np.array(
     [0.0]
@@ -66,12 +64,8 @@ def _correction(m: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(m < _SMALL, _TABLE[np.minimum(m, _SMALL - 1).astype(np.intp)], series)
 
 
-def log_binomial(iv: Any, n: int, k: int) -> Any:
-    """An interval around log C(n, k), in an interval context of mpmath whose precision exceeds the bits of n."""
-    return _log_factorial(iv, n) - _log_factorial(iv, k) - _log_factorial(iv, n - k)
-
-
-def _log_factorial(iv: Any, m: int) -> Any:
+def log_factorial(iv: Any, m: int) -> Any:
+    """An interval around log m!, in an interval context of mpmath whose precision exceeds the bits of m."""
     if m <= max(_SMALL, iv.prec):
         return iv.log(iv.mpf(math.factorial(m)))
     from mpmath import bernfrac
@@ -93,8 +87,7 @@ Positions = NDArray[np.int64]
 Exponents = Callable[[Positions], NDArray[np.float64]]
 
 LOOSE = 0.5
-MOST = 1 << 18
-"""None is halved once there are this many: enough but for scores made to fall as fast as sets grow in number."""
+MOST = 1 << 18  # tiles; enough but for scores made to fall as fast as sets grow in number
 
 
 class Tiles(NamedTuple):
@@ -126,21 +119,18 @@ class Classes:
         """Tiles that cover every class once."""
         first, last, total = (np.array([number]) for number in (1, self.count, self.total))
         tiles = self._bounded(first, last, last + 1, total)
-        while tiles.a0.size < MOST and (heavy := self._heavy(tiles)).any():
+        while tiles.a0.size < MOST:
+            top = max(float(tiles.upper.max()), self.besides)
+            least = np.exp(tiles.lower - top)
+            spare = np.exp(tiles.upper - top) - least
+            allowed = LOOSE * (float(least.sum()) + math.exp(self.besides - top))
+            # Those with more than their share of what the bounds leave open.
+            heavy = (spare > allowed / (2 * spare.size)) & ((tiles.a0 < tiles.a1) | (tiles.b0 < tiles.b1))
+            if float(spare.sum()) <= allowed or not heavy.any():
+                break
             halves = self._halved(Tiles._make(each[heavy] for each in tiles))
             tiles = Tiles._make(np.concatenate((old[~heavy], new)) for old, new in zip(tiles, halves, strict=True))
         return tiles
-
-    def _heavy(self, tiles: Tiles) -> NDArray[np.bool_]:
-        """The tiles to halve: with more than their share of what the bounds leave open; none where that is little."""
-        top = max(float(tiles.upper.max()), self.besides)
-        least = np.exp(tiles.lower - top)
-        spare = np.exp(tiles.upper - top) - least
-        allowed = LOOSE * (float(least.sum()) + math.exp(self.besides - top))
-        if float(spare.sum()) <= allowed:
-            return np.zeros(spare.size, dtype=np.bool_)
-        heavy: NDArray[np.bool_] = spare > allowed / (2 * spare.size)
-        return heavy & ((tiles.a0 < tiles.a1) | (tiles.b0 < tiles.b1))
 
     def _halved(self, tiles: Tiles) -> Tiles:
         """Each tile as two: cut across the side along which weights differ more."""
@@ -165,9 +155,7 @@ class Classes:
         return Tiles(a0, a1, b0, b1, upper, classes + least - self.f(a0) - self.g(b1))
 
 
-WIDTH = 0.25
-"""Width of a level, in units of exponents; a power of two."""
-
+WIDTH = 0.25  # of a level, in units of exponents; a power of two
 _SPARE = 64
 _DOWN = 1 - 2.0**-45  # exponents are rounded down by more than they err
 _UNITS = 40  # bits of a tile's share: all of them together fit a word
@@ -200,9 +188,17 @@ class Subsets:
         codes, held = self._held()
         self._g_codes, self._g_ends = np.append(-1, codes), np.append(0, np.cumsum(held))
         self._g = np.maximum(self._g_codes - _TIED - 1, 0) * WIDTH
-        self._lead = self._clear_lead()
+        lowest = np.iinfo(np.int64).min if scores.values.dtype.kind == "i" else -np.inf
+        following = np.where(scores.values < self._reference, scores.values, lowest).max().item()
+        clear = int(self._g_ends[np.searchsorted(self._g_codes, _TIED)]) == count
+        # a (s_c - s_(c+1)), zero where items of equal score are on both sides.
+        self._lead = self._distance(following) if clear else Fraction(0)
         lead = float(_rounded_down(np.array([_float(self._lead)]))[0])
-        self._tiles = Classes(count=count, total=scores.total, f=self._f_at, g=self._g_at, besides=lead).tile()
+        f, g = (
+            lambda positions, ends=ends, exponents=exponents: exponents[np.searchsorted(ends, positions)]
+            for ends, exponents in ((self._f_ends, self._f), (self._g_ends, self._g))
+        )
+        self._tiles = Classes(count=count, total=scores.total, f=f, g=g, besides=lead).tile()
         # Weights are relative to that of the top c, which come last.
         shares = np.append(self._tiles.upper - lead, 0.0)
         self._most = float(shares.max())
@@ -239,25 +235,9 @@ class Subsets:
         np.add.at(held, places, self._scores.multiplicities)
         return codes, held
 
-    def _clear_lead(self) -> Fraction:
-        """a (s_c - s_(c+1)), zero where items of equal score are on both sides."""
-        values = self._scores.values
-        lowest = np.iinfo(np.int64).min if values.dtype.kind == "i" else -np.inf
-        following = np.where(values < self._reference, values, lowest).max().item()
-        ahead = int(self._g_ends[np.searchsorted(self._g_codes, _TIED)])
-        return self._distance(following) if ahead == self._count else Fraction(0)
-
     def _distance(self, value: int | float) -> Fraction:
         """a (s_c - value)."""
         return self._rate * (Fraction(self._reference) - Fraction(value))
-
-    def _f_at(self, positions: NDArray[np.int64]) -> NDArray[np.float64]:
-        exponents: NDArray[np.float64] = self._f[np.searchsorted(self._f_ends, positions)]
-        return exponents
-
-    def _g_at(self, positions: NDArray[np.int64]) -> NDArray[np.float64]:
-        exponents: NDArray[np.float64] = self._g[np.searchsorted(self._g_ends, positions)]
-        return exponents
 
     def draw(self, source: Source) -> NDArray[np.int64]:
         """One set, as the group of each member."""
@@ -282,7 +262,7 @@ class Subsets:
                 return groups
 
     def _accepted(self, source: Source, number: int, classes: int = 1, a: int = 0, b: int = 0) -> bool:
-        """Whether a class of a tile, or the top c, is accepted: with probability weight * classes / bound."""
+        """Accepts a class of a tile, or the top c, with probability weight * classes / bound."""
         share = Fraction(classes << _UNITS, int(self._units[number]))
         most = Fraction(self._most)
         if number == self._tiles.a0.size:
@@ -330,7 +310,9 @@ class Exponent:
     def enclosed(self, iv: Any) -> Any:
         power = iv.mpf(self.power.numerator) / iv.mpf(self.power.denominator)
         factor = iv.mpf(self.factor.numerator) / iv.mpf(self.factor.denominator)
-        return power + iv.log(factor) + log_binomial(iv, *self.choose)
+        n, k = self.choose
+        sets = log_factorial(iv, n) - log_factorial(iv, k) - log_factorial(iv, n - k)
+        return power + iv.log(factor) + sets
 
 
 def happens(source: Source, probability: Exponent) -> bool:
