@@ -224,16 +224,6 @@ def test_a_budget_of_seconds_is_kept_also_by_a_very_slow_mechanism(pause: float)
     assert 0.8 < verdict.epsilon_lower <= 1.05
 
 
-def test_a_bar_is_shown_where_it_is_wanted(capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
-    audit(randomized_response(1.0, 1), epsilon=1.0, samples=2_000, seed=1, progress=True)
-    assert capsys.readouterr().err == ""
-    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
-    audit(randomized_response(1.0, 1), epsilon=1.0, samples=2_000, seed=1, progress=True)
-    captured = capsys.readouterr()
-    assert "randomized_response" in captured.err
-    assert captured.out == ""
-
-
 WRONG = [
     *(("epsilon", {"epsilon": value}) for value in (0, math.inf, "1", None)),
     ("epsilon", {"rho": 1.0}),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from tests.support.audited import too_many
 
-from sparsegate.auditor.betting import Bets, ClaimLadder, DPLadder, RenyiLadder, promise, promised_rho, rungs
+from sparsegate.auditor.betting import Bets, ClaimLadder, DPLadder, RenyiLadder, rungs
 
 LEVEL = 0.2
 
@@ -124,24 +124,6 @@ def test_a_bet_without_a_horizon_grows_as_fast_as_the_best_stake_and_keeps_its_m
         assert np.mean(growth) > (np.mean(best) - 1 if least is None else least)
 
 
-def test_evidence_is_the_mean_gain_in_standard_errors() -> None:
-    bets = Bets([DPLadder(values=np.array([0.5, 1.0]), level=LEVEL)])
-    rng = np.random.default_rng(1)
-    first, second = rng.random(10_000) < 0.6, rng.random(10_000) < 0.3
-    bets.open_round(1.0, 0.6, 0.3)
-    bets.settle(bets.stakes(1), first, second)
-    gains = [first - math.exp(value) * second for value in (0.5, 1.0)]
-    expected = [np.mean(gain) / np.std(gain) * 100 for gain in gains]
-    assert bets.evidence() == pytest.approx(expected, rel=0.02)
-
-
-def test_one_rung_is_just_above_the_claim_and_they_ascend() -> None:
-    for claim in (0.001, 0.1, 20.0):
-        ladder = rungs(claim, 60.0)
-        assert np.all(np.diff(ladder) > 0)
-        assert ladder[ladder > claim][0] <= claim * 1.0002
-
-
 def worst_rho(p: float, q: float) -> float:
     """The least rho for which two events of these chances are allowed, by orders up to the largest that is tried."""
     orders = np.concatenate([1 + np.geomspace(1e-4, 1, 200), np.geomspace(2, 65, 400)])
@@ -179,19 +161,6 @@ def test_the_divergence_of_one_order_has_its_own_line(order: float) -> None:
     ladder = RenyiLadder(values=np.array([0.99, 1.01]) * divergence, level=LEVEL, order=order)
     ratio, delta = ladder.lines(p, q)
     assert (p > ratio * q + delta).tolist() == [True, False]
-
-
-def test_a_promise_is_what_a_fixed_test_would_just_reject() -> None:
-    p1, p2, n, z = np.array([0.05, 0.3, 0.9]), np.array([0.02, 0.2, 0.85]), 1e6, 2.326
-    bound = promise(p1, p2, trials=n, z=z, delta=0.01)
-    ratio = np.exp(bound)
-    error = np.sqrt((p1 * (1 - p1) + ratio**2 * p2 * (1 - p2)) / n)
-    assert (p1 - 0.01 - ratio * p2) / error == pytest.approx(z, rel=0.01)
-
-
-def test_a_promised_rho_is_close_to_the_divergence_of_close_events() -> None:
-    rho = promised_rho(np.array([0.52]), np.array([0.48]), trials=1e12, z=2.0)
-    assert rho == pytest.approx([worst_rho(0.52, 0.48)], rel=0.05)
 
 
 def test_tight_mechanisms_lose_their_bets_as_often_as_stated_and_leaky_ones_do_not() -> None:

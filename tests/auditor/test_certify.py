@@ -10,7 +10,7 @@ import pytest
 from tests.support.audited import randomized_response, responses, too_many
 
 from sparsegate.auditor.betting import Bets, Counts, DPLadder
-from sparsegate.auditor.certify import Registration, certify, screenings
+from sparsegate.auditor.certify import Registration, certify
 from sparsegate.auditor.encoding import Encoder, Sample
 from sparsegate.auditor.events import Aim, Atoms, OutcomeEvent, Runs, find_events
 from sparsegate.auditor.neighbours import NeighbourPair
@@ -120,7 +120,3 @@ def test_a_violation_and_the_end_of_the_time_stop_the_counting_and_keep_what_was
     ticks, response = itertools.count(1), Response(1, chunk=100)
     assert response.certify(10_000, over=lambda: next(ticks) > 60).trials1 == 6000
     assert response.bets.bounds()[0] > 0.5
-
-
-def test_the_search_ends_for_any_number_of_pairs() -> None:
-    assert all(screenings(pairs) < 12 for pairs in range(1, 300))

@@ -157,12 +157,6 @@ def test_structured_arrays_and_arrays_of_strings_are_taken() -> None:
     assert words_and_columns(mixed) == words_and_columns(encoder.encode([("a", 1), ("b", 2)], 2))
 
 
-def test_minus_zero_is_zero_and_there_is_one_nan() -> None:
-    columns = np.array([[0.0], [-0.0], [math.nan], [-math.nan]])
-    first, second, third, fourth = keys(np.zeros(4, dtype=np.int64), columns)
-    assert first == second != third == fourth
-
-
 def test_a_frozen_encoder_calls_new_shapes_unknown_and_samples_of_different_width_are_joined_with_nan() -> None:
     encoder = Encoder("test")
     encoder.encode(["a"], 1)

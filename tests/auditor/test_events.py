@@ -125,14 +125,6 @@ def test_an_outcome_of_a_shape_never_seen_in_training_is_in_no_event() -> None:
     assert everything.hits(encoder.encode(["a", "new", "b", "newer"], 4)) == 2
 
 
-def test_the_words_of_an_event_name_its_outcomes() -> None:
-    def mechanism(answers: np.ndarray, n: int) -> list:
-        return [("up", int(answers[0])) if i % 2 else ("down", 0) for i in range(n)]
-
-    runs, encoder = samples(mechanism, ONE, ZERO, 1000)
-    assert best(runs).event.words(encoder.shapes) in ("('up', 1)", "('up', 0)")
-
-
 RUNS = 4000
 
 
@@ -230,22 +222,3 @@ def test_to_refute_a_claim_the_event_counts_that_needs_the_fewest_pairs() -> Non
     # Just where the pairs are enough both ways of counting agree.
     at = Aim(trials=needed[1] * (2.3263 / 3.5) ** 2, alpha=0.01, delta=0.0, refutes=0.1)
     assert at.promised(p1[1:], p2[1:]) == pytest.approx([0.1], rel=0.02)
-
-
-@pytest.mark.parametrize("alpha", [0.01, 0.99])
-@pytest.mark.filterwarnings("error")
-def test_at_any_confidence_the_event_that_leaks_more_than_claimed_promises_most(alpha: float) -> None:
-    aim = Aim(trials=1e4, alpha=alpha, delta=0.0, refutes=1.0)
-    p1, p2 = np.array([0.5, 0.5, 0.5, 0.1]), np.array([0.5, 0.25, 0.1, 0.5])
-    assert int(np.argmax(aim.promised(p1, p2))) == 2
-
-
-def test_cells_are_ordered_by_what_their_neighbours_saw_as_well() -> None:
-    encoder = Encoder("test")
-    sample = encoder.encode(np.random.default_rng(1).normal(size=5000), 5000)
-    bins = Bins.learned(sample)
-    assert bins is not None
-    counts = np.zeros(bins.size)
-    counts[10] = 1.0
-    assert np.flatnonzero(bins.smooth(counts)).tolist() == list(range(7, 14))
-    assert bins.smooth(np.ones(bins.size))[:-1] == pytest.approx(7.0)

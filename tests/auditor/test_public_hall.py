@@ -14,7 +14,7 @@ import pytest
 from examples import audit_public
 from examples.hall.adapters import ADAPTERS
 from examples.hall.entries import ENTRIES, Entry, filter_split, prefix_loss
-from examples.hall.environments import Unavailable, Worker, interpreter
+from examples.hall.environments import Unavailable, Worker
 from examples.hall.laws import FilterLaw, noisy_max_loss, onto
 from tests.support.goodness import FALSE_ALARM, law_p
 
@@ -67,14 +67,6 @@ def test_a_sound_package_passes_and_one_without_noise_on_the_threshold_is_caught
     assert result["claim"] == 1.0
     assert result["exact"] == "inf"
     json.dumps(result)  # it can be stored
-
-
-def test_our_own_gate_gets_the_same_treatment() -> None:
-    entry = next(entry for entry in ENTRIES if entry.package == "sparsegate")
-    with Worker(interpreter("sparsegate", entry.version, install=False), entry.adapter, entry.settings) as worker:
-        assert worker.claim == 1.0
-        assert all(sum(outcome) == 2 for outcome in worker([10**6] * 3, 5))
-        assert worker([-(10**6)] * 3, 2) == [[False] * 3] * 2
 
 
 def test_a_package_that_is_not_there_or_breaks_is_said_and_the_others_go_on(

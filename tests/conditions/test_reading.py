@@ -63,12 +63,6 @@ def test_a_text_that_has_no_words_is_refused_where_they_end(text: str, start: in
     assert refusal(text).start == start
 
 
-def test_escapes_are_read_where_the_quote_says_so(blank: duckdb.DuckDBPyConnection) -> None:
-    for text in (r"e'a\n\t\\\'\"b''c'", r"'a\n'", "$$a'b$$", "N'a'", r"E'\r\b\f'"):
-        sql = read_condition(f"page = {text}", SCHEMA).sql().replace('"page"', text)
-        assert blank.execute(f"SELECT {sql}").fetchall() == [(True,)]
-
-
 @pytest.mark.parametrize(
     ("text", "part"),
     [

@@ -44,8 +44,7 @@ def test_the_search_never_beats_the_bound_and_comes_close(key: str, monotonic: b
 
 
 @pytest.mark.parametrize("pairs", [20, pytest.param(10_000, marks=pytest.mark.soak)])
-@pytest.mark.parametrize("noise", ["continuous", "lattice"])
-@pytest.mark.parametrize("monotonic", [False, True])
+@pytest.mark.parametrize(("monotonic", "noise"), [(False, "lattice"), (True, "continuous")])
 @pytest.mark.parametrize("key", PRIVATE)
 def test_random_neighbours_never_beat_the_bound(key: str, monotonic: bool, noise: Any, pairs: int) -> None:
     """All outcomes of random neighbours, some near the threshold and some far from it."""
@@ -99,7 +98,7 @@ def test_answers_thousands_of_scales_away_do_not_underflow() -> None:
 
 ROWS = ["standard", "two-sided", "ding-2019", "liu-2024", "exponential-gap"]
 # e1, r and a3 without a tie between the terms of a minimum, where the supremum is reached too slowly to be met here.
-RATES = [("0.5", "0.35", "0"), ("0.23", "1", "0"), ("0.5", "0.35", "0.2"), ("0.3", "0.14", "0.55")]
+RATES = [("0.5", "0.35", "0"), ("0.3", "0.14", "0.55")]
 COUNTS = [(m, k) for m in range(5) for k in range(5) if 0 < m + k <= 6]
 
 
