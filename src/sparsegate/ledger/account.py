@@ -1,94 +1,26 @@
 """What a ledger is: an append-only record of the epsilon and delta spent on one dataset, and its arithmetic.
 
-The rules, whatever the store:
-
-- A ledger names **one** dataset: the budget belongs to the people in the data, and an account that any new name opens
-  would be a budget without end.
+- A ledger names **one** dataset: the budget belongs to the people in the data.
 - An entry is committed **before** anything is drawn. A crash afterwards leaves it spent.
-- A gate of pure epsilon may give back, **once**, what its answers did not cost, when it will never answer again: an
-  entry that names the one that paid for it, and is no larger. On a zCDP ledger what a gate reserved for its next ABOVE
-  goes back, whole, when it is closed. Nothing else ever goes back.
-- Epsilons and deltas add, as exact rationals, and neither sum ever passes its budget; of a zCDP ledger, rhos and
-  deltas. Which of the two is fixed for the ledger's life. Raising the budget is an entry.
+- A gate of pure epsilon may give back, **once**, what its answers did not cost, when it will never answer again. On a
+  zCDP ledger what a gate reserved for its next ABOVE goes back, whole. Nothing else ever goes back.
+- Epsilons and deltas add, as exact rationals, and neither sum passes its budget; of a zCDP ledger, rhos and deltas.
 - What a release gave is stored with its entry before anybody sees it, and can be read again at no cost.
-- The guarantee is for an unmodified ledger: a deleted file forgets what was spent, and so does a backup that is put in
-  its place by other means than ``backup.restore``.
+- A deleted file forgets what was spent, and so does a backup put in its place by other means than ``backup.restore``.
 
-**Theorem.** Let each release on a ledger be (eps_i, delta_i)-DP for the amounts that it was charged, chosen with all
-earlier results in view; and let a gate with delta_i = 0 that has said a, and is closed, have given back at most
-eps_i - L(a), where exp(L(a)) bounds the likelihood ratio of those answers to those questions, for all neighbours
-(``gates.bounds``). Then all of them together are (epsilon, delta)-DP for the budget.
+**Theorem.** Let each release be (eps_i, delta_i)-DP for the amounts that it was charged, chosen with all earlier
+results in view; and let a gate with delta_i = 0 that has said a, and is closed, have given back at most eps_i - L(a),
+where exp(L(a)) bounds the likelihood ratio of those answers for all neighbours (``gates.bounds``). Then all of them
+together are (epsilon, delta)-DP for the budget. Machine-checked: proofs/README.md.
 
-*Proof.* Fix neighbours and a whole transcript: every question, answer, opening, closing and amount, however gates were
-interleaved. Who asks, opens or closes what, and what goes back, is decided from the transcript before it and from coins
-that know no data, so those steps have the same probability on both sides. The noise of gates is independent, so the
-probability of the transcript is the product, over releases and gates, of that of what each said to its questions. (1)
-All pure: the logarithm of the ratio is at most the sum of eps_i over releases, and of L(a_i) over gates. That is at
-most what the ledger counts then: a gate counts with eps_i >= L(a_i) while it may answer, and with eps_i less what went
-back, >= L(a_i), once it is closed. Only a charge makes that sum grow, and none is admitted that would take it beyond
-epsilon. (2) With delta: a release is (eps_i, delta_i)-DP exactly if its law P_i exceeds min(P_i, exp(eps_i) Q_i) by a
-mass of at most delta_i. Put these minima in place of the laws: the product is then at most exp(epsilon) times that of
-the neighbour, by (1), and what was left out has a mass of at most the expected sum of the delta_i, at most delta. A
-gate with delta_i > 0 is, against everybody who asks it, a function of one (eps_i, delta_i) release made when it was
-opened (Lyu 2022, for all interactive mechanisms), and counts as that. [] Part (1), and that what is spent stays within
-the budget, is Machine-checked: proofs/README.md.
-
-So this is a privacy filter (Rogers, Roth, Ullman and Vadhan 2016) in which pure losses are counted per transcript. What
-the proof needs, and who sees to it:
-
-- *The whole eps_i stays reserved while the gate may answer*: it is closed first, for good, and is dead in every process
-  but its own (``gates.gate``).
-- *The amount is a function of the transcript*: L(m, k) of the answers given. An answer whose fate is unknown counts as
-  the worse outcome (``ledger.gate``). In one process an answer that was drawn counts as what it was.
-- *delta_i = 0, and the noise is secret.* An (eps, delta) guarantee has no loss for each transcript, nor has a run with
-  a seed or of a flawed row: nothing goes back.
-- *At most once for each entry*: ``of`` is a key of the table ``refunds``. A process that dies gives back nothing. A
-  reserved charge that has given back serves no release.
-
-**A zCDP ledger** (``budget=(epsilon, delta)``) adds up rho. A step is *delta_i-approximately rho_i-zCDP* if for its
-laws P_i and Q_i on neighbours, in either order, there is a measure p_i <= P_i that lacks a mass of at most delta_i, and
-
-    sum over outcomes of p_i**alpha Q_i**(1-alpha) <= exp(alpha (alpha - 1) rho_i)    for all alpha > 1.
-
-**Theorem** (Feldman, Zrnic 2021; Whitehouse, Ramdas, Rogers, Wu 2023). Let each step, given all that was seen before
-it, be delta_i-approximately rho_i-zCDP for the amounts that it was charged, chosen with all of that in view; let no
-step be made that would take the sum of the rho_i above rho, or of the delta_i above ``budget_delta``; and let rho be
-at most, for some alpha > 1,
+**Theorem** (a zCDP ledger, ``budget=(epsilon, delta)``; Feldman, Zrnic 2021; Whitehouse, Ramdas, Rogers, Wu 2023). Let
+each step be delta_i-approximately rho_i-zCDP for what it was charged, chosen with all of the past in view, let the
+rho_i add up to at most rho and the delta_i to ``budget_delta``, and let rho be at most, for some alpha > 1,
 
     {epsilon - [ln(1/delta) + (alpha - 1) ln(1 - 1/alpha) - ln alpha] / (alpha - 1)} / alpha.
 
-Then whoever asks whatever and stops whenever, all steps together are (epsilon, delta + ``budget_delta``)-DP.
-
-*Proof.* Let p be the product of the p_i along a transcript, and Q the law of transcripts on the neighbour. Fix alpha
-and let M_k = exp(-alpha (alpha - 1) (rho_1 + ... + rho_k)) times the product of (p_i / Q_i)**alpha over i <= k. Which
-step is the k-th, its charge, and whether there is one, follow from the transcript before it and from coins that know no
-data. So, given that transcript, E_Q[M_k] <= M_(k-1): a supermartingale, and E_Q[M] <= 1 at the end. There the sum of
-the rho_i is at most rho, in every transcript, so E_Q[(p/Q)**alpha] <= exp(alpha (alpha - 1) rho). For x > 0,
-x - e**epsilon <= x**alpha e**(-(alpha-1) epsilon) (1 - 1/alpha)**(alpha-1) / alpha: the ratio of the sides is largest
-at x = e**epsilon alpha / (alpha - 1). Hence, for every event S, p(S) - e**epsilon Q(S) <= E_Q[(p/Q - e**epsilon)+] <=
-exp(alpha (alpha - 1) rho - (alpha - 1) epsilon) (1 - 1/alpha)**(alpha-1) / alpha, which is at most delta by the choice
-of rho. And P exceeds p by a mass of at most the expected sum of the delta_i. [] The supermartingale's induction is
-Machine-checked, for whole alpha and finitely many outcomes and steps: proofs/README.md.
-
-**What is charged where only (eps_i, delta_i)-DP is known**: rho_i = eps_i tanh(eps_i / 2), and delta_i. *Proof.* Let p
-= min(P, e**eps Q) and q = min(Q, e**eps P), which lack masses of at most delta; e**-eps q <= p <= e**eps q everywhere.
-If p has more mass than q, take max(t p, e**-eps q) for p: it lies within the same bounds, and its mass falls without
-jumps from that of p to e**-eps that of q, so for some t it is that of q; and likewise the other way round. Now both
-have one mass u <= 1, and p/u and q/u are the laws of something eps-DP, of which the divergence is at most alpha rho
-(``budget.pure_rho``). So the sum of p**alpha Q**(1-alpha) <= that of p**alpha q**(1-alpha), as q <= Q and alpha > 1, <=
-u exp(alpha (alpha - 1) rho). [] Where more is proved of a release, it says so when it is charged (``Cost``).
-
-- *The epsilon of an entry* is that of its release alone, at its own delta or that of the ledger. It is not counted.
-- *A gate* counts as one (eps_i, delta_i) release made when it was opened (Lyu 2022). One with Laplace noise that says
-  nothing but ABOVE and BELOW has less: ``gates.accounting.gate_rho``.
-- *A charge may depend on its outcome*, as that of a question does which costs where it is ABOVE (``gates.per_above``).
-  The proof is the same where rho_i is a number for each outcome, and sum of p_i**alpha Q_i**(1-alpha) exp(-alpha
-  (alpha - 1) rho_i) <= 1; the step is made only where its largest charge fits. So that much is reserved before it.
-- *What goes back* is what was reserved for a step that was not made, whole. The loss of a transcript is known as an
-  epsilon; its square is no rho_i, which must be fixed before the step. So what is spent so far is no (epsilon, delta).
-- *A budget that is raised.* Whoever decides by what was released whether to raise it has, from the start, the guarantee
-  of the largest budget that it could ever be raised to. (Where epsilons add, the bound is one for each transcript.)
-- *Rounding.* rho is computed once, in intervals, and rounded down; a charge is rounded up (``exact_amount``).
+Then all steps together are (epsilon, delta + ``budget_delta``)-DP. Of a release of which only (eps_i, delta_i)-DP is
+known, rho_i = eps_i tanh(eps_i / 2). Proofs, and who sees to what they need: docs/explanation/proofs_in_words/ledger.md
 """
 
 from __future__ import annotations

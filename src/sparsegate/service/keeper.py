@@ -1,40 +1,21 @@
 """The keeper of the gates: opens them, asks them, closes them; every step in the order that makes it private.
 
-An ask is written in the same way whatever comes of it:
+An ask commits an intent, which reserves one ABOVE, before data is touched or noise is used (1); it counts, and draws
+(2); it commits the outcome (3), and answers at arrival + D (4). Whatever fails after step 1 gives one constant answer,
+``OutcomeLost``, at the same moment, and the intent counts as an ABOVE for ever (``deadline``). "Arrival" is when the
+intent has the ledger's write lock. The turn is held until the answer has left (``departures``).
 
-    1. commit an intent, which reserves one ABOVE, before data is touched or noise is used;
-    2. count, and draw;
-    3. commit the outcome;
-    4. answer, at arrival + D.
-
-Whatever fails after step 1 gives one constant answer, ``OutcomeLost``, at the same moment, and the intent counts as an
-ABOVE for ever (``deadline``). "Arrival" is when the intent has the ledger's write lock: waiting for a turn, a place or
-other writers is outside D. The turn is held until the answer has left, and until then nobody sees it (``departures``).
-That an engine could fail on one database and not on its neighbour lies outside the theorem.
-
-**POST ask, from the socket to the answer.** What is in brackets runs it.
-
-    web.connections, web.middleware     slow senders, the log, safe headers, the host             [event loop]
-    web.admission                       token, size of the body, the line at the gate (fair over tokens)
-    web.routes.ask                      reads and prices the condition: refusals end here, at no cost
-    Keeper.ask                          a repeated key gets what was stored; closed gates, changed data   [worker]
-    deadline.Asking.run                 waits for what follows until arrival + D, and no longer           [worker]
-    Keeper._take_turn                   the turn at the gate across processes (locks), a place   [thread of its own]
-    Keeper._resumed                     the live gate, or one made of the sealed threshold noise (GateStore.cell)
-    GateStore.pay_ahead                 of a gate without a cutoff: the next ABOVE is paid for, or the gate closes
-    GateStore.intend                    1: one group commit with other asks (ledger.database)
-    Keeper._decided                     2: data.dataset counts, gates.gate draws; 3: GateStore.settle
+    web.admission, web.routes.ask       token, line, price of the condition: refusals end there, at no cost [event loop]
+    Keeper.ask                          a repeated key gets what was stored; closed gates, changed data     [worker]
+    deadline.Asking.run                 waits for what follows until arrival + D, and no longer             [worker]
+    Keeper._take_turn                   the turn at the gate across processes, a place              [thread of its own]
+    GateStore.pay_ahead, .intend        1: the next ABOVE is paid for; one group commit with other asks
+    Keeper._decided, GateStore.settle   2: data.dataset counts, gates.gate draws; 3
     Asking.deliver, Asking.leave        the outcome, or ``lost``; the turn is given back after arrival + D
-    Asking.run, web.routes              4: the answer                                             [worker, event loop]
 
-Of late work the outcome is taken back (``GateStore.void``), by whoever waited at arrival + D and by the thread itself.
-Ctrl-C reaches none of these threads: a stop waits for them, a kill leaves an intent without an outcome.
-
-**Theorem.** A gate is charged in full in the transaction that stores it (without a cutoff: its opening, and each ABOVE
-before the question that may be it, ``service.gates``), a release before it draws, and what a closed
-gate gives back is what its answers did not cost; it goes back in the transaction that closes the gate, or where its
-last answer did, in that of whoever opens, closes or looks next. So by the theorem of ``ledger.account`` all that the
-keeper ever says is (epsilon, delta)-DP for the budget; each gate by ``service.gates`` and ``gates.sparse_vector``.
+Of late work the outcome is taken back (``GateStore.void``). A gate is charged in full in the transaction that stores
+it, a release before it draws, and what a closed gate gives back is what its answers did not cost. So by the theorem of
+``ledger.account`` all that the keeper ever says is (epsilon, delta)-DP for the budget.
 """
 
 from __future__ import annotations
