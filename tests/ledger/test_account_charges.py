@@ -20,7 +20,6 @@ from sparsegate.gates.approximate import renyi_bound
 from sparsegate.gates.sparse_vector import gate_calibration
 from sparsegate.privacy import renyi
 from sparsegate.selection.select import Request
-from sparsegate.tables.observed import bounded_range
 from sparsegate.tables.question import Question
 from sparsegate.uses.alert_plan import AlertPlan
 from sparsegate.uses.holdout import HoldoutTerms
@@ -90,12 +89,6 @@ def test_a_gate_with_a_delta_is_charged_the_rho_of_its_law_and_no_delta(monotoni
     assert 0.9 * float(cost.rho) < worst <= float(cost.rho)
 
 
-def test_a_gate_of_which_no_more_is_known_is_charged_as_whatever_is_pure() -> None:
-    for options in ({"noise": "exponential"}, {"noise": "laplace"}):  # the second gives gaps away
-        gate = gate_calibration(threshold=0, cutoff=5, epsilon=1, sensitivity=1, monotonic=True, **options)
-        assert gate_cost(gate) == Cost.of(Fraction(1))
-
-
 def test_a_selection_by_a_gate_is_charged_the_rho_of_its_passes() -> None:
     """Against the exact divergence of the worst neighbours that the analyser knows; a tenth of it is too little."""
     request = Request(
@@ -110,94 +103,6 @@ def test_a_selection_by_a_gate_is_charged_the_rho_of_its_passes() -> None:
                 exact = renyi("standard", alpha, one, other, **public)
                 worst = max(worst, exact / alpha)
     assert rho / 10 < worst <= rho < float(pure_rho(Fraction(1)))
-
-
-# ----- an observed domain
-
-Scores = Mapping[str, int]
-
-
-def candidates(counts: Scores, dbar: int) -> tuple[dict[str, int], int]:
-    ranked = sorted((label for label in counts if counts[label]), key=lambda label: (-counts[label], label))
-    largest = {label: counts[label] for label in ranked[:dbar]}
-    largest |= {f"~{number}": 0 for number in range(dbar - len(largest))}
-    return largest, counts[ranked[dbar]] if len(ranked) > dbar else 0
-
-
-def approximate_zcdp(one: Scores, other: Scores, *, rate: float, margin: int, dbar: int, count: int) -> tuple[Any, Any]:
-    """For each alpha ln of the sum of p**alpha Q**(1-alpha), for the measure p of the proof; and the mass it lacks."""
-    sides = []
-    for counts in (one, other):
-        largest, following = candidates(counts, dbar)
-        weights = {label: math.exp(rate * score) for label, score in largest.items()}
-        sides.append(weights | {"bottom": math.exp(rate * (following + 1 + margin))})
-    common = sides[0].keys() & sides[1].keys()
-    moments, mass = dict.fromkeys(ALPHAS, 0.0), 0.0
-
-    def go_on(selected: frozenset[str], p: float, q: float, rounds: int) -> None:
-        nonlocal mass
-        if not rounds or "bottom" in selected:
-            mass += p
-            for alpha in ALPHAS:
-                moments[alpha] += p * (p / q) ** (alpha - 1)
-            return
-        totals = [sum(w for label, w in weights.items() if label not in selected) for weights in sides]
-        left = common - selected
-        u, v = (sum(weights[label] for label in left) / total for weights, total in zip(sides, totals, strict=True))
-        for label in left:
-            step = [weights[label] / total for weights, total in zip(sides, totals, strict=True)]
-            go_on(selected | {label}, p * step[0] * min(1, v / u), q * step[1], rounds - 1)
-
-    go_on(frozenset(), 1.0, 1.0, count)
-    return {alpha: math.log(moment) for alpha, moment in moments.items()}, 1 - mass
-
-
-TABLES: list[tuple[Scores, set[str]]] = [
-    (dict.fromkeys("abcdef", 2), {"f"}),
-    (dict.fromkeys("abcdef", 2), {"d", "e", "f"}),
-    ({"a": 3, "b": 3, "c": 2, "d": 2, "e": 2}, {"a", "e"}),
-    ({"a": 1}, {"b", "c"}),
-    ({"a": 4, "b": 3, "c": 3, "d": 3}, {"c", "d"}),
-    ({"A": 0, "b": 2, "c": 2, "d": 2}, {"A"}),
-    ({"A": 0, "B": 0, "c": 2, "d": 2}, {"A", "d"}),
-]
-
-
-def observed_excesses(rho_share: float = 1.0, less: int = 0) -> tuple[float, float]:
-    """By how much the moments pass those of the rho that is charged, and what is lacking the delta; the worst."""
-    renyi_excess = mass_excess = -math.inf
-    for (table, person), epsilon, count in itertools.product(TABLES, (Fraction(1, 2), Fraction(3)), (2, 3)):
-        plan = bounded_range(
-            epsilon=epsilon, delta=Fraction(1, 50), count=count, max_items_per_user=min(3, len(person))
-        )
-        assert plan.rate <= epsilon
-        # An item in capitals has as many people as bottom: either may come first.
-        even = {label: score + (3 + plan.margin) * label.isupper() for label, score in table.items()}
-        more = {label: even.get(label, 0) + (label in person) for label in {*even, *person}}
-        for one, other in ((even, more), (more, even)):
-            logs, lacking = approximate_zcdp(
-                one, other, rate=float(plan.rate), margin=plan.margin - less, dbar=3, count=count
-            )
-            rho = float(plan.cost.rho) * rho_share
-            worst = max(log - alpha * (alpha - 1) * rho for alpha, log in logs.items())
-            renyi_excess = max(renyi_excess, worst)
-            mass_excess = max(mass_excess, lacking - float(plan.cost.rho_delta))
-    return renyi_excess, mass_excess
-
-
-def test_an_observed_domain_is_charged_the_rho_of_its_rounds_and_half_of_its_delta() -> None:
-    """On all transcripts of neighbours whose items change sides; less rho, or a lower bottom, is too little."""
-    renyi_excess, mass_excess = observed_excesses()
-    assert renyi_excess <= 1e-12
-    assert mass_excess <= 1e-12
-    assert observed_excesses(rho_share=0.4)[0] > 1e-3
-    assert observed_excesses(less=3)[1] > 1e-3
-
-
-def test_an_accounting_that_is_pure_is_charged_as_what_was_asked_for() -> None:
-    question = Question(item="x", user="u", count=1, epsilon=1, delta=1e-6, domain="observed")
-    assert question.accounting.name == "pure"
-    assert question.cost == Cost.of(Fraction(1), MILLIONTH)
 
 
 # ----- groups, labels, counts beside a selection
@@ -300,18 +205,6 @@ def test_a_ledger_that_adds_charges_the_same_deltas_as_before(tmp_path: Path) ->
         select: dict[str, Any] = {"count": 50, "epsilon": 0.5, "delta": 1e-6, "sensitivity": 1, "monotonic": True}
         sg.select_top(scores, **select, method="gumbel", ledger=ledger)
         assert ledger.total_spent().delta == 2 * MILLIONTH
-
-
-def test_a_table_is_charged_the_least_that_is_proved(tmp_path: Path) -> None:
-    visits = {"page": ["a", "b", "c"] * 40, "who": [*range(40)] * 3, "city": ["X"] * 120}
-    asked: dict[str, Any] = {"item": "page", "user": "who", "count": 2, "epsilon": 0.4, "domain": ["a", "b", "c"]}
-    grouped = {"per": "city", "groups": ["X", "Y"], "groups_per_user": 2}
-    with sg.Ledger.create(tmp_path / "z.ledger", dataset="visits", budget=(2, 1e-6)) as ledger:
-        sg.top_items(visits, **asked, answers_epsilon=0.1, ledger=ledger)
-        sg.top_items(visits, **asked, **grouped, ledger=ledger)
-        first, second = (entry.amount for entry in ledger.entries()[1:])
-    assert float(first.rho or 0) == pytest.approx(0.4**2 / 8 + float(pure_rho(Fraction(1, 10), 2)), rel=1e-12)
-    assert second.rho == 2 * Fraction(1, 5) ** 2 / 8
 
 
 def test_an_alert_and_a_holdout_count_whole_where_nothing_goes_back(tmp_path: Path) -> None:

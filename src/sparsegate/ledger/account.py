@@ -32,7 +32,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache, reduce
 from typing import Any
 
 from sparsegate.budget import PLACES, Number, exact_epsilon, exact_pair, in_decimals, pure_rho
@@ -77,32 +77,30 @@ class Amount:
         return Amount(epsilon=count * self.epsilon, delta=count * self.delta, rho=rho)
 
     def within(self, other: Amount) -> bool:
-        """Whether neither epsilon nor delta is larger than the other's: the rule of an adding ledger."""
+        """Whether neither epsilon nor delta is larger: the rule of an adding ledger."""
         return self.epsilon <= other.epsilon and self.delta <= other.delta
 
     def within_rho(self, other: Amount) -> bool:
-        """Whether neither rho nor delta is larger than the other's: the rule of a zCDP ledger."""
+        """Whether neither rho nor delta is larger: the rule of a zCDP ledger."""
         known = self.rho is not None and other.rho is not None and self.rho <= other.rho
         return known and self.delta <= other.delta
 
     def __str__(self) -> str:
-        return self.in_rho if self.counts_rho else f"epsilon {exact_text(self.epsilon)}{self._and_delta}"
-
-    @property
-    def _and_delta(self) -> str:
-        return f", delta {exact_text(self.delta)}" if self.delta else ""
+        return self.in_rho if self.counts_rho else self._with_delta(f"epsilon {exact_text(self.epsilon)}")
 
     @property
     def in_rho(self) -> str:
         """The amount as a zCDP ledger counts it."""
-        return f"rho {'unknown' if self.rho is None else exact_text(self.rho)}{self._and_delta}"
+        return self._with_delta(f"rho {'unknown' if self.rho is None else exact_text(self.rho)}")
+
+    def _with_delta(self, text: str) -> str:
+        return f"{text}, delta {exact_text(self.delta)}" if self.delta else text
 
 
 class EntryKind(StrEnum):
     """What an entry does: set the budget, spend of it, reserve for a later release, or give back what a gate left.
 
-    What is reserved counts as spent from the start, whether it is ever used or not. ``restore`` charges what a backup
-    had forgotten (``backup``): entries before it give nothing back any more.
+    What is reserved counts as spent from the start. ``restore`` charges what a backup had forgotten (``backup``).
     """
 
     BUDGET = "budget"
@@ -113,7 +111,6 @@ class EntryKind(StrEnum):
 
     @property
     def spends(self) -> bool:
-        """Whether something was paid for."""
         return self in (EntryKind.SPEND, EntryKind.RESERVE)
 
 
@@ -142,8 +139,8 @@ class Entry:
 class Release(Printed):
     """What an ``entry`` paid for. ``gave`` holds its parts in their order, as JSON brought them back.
 
-    A one-shot release has one part. It has none where it was cut short before anything left, where a gate gave its
-    answers to its own process alone, or where the entry was made before releases were kept.
+    A one-shot release has one part; none where it was cut short before anything left, or where a gate gave its answers
+    to its own process alone.
     """
 
     entry: Entry
@@ -163,8 +160,7 @@ class Balance:
     """What a charge to the ledger of a ``dataset`` is compared with: the ``budget``, and what is ``spent`` of it.
 
     ``entries`` is how many there are, ``allowed`` the number of the one that has the budget, and ``restored`` that of
-    the last that a restored backup was charged with, 0 where there is none. It is carried from entry to entry
-    (``after``), so that an ABOVE costs the same however many there were.
+    the last that a restored backup was charged with, 0 where there is none.
     """
 
     dataset: str
@@ -198,7 +194,7 @@ class Balance:
 
     @property
     def remaining(self) -> Amount:
-        """What may still be spent: of a zCDP ledger rho, and as epsilon what one more release may have at least."""
+        """See ``Statement``."""
         left = self.budget - self.spent
         if self.conversion_delta is None or left.rho is None:
             return left
@@ -220,10 +216,8 @@ class Balance:
             no_delta = ", and no delta" if amount.delta and not left.delta else ""
             step = "ask for less, or raise the budget on record with `sparsegate ledger raise`"
             if amount.delta and not self.budget.delta:
-                step = (
-                    "this needs a ledger with a delta: pass budget_delta=1e-6 where it is made (to sg.session, "
-                    "delta=1e-6), or raise it on record with `sparsegate ledger raise --budget-delta`"
-                )
+                step = "this needs a ledger with a delta: pass budget_delta=1e-6 where it is made (to sg.session, "
+                step += "delta=1e-6), or raise it on record with `sparsegate ledger raise --budget-delta`"
             raise BudgetExceeded(
                 f"{says(amount)} is more than the ledger of {self.dataset!r} has left: of a budget of "
                 f"{says(self.budget)}, {says(self.spent)} is spent and {says(left)}{no_delta} remains; nothing was "
@@ -248,9 +242,43 @@ class Statement(Printed):
         """What is added up and compared: "epsilon" or "zcdp"; fixed when the ledger is made."""
         return "epsilon" if self.conversion_delta is None else "zcdp"
 
-    def covers(self, limit: Amount, amount: Amount) -> bool:
-        """Whether an amount is within another by the rule of the ledger."""
-        return self.balance.covers(limit, amount)
+    @cached_property
+    def balance(self) -> Balance:
+        """What the next charge is compared with."""
+        zero = self._zero
+        start = Balance(
+            dataset=self.dataset, conversion_delta=self.conversion_delta, budget=zero, spent=zero, entries=0
+        )
+        return reduce(Balance.after, self.entries, start)
+
+    @property
+    def _zero(self) -> Amount:
+        zcdp = self.conversion_delta is not None
+        return Amount(epsilon=_NONE, rho=_NONE if zcdp else None, counts_rho=zcdp)
+
+    @property
+    def budget(self) -> Amount:
+        """The amount that the newest budget entry allows in all."""
+        return self.balance.budget
+
+    @property
+    def spent(self) -> Amount:
+        """The sum of everything spent or reserved, less what was given back."""
+        return self.balance.spent
+
+    @property
+    def remaining(self) -> Amount:
+        """What may still be spent: of a zCDP ledger rho, and as epsilon what one more release may have at least."""
+        return self.balance.remaining
+
+    @property
+    def given_back(self) -> Amount:
+        """The sum of what closed gates did not use."""
+        return sum((entry.amount for entry in self.entries if entry.kind is EntryKind.REFUND), start=self._zero)
+
+    def refund_of(self, number: int) -> Entry | None:
+        """The entry in which that of this number gave back."""
+        return next((entry for entry in self.entries if entry.of == number), None)
 
     def says(self, amount: Amount) -> str:
         """An amount as the ledger counts it, in words."""
@@ -260,35 +288,23 @@ class Statement(Printed):
         """Raise ``BudgetExceeded`` if this would pass the budget."""
         self.balance.admit(amount)
 
-    @property
-    def balance(self) -> Balance:
-        """What the next charge is compared with."""
-        last = {entry.kind: entry.number for entry in self.entries}
-        return Balance(
-            dataset=self.dataset,
-            conversion_delta=self.conversion_delta,
-            budget=self.budget,
-            spent=self.spent,
-            entries=len(self.entries),
-            allowed=last[EntryKind.BUDGET],
-            restored=last.get(EntryKind.RESTORE, 0),
-        )
-
     def sheet(self) -> Sheet:
         """A row for each entry; rho is rounded here, and whole in ``to_dict``."""
+        entries, kept = self.entries, {"entry", "at", "kind", "epsilon", "what"}
+        kept |= {"delta"} if any(entry.amount.delta for entry in entries) else set()
+        kept |= {"rho"} if self.rule == "zcdp" else set()
         columns: dict[str, list[Any]] = {
-            "entry": [entry.number for entry in self.entries],
-            "at": [entry.at.isoformat(sep=" ", timespec="seconds") for entry in self.entries],
-            "kind": [entry.kind.value for entry in self.entries],
-            "epsilon": [exact_text(entry.amount.epsilon) for entry in self.entries],
+            "entry": [entry.number for entry in entries],
+            "at": [entry.at.isoformat(sep=" ", timespec="seconds") for entry in entries],
+            "kind": [entry.kind.value for entry in entries],
+            "epsilon": [exact_text(entry.amount.epsilon) for entry in entries],
+            "delta": [exact_text(entry.amount.delta) for entry in entries],
+            "rho": [f"{float(entry.amount.rho or _NONE):.6g}" for entry in entries],
+            "what": [entry.what for entry in entries],
         }
-        if any(entry.amount.delta for entry in self.entries):
-            columns["delta"] = [exact_text(entry.amount.delta) for entry in self.entries]
-        if self.rule == "zcdp":
-            columns["rho"] = [f"{float(entry.amount.rho or _NONE):.6g}" for entry in self.entries]
-        columns["what"] = [entry.what for entry in self.entries]
+        columns = {name: cells for name, cells in columns.items() if name in kept}
         title = f"{self.dataset}: {self.says(self.spent)} spent of {self.says(self.budget)}"
-        numbers = frozenset({"entry", "epsilon", "delta", "rho"} & columns.keys())
+        numbers = frozenset({"entry", "epsilon", "delta", "rho"} & kept)
         return Sheet(title=title, columns=columns, numbers=numbers)
 
     def to_dict(self) -> dict[str, Any]:
@@ -296,35 +312,6 @@ class Statement(Printed):
         sums = {name: plain(getattr(self, name)) for name in ("budget", "spent", "given_back", "remaining")}
         rule = {"rule": self.rule, "conversion_delta": plain(self.conversion_delta)}
         return {"dataset": self.dataset, **rule, **sums, "entries": [entry.to_dict() for entry in self.entries]}
-
-    @property
-    def budget(self) -> Amount:
-        """The amount that the newest budget entry allows in all."""
-        return next(entry.amount for entry in reversed(self.entries) if entry.kind is EntryKind.BUDGET)
-
-    @property
-    def spent(self) -> Amount:
-        """The sum of everything spent or reserved, less what was given back."""
-        return self._sum(EntryKind.SPEND, EntryKind.RESERVE, EntryKind.RESTORE) - self.given_back
-
-    @property
-    def given_back(self) -> Amount:
-        """The sum of what closed gates did not use."""
-        return self._sum(EntryKind.REFUND)
-
-    def refund_of(self, number: int) -> Entry | None:
-        """The entry in which that of this number gave back."""
-        return next((entry for entry in self.entries if entry.of == number), None)
-
-    def _sum(self, *kinds: EntryKind) -> Amount:
-        zcdp = self.conversion_delta is not None
-        zero = Amount(epsilon=_NONE, rho=_NONE if zcdp else None, counts_rho=zcdp)
-        return sum((entry.amount for entry in self.entries if entry.kind in kinds), start=zero)
-
-    @property
-    def remaining(self) -> Amount:
-        """What may still be spent: of a zCDP ledger rho, and as epsilon what one more release may have at least."""
-        return self.balance.remaining
 
     def check_budget(self, epsilon: BudgetLike | None, delta: Number | None) -> None:
         """Raise ``ParameterError`` where somebody who opens the ledger thinks that it has another budget."""
@@ -365,8 +352,7 @@ def exact_amount(
 ) -> Amount:
     """Read an epsilon > 0 and a delta in [0, 1) as exact rationals; floats stand for the decimals they print as.
 
-    ``rho`` is ``pure_rho`` of epsilon where it is not given; it is rounded up to fifteen digits, so
-    that sums stay short.
+    ``rho`` is ``pure_rho`` of epsilon where it is not given; it is rounded up to fifteen digits, so that sums stay short.
 
     >>> str(exact_amount(0.1, 1e-6)), float(exact_amount(0.1, 1e-6).rho)
     ('epsilon 0.1, delta 0.000001', 0.004995837495788)

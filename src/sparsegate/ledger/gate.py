@@ -56,7 +56,7 @@ class AnswerCounts:
         return self.asked - self.above - self.below
 
     def cost(self, loss: Callable[[int, int], Fraction]) -> Fraction:
-        """What the gate has cost, where ``loss(below, above)`` is that of so many answers. Machine-checked: proofs/README.md."""
+        """What it has cost, where ``loss(below, above)`` is that of so many. Machine-checked: proofs/README.md."""
         lost = self.unsettled
         return max(loss(self.below + i, self.above + lost - i) for i in range(lost + 1))
 

@@ -334,7 +334,7 @@ def preview_view(spec: GateSpec, statement: Statement | None, *, rule: str = "ep
     if spec.cutoff is None:
         amount += spec.each
         warnings += [] if rule == "zcdp" else [f"It would be refused: {ADDS}."]
-    if statement is not None and left is not None and not statement.covers(left, amount):
+    if statement is not None and left is not None and not statement.balance.covers(left, amount):
         warnings.append(f"It costs more than the {statement.says(left)} that the ledger has left: it would be refused.")
     same = ("confidence", "margin", "margin_all", "standard_error", "noise")
     return {name: getattr(preview, name) for name in same} | {
