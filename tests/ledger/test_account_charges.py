@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from mpmath import mp, mpf
 from tests.support.selection_laws import subsets
 
 import sparsegate as sg
@@ -20,6 +21,8 @@ from sparsegate.gates.approximate import renyi_bound
 from sparsegate.gates.sparse_vector import gate_calibration
 from sparsegate.privacy import renyi
 from sparsegate.selection.select import Request
+from sparsegate.tables.choosing import KEPT, choice_rho
+from sparsegate.tables.observed import bounded_range
 from sparsegate.tables.question import Question
 from sparsegate.uses.alert_plan import AlertPlan
 from sparsegate.uses.holdout import HoldoutTerms
@@ -29,6 +32,12 @@ from sparsegate.uses.prediction import prediction_terms
 ALPHAS = (1.001, 1.5, 2.0, 4.0, 16.0, 64.0)
 MILLIONTH = Fraction(1, 10**6)
 Law = Mapping[Any, float]
+
+
+@pytest.fixture(autouse=True)
+def digits() -> Iterator[None]:
+    with mp.workdps(30):
+        yield
 
 
 def rate(p: Law, q: Law) -> float:
@@ -105,6 +114,88 @@ def test_a_selection_by_a_gate_is_charged_the_rho_of_its_passes() -> None:
     assert rho / 10 < worst <= rho < float(pure_rho(Fraction(1)))
 
 
+# ----- an observed domain
+
+Scores = Mapping[str, int]
+
+
+def candidates(counts: Scores, dbar: int) -> tuple[dict[str, int], int]:
+    ranked = sorted((label for label in counts if counts[label]), key=lambda label: (-counts[label], label))
+    largest = {label: counts[label] for label in ranked[:dbar]}
+    largest |= {f"~{number}": 0 for number in range(dbar - len(largest))}
+    return largest, counts[ranked[dbar]] if len(ranked) > dbar else 0
+
+
+def approximate_zcdp(one: Scores, other: Scores, *, rate: float, margin: int, dbar: int, count: int) -> tuple[Any, Any]:
+    """For each alpha ln of the sum of p**alpha Q**(1-alpha), for the measure p of the proof; and the mass it lacks."""
+    sides = []
+    for counts in (one, other):
+        largest, following = candidates(counts, dbar)
+        weights = {label: math.exp(rate * score) for label, score in largest.items()}
+        sides.append(weights | {"bottom": math.exp(rate * (following + 1 + margin))})
+    common = sides[0].keys() & sides[1].keys()
+    moments, mass = dict.fromkeys(ALPHAS, 0.0), 0.0
+
+    def go_on(selected: frozenset[str], p: float, q: float, rounds: int) -> None:
+        nonlocal mass
+        if not rounds or "bottom" in selected:
+            mass += p
+            for alpha in ALPHAS:
+                moments[alpha] += p * (p / q) ** (alpha - 1)
+            return
+        totals = [sum(w for label, w in weights.items() if label not in selected) for weights in sides]
+        left = common - selected
+        u, v = (sum(weights[label] for label in left) / total for weights, total in zip(sides, totals, strict=True))
+        for label in left:
+            step = [weights[label] / total for weights, total in zip(sides, totals, strict=True)]
+            go_on(selected | {label}, p * step[0] * min(1, v / u), q * step[1], rounds - 1)
+
+    go_on(frozenset(), 1.0, 1.0, count)
+    return {alpha: math.log(moment) for alpha, moment in moments.items()}, 1 - mass
+
+
+TABLES: list[tuple[Scores, set[str]]] = [
+    (dict.fromkeys("abcdef", 2), {"f"}),
+    (dict.fromkeys("abcdef", 2), {"d", "e", "f"}),
+    ({"a": 3, "b": 3, "c": 2, "d": 2, "e": 2}, {"a", "e"}),
+    ({"a": 1}, {"b", "c"}),
+    ({"a": 4, "b": 3, "c": 3, "d": 3}, {"c", "d"}),
+    ({"A": 0, "b": 2, "c": 2, "d": 2}, {"A"}),
+    ({"A": 0, "B": 0, "c": 2, "d": 2}, {"A", "d"}),
+]
+
+
+def observed_excesses(rho_share: float = 1.0, less: int = 0) -> tuple[float, float]:
+    """By how much the moments pass those of the rho that is charged, and what is lacking the delta; the worst."""
+    renyi_excess = mass_excess = -math.inf
+    for (table, person), epsilon, count in itertools.product(TABLES, (Fraction(1, 2), Fraction(3)), (2, 3)):
+        plan = bounded_range(
+            epsilon=epsilon, delta=Fraction(1, 50), count=count, max_items_per_user=min(3, len(person))
+        )
+        assert plan.rate <= epsilon
+        # An item in capitals has as many people as bottom: either may come first.
+        even = {label: score + (3 + plan.margin) * label.isupper() for label, score in table.items()}
+        more = {label: even.get(label, 0) + (label in person) for label in {*even, *person}}
+        for one, other in ((even, more), (more, even)):
+            logs, lacking = approximate_zcdp(
+                one, other, rate=float(plan.rate), margin=plan.margin - less, dbar=3, count=count
+            )
+            rho = float(plan.cost.rho) * rho_share
+            worst = max(log - alpha * (alpha - 1) * rho for alpha, log in logs.items())
+            renyi_excess = max(renyi_excess, worst)
+            mass_excess = max(mass_excess, lacking - float(plan.cost.rho_delta))
+    return renyi_excess, mass_excess
+
+
+def test_an_observed_domain_is_charged_the_rho_of_its_rounds_and_half_of_its_delta() -> None:
+    """On all transcripts of neighbours whose items change sides; less rho, or a lower bottom, is too little."""
+    renyi_excess, mass_excess = observed_excesses()
+    assert renyi_excess <= 1e-12
+    assert mass_excess <= 1e-12
+    assert observed_excesses(rho_share=0.4)[0] > 1e-3
+    assert observed_excesses(less=3)[1] > 1e-3
+
+
 # ----- groups, labels, counts beside a selection
 
 
@@ -169,6 +260,27 @@ def test_what_is_made_of_parts_charges_its_parts() -> None:
     predicted = prediction_terms(batches=100, threshold=0.4, cutoff=30, epsilon=6, clip=5)
     tokens = 30 * predicted.token_epsilon**2 / 8
     assert predicted.cost.rho == pytest.approx(float(pure_rho(predicted.calibration.budget.total) + tokens))
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(1), Fraction(40)])
+def test_a_chosen_bound_costs_what_is_charged_and_hardly_less(epsilon: Fraction) -> None:
+    """Neighbours at which 4 A - 3 n has the one sign, the other, or passes 0, for every place of the person."""
+    top, whole = KEPT.as_integer_ratio()
+    moments = []
+    for people, kept in ((0, (0, 0)), (4, (0, 4)), (4, (1, 3)), (6, (2, 5)), (1, (0, 1))):
+        for place in range(3):
+            more = tuple(number + (at >= place) for at, number in enumerate(kept))
+            logs = []
+            for n, numbers in ((people, kept), (people + 1, more)):
+                scores = [-abs(whole * number - top * n) * mpf(str(epsilon)) / 6 for number in numbers]
+                logs.append([score - mp.log(mp.fsum(map(mp.exp, scores))) for score in scores])
+            for p, q in (logs, logs[::-1]):
+                for order in map(mpf, ("1.00001", "1.1", "1.5", "2", "4", "10", "50")):
+                    moment = mp.fsum(mp.exp(order * x + (1 - order) * y) for x, y in zip(p, q, strict=True))
+                    moments.append(mp.log(moment) / (order * (order - 1)))
+    charged = mpf(str(choice_rho(epsilon, 1, 0)))
+    assert max(moments) <= charged
+    assert epsilon > 1 or max(moments) > charged / 2  # half of it would not do
 
 
 # ----- what ledgers are charged
