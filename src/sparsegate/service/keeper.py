@@ -75,11 +75,7 @@ TOP: Final = "/v1/top"
 
 
 class _Given(Exception):
-    """Another sender of the same request was first: this is its response."""
-
-    def __init__(self, response: str) -> None:
-        super().__init__()
-        self.response = response
+    """Another sender of the same request was first: its argument is this one's response."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +87,6 @@ class _OneRequest:
 
     @property
     def conversion_delta(self) -> Fraction | None:
-        """That of the ledger; None where epsilons are added up."""
         return self.store.ledger.conversion_delta
 
     def spend(self, *, epsilon: Number, delta: Number = 0, what: str, rho: Number | None = None) -> None:
@@ -154,8 +149,7 @@ class AskedConditions:
 
     **What a hit tells.** That somebody asked this text, to whoever has a stopwatch: it is read outside D. So a text is
     put in when its answer has left, and from that moment every token finds it in ``GET /v1/gates/{id}/answers``. What
-    was refused is read again each time, so no error and no time of a refusal tells of another sender. What comes out
-    follows from the text and from public numbers, and never from the data.
+    was refused is read again each time. What comes out follows from the text and from public numbers alone.
     """
 
     def __init__(self, most: int = 4096, characters: int = 2**21) -> None:
@@ -232,8 +226,7 @@ class Keeper:
         """Make a gate and charge its whole epsilon; its parameters are those of ``SparseVector`` and ``GateLabel``.
 
         With ``per``, a column of cells, it is one for each of its values. Without a cutoff its opening is charged, and
-        its first ABOVE. Its threshold noise meets no data before the charge is committed, in the transaction that
-        stores the gate.
+        its first ABOVE. Its noise meets no data before that is committed, in the transaction that stores the gate.
         """
         if isinstance(threshold, bool) or not isinstance(threshold, int):
             raise ParameterError("threshold", "must be a whole number of people", threshold, "pass e.g. threshold=1000")
@@ -243,7 +236,7 @@ class Keeper:
         if epsilon is not None or cutoff is not None:
             exact["epsilon"] = exact_amount(epsilon, 0).epsilon  # type: ignore[arg-type]
         if within is not None:
-            exact["within"] = exact_epsilon(within, "within")
+            exact["within"] = exact_epsilon(within, "within")  # type: ignore[arg-type]
         spec = GateSpec.of(**terms | exact | self.cells_of(per, cutoff), most_asks=self._most_asks)
         check_work(spec)
         # What cannot be made must not be charged; and a gate keeps its law, whatever a later version would choose.
@@ -259,17 +252,15 @@ class Keeper:
         stored = self._store.recall(request, GATES)
         if stored is None:
             self._check_data()
-            id = f"g-{secrets.token_hex(8)}"
-            live = SparseVector(**_unpaid(spec))
+            id, live = f"g-{secrets.token_hex(8)}", SparseVector(**_unpaid(spec))
             # The noise of a cell is drawn when it is first asked, and sealed with a key that is sealed here.
             secret = threshold_noise(live) if per is None else secrets.token_bytes(32)
-            sealed = self._key.seal(secret, self._context(id, spec))
             new = GateRow(
                 number=0,
                 id=id,
                 opened_at=now().isoformat(),
                 fingerprint=self.dataset.fingerprint,
-                sealed=sealed,
+                sealed=self._key.seal(secret, self._context(id, spec)),
                 tally=Tally(spec=spec, paid=int(cutoff is None)),
                 refund=self._refund,
                 label=named,
@@ -277,12 +268,9 @@ class Keeper:
             ends = "each ABOVE paid for" if cutoff is None else f"cutoff {cutoff}"
             cells = "" if per is None else f"s for each {per!r}, a person in {spec.cells_per_user} at most"
             what = f"gate{cells}: threshold {threshold}, {ends}, unit {self.dataset.unit}"[:LONGEST_LINE]
-            # The charge, the gate and the response are one transaction. If the charge is refused, or another sender
-            # was first, the noise that was drawn here is thrown away: no data has met it.
-            mine = json.dumps(gate_view(new))
-            stored = self._store.begin(
-                request, GATES, spec.opening, what, gate=new, response=mine, key_name=self._key.name
-            )
+            # If the charge is refused, or another sender was first, the noise is thrown away: no data has met it.
+            mine, amount = json.dumps(gate_view(new)), spec.opening
+            stored = self._store.begin(request, GATES, amount, what, gate=new, response=mine, key_name=self._key.name)
             if stored is None:
                 stored = mine
                 if per is None:
@@ -290,7 +278,7 @@ class Keeper:
         return dict(json.loads(stored))
 
     def cells_of(self, per: str | None, cutoff: int | None) -> dict[str, Any]:
-        """What a gate for each value of a column has beside its numbers; without a column nothing."""
+        """What a gate for each value of a column has beside its numbers."""
         if per is None:
             return {}
         if cutoff is None:
@@ -392,11 +380,6 @@ class Keeper:
             # Logged after the answer has left, for the owner alone: when a question fails may depend on the data.
             LOG.warning("gate %s, question %d: %s; it counts as an ABOVE", gate.id, number, trouble)
 
-    @property
-    def waiting(self) -> int:
-        """How many hold a turn and wait for a place to be counted at."""
-        return self._places.waiting
-
     @own_settings
     def _decided(
         self, asking: Asking[Answered], gate: GateRow, live: SparseVector, number: int, condition: Condition
@@ -463,6 +446,11 @@ class Keeper:
         secret = self._key.unseal(row.sealed, self._context(row.id, spec))
         return SealingKey(secret).seal(threshold_noise(SparseVector(**_unpaid(spec))), str(row.cell))
 
+    @property
+    def waiting(self) -> int:
+        """How many hold a turn and wait for a place to be counted at."""
+        return self._places.waiting
+
     def gate(self, id: str) -> dict[str, Any]:
         """A gate as it may be seen."""
         self._store.give_back(id)
@@ -506,8 +494,7 @@ class Keeper:
 
     def top(self, request: KeyedRequest, question: Mapping[str, Any]) -> dict[str, Any]:
         """A private top-c of the table (``tables.top_items``). Whatever comes of it leaves at a multiple of D."""
-        arrival = time.monotonic()
-        request = request.bound_to(question)
+        arrival, request = time.monotonic(), request.bound_to(question)
         try:
             stored = self._store.recall(request, TOP)
             if stored is None:
@@ -527,7 +514,7 @@ class Keeper:
         try:
             gave = release(self.dataset.relation(), asked, ledger=paid).to_dict()
         except _Given as given:
-            return given.response
+            return str(given.args[0])
         self._store.finish(request, TOP, response := json.dumps(gave), {"release": "top_items", **gave})
         return response
 
