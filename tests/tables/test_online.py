@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import math
-import pickle
 import re
 from fractions import Fraction
 from typing import Any
@@ -21,7 +19,7 @@ from tests.support.threads import at_once
 from tests.tables.conftest import table
 
 from sparsegate.budget import Budget
-from sparsegate.errors import BudgetExceeded, GateClosed, ParameterError, SparsegateError, TableError
+from sparsegate.errors import BudgetExceeded, GateClosed, ParameterError, TableError
 from sparsegate.gates.gate import Answer
 from sparsegate.gates.variants import Scales
 from sparsegate.noise import Seeded
@@ -147,34 +145,6 @@ def test_an_error_beyond_what_the_theorem_allows_is_let_through_as_rarely_as_rho
     bound = 500 + shift + 20 * math.log(60)
     assert hidden(bound + 4 / 1024) <= 1 / 60
     assert hidden(bound - 20 * math.log(4)) > 1 / 60
-
-
-def test_paid_answers_have_fresh_laplace_noise_of_scale_c_over_eps3(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(OnlineAnswers, "_learn", unlearning)
-    cutoff = 4000
-    budget = Budget(threshold_epsilon=1000, query_epsilon=8000, answer_epsilon=400)  # an answer is noised with scale 10
-    made = online(epsilon=None, budget=budget, cutoff=cutoff, tolerance=0.01)
-    noise = []
-    while not made.closed:
-        answer = made.ask({"country": "DE"})
-        if answer.paid:
-            noise.append(answer.estimate - 900)
-    sizes = np.abs(noise)
-    assert proportion_p(int((np.array(noise) > 0).sum()), cutoff, 0.5) > FALSE_ALARM
-    within = 10 * math.log(2)
-    assert proportion_p(int((sizes <= within).sum()), cutoff, 0.5) > FALSE_ALARM
-    for factor in (0.8, 1.2):
-        off = 1 - math.exp(-math.log(2) / factor)
-        assert proportion_p(int((sizes <= within).sum()), cutoff, off) < FALSE_ALARM
-
-
-def test_no_repr_shows_data_or_noise_and_no_copy_is_possible() -> None:
-    made = online()
-    made.ask({"country": "DE"})
-    assert repr(made) == "<OnlineAnswers: 6 cells, 1 of 10 answers paid for, open>"
-    for attempt in (copy.copy, copy.deepcopy, pickle.dumps):
-        with pytest.raises(SparsegateError, match="neither copied nor pickled"):
-            attempt(made)
 
 
 # What it learns
