@@ -131,15 +131,6 @@ def test_gaussian_counts_cost_what_is_proved_by_either_rule(per: str | None) -> 
     assert both.cost.rho_delta == 0
 
 
-def test_an_accountant_composes_no_less_than_the_ledger_counts() -> None:
-    pytest.importorskip("dp_accounting", reason="needs the extra [accounting]")
-    rows = {"page": [page for page in range(100) for _ in range(200)], "visitor": [*range(200)] * 100}
-    seeded: dict[str, Any] = {"source": Seeded(1), "not_private": True}
-    top = sg.top_items(table("duckdb", rows), **LISTED, delta=1e-6, answers_epsilon=1, **seeded)
-    _, counts = top.dp_event().events
-    assert counts.noise_multiplier == pytest.approx(float(noise(50, "1", "5e-7").scale) / math.sqrt(50), rel=1e-4)
-
-
 HUNDRED: dict[str, Any] = LISTED | {"count": 100, "answers_epsilon": 1, "domain": 200}
 
 
