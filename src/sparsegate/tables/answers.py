@@ -54,7 +54,6 @@ class AnswerNoise:
 
     @property
     def deviation(self) -> float:
-        """The standard deviation."""
         if self.gaussian:
             return math.hypot(float(self.scale), 12**-0.5)
         ratio = math.exp(-1 / self.scale)
@@ -62,11 +61,9 @@ class AnswerNoise:
 
     @property
     def gaussian(self) -> bool:
-        """Whether it is Gaussian."""
         return self.name == GAUSSIAN
 
     def noisy(self, source: Source, numbers: Sequence[int]) -> tuple[int, ...]:
-        """The numbers with fresh noise."""
         if self.gaussian:
             fine = normal_floor(source, int(self.scale * 2**_DIGITS), len(numbers))
             noise = (fine + 2 ** (_DIGITS - 1)) >> _DIGITS

@@ -81,12 +81,7 @@ _FINEST: Final = 2 ** (2 - _LEAST)
 
 
 def choose_bound(source: Source, sizes: Mapping[int, int], bounds: tuple[int | None, ...], epsilon: Fraction) -> int:
-    """The place of the bound that was drawn, from how many people have each number of items; None bounds nothing.
-
-    >>> from sparsegate.noise import Seeded
-    >>> choose_bound(Seeded(1), {1: 500, 2: 250, 9: 250}, (1, 2, 3, None), Fraction(1))
-    1
-    """
+    """The place of the bound that was drawn, from how many people have each number of items; None bounds nothing."""
     people = sum(sizes.values())
     kept = [sum(n for size, n in sizes.items() if bound is None or size <= bound) for bound in bounds]
     top, whole = KEPT.as_integer_ratio()
@@ -95,12 +90,7 @@ def choose_bound(source: Source, sizes: Mapping[int, int], bounds: tuple[int | N
 
 
 def choose_clip(source: Source, worths: Mapping[int, int], epsilon: Fraction) -> Fraction:
-    """The clip that was drawn, from how many people are above so many of the CLIPS and not above the next.
-
-    >>> from sparsegate.noise import Seeded
-    >>> float(choose_clip(Seeded(1), {CLIPS.index(1024): 10**6}, Fraction(1, 100)))
-    1536.0
-    """
+    """The clip that was drawn, from how many people are above so many of the CLIPS and not above the next."""
     people = sum(worths.values())
     # Above the candidate at place i - 1 are those who are above i of them or more.
     above = [people - below for below in accumulate((worths.get(place, 0) for place in range(len(CLIPS))), initial=0)]
@@ -143,11 +133,7 @@ def subset_bars(*, total: int, count: int, epsilon: Fraction) -> dict[int, int]:
 
 
 def subset_margin(histogram: Mapping[int, int], bars: Mapping[int, int]) -> int:
-    """g: by how much the counts are above the bars, the least of them; private.
-
-    >>> subset_margin({40: 1, 90: 1, 3: 7}, {1: 53, 2: 28})
-    12
-    """
+    """g: by how much the counts are above the bars, the least of them; private."""
     margins, rank = [], 0
     falling = iter(sorted(histogram.items(), reverse=True))
     score = 0

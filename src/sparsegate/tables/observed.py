@@ -108,11 +108,7 @@ def bounded_range(*, epsilon: Fraction, delta: Fraction, count: int, max_items_p
 def bottom_margin(
     *, rate: Fraction, delta: Fraction, max_items_per_user: int, both_sides: Fraction | None = None
 ) -> int:
-    """ceil(ln(m / delta) / rate), or one more; with an epsilon for ``both_sides``, of delta0 in place of delta.
-
-    >>> bottom_margin(rate=Fraction(1, 100), delta=Fraction(1, 10**8), max_items_per_user=1)
-    1843
-    """
+    """ceil(ln(m / delta) / rate), or one more; with an epsilon for ``both_sides``, of delta0 in place of delta."""
     odds = max_items_per_user / delta
     with interval_arithmetic(128) as iv:
         factors = iv.mpf(odds.numerator) / iv.mpf(odds.denominator)
@@ -126,13 +122,7 @@ def bottom_margin(
 
 
 def candidates(histogram: Mapping[int, int], dbar: int) -> tuple[dict[int, int], int]:
-    """The dbar largest scores as a histogram, dummies of score 0 included, and h_(dbar+1).
-
-    Of the last score only the first labels may be candidates: ranks below the number given here.
-
-    >>> candidates({1: 5, 7: 2, 9: 1}, 4), candidates({9: 1}, 4)
-    (({9: 1, 7: 2, 1: 1}, 1), ({9: 1, 0: 3}, 0))
-    """
+    """The dbar largest scores as a histogram, dummies included, and h_(dbar+1); of the last score the first labels."""
     largest: dict[int, int] = {}
     left = dbar
     for score in sorted(histogram, reverse=True):
@@ -247,11 +237,7 @@ def bar_at(above: int, *, epsilon: Fraction, delta: Fraction, max_items_per_user
 
 
 def reach(epsilon: Fraction, delta: Fraction) -> tuple[int, int] | None:
-    """For how many people the chance of a label is even, and for how many it is 1, by its shares; None: beyond counts.
-
-    >>> reach(Fraction(1, 10), Fraction(1, 10**6))
-    (109, 218)
-    """
+    """For how many people the chance of a label is even, and for how many it is 1; None where that is beyond counts."""
     # 2 ln(1 + 1/d) / a is more than the steps from 0 to 1.
     if epsilon * MOST_STEPS < 2 * (math.log(delta.denominator) - math.log(delta.numerator) + 1):
         return None
@@ -264,12 +250,7 @@ def reach(epsilon: Fraction, delta: Fraction) -> tuple[int, int] | None:
 
 
 def steps_of(epsilon: Fraction, delta: Fraction) -> tuple[int, Iterator[int]]:
-    """b, and k(1), k(2), ... below 2**b: the chances of a label that 1, 2, ... people have; from there on it is 1.
-
-    >>> bits, steps = steps_of(Fraction(1), Fraction(1, 10))
-    >>> [round(step / 2**bits, 4) for step in steps]
-    [0.1, 0.3718, 0.8057, 0.9653]
-    """
+    """b, and k(1), k(2), ... below 2**b: the chances of a label that 1, 2, ... people have; from there on it is 1."""
     bits = GUARD + (1 / delta).__ceil__().bit_length()
     rate = min(epsilon, Fraction(bits))  # e^bits is beyond 1/d; a smaller rate is as private
     grow, _ = interval_floor(rate, lambda iv, e: e, bits, 3 * bits)
@@ -289,13 +270,7 @@ def _steps(bits: int, grow: int, shrink: int, delta: int) -> Iterator[int]:
 
 
 def pick_above(source: Source, histogram: Mapping[int, int], bar: CountBar) -> list[Pick]:
-    """Toss the coins: the number of people of each label that is kept, and its rank by label among those with as many.
-
-    >>> from sparsegate.noise import Seeded
-    >>> bar = bar_at(4, epsilon=Fraction(1), delta=Fraction(1, 10), max_items_per_user=1)
-    >>> pick_above(Seeded(1), {1: 100, 2: 2, 3: 1, 4: 3, 9: 1}, bar)
-    [(2, 0), (4, 1), (4, 2), (9, 0)]
-    """
+    """Toss the coins: the number of people of each label that is kept, and its rank among the labels with as many."""
     chances = bar.chances(histogram)
     picks: list[Pick] = []
     for people in sorted(histogram):

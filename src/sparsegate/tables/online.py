@@ -104,12 +104,10 @@ class Cells:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many categories each column has."""
         return tuple(map(len, self.codes.values()))
 
     @property
     def size(self) -> int:
-        """How many cells there are."""
         return math.prod(self.shape)
 
     def steps(self, query: Any) -> Integers:
@@ -206,7 +204,6 @@ class OnlineAnswer(Single):
         return {"schema": "sparsegate/online/1", **{name: plain(self[name]) for name in self.keys()}}
 
     def sheet(self) -> Sheet:
-        """One row."""
         columns = {name: [self[name]] for name in self.keys() if name != "note"}
         numbers = frozenset({"estimate", "margin"})
         return Sheet(title="online answer", brief=self.note or "", columns=columns, numbers=numbers)
@@ -269,7 +266,6 @@ class Lesson:
 
     @classmethod
     def of(cls, steps: Integers, *, low: float, high: float) -> Lesson:
-        """From weights in steps of 2**-24."""
         if (steps & ((1 << WEIGHT_BITS) - 1)).any():
             return cls(np.ldexp(steps.astype(np.float64), -WEIGHT_BITS), low, high)
         return cls(steps.astype(np.bool_), low, high)
@@ -283,11 +279,7 @@ class Histogram:
 
     @classmethod
     def uniform(cls, cells: int) -> Histogram:
-        """Nothing is known: every cell, and nowhere, weighs the same.
-
-        >>> Histogram.uniform(3).share(np.array([2**24, 0, 0]))
-        0.25
-        """
+        """Nothing is known: every cell, and nowhere, weighs the same."""
         return cls(np.full(cells + 1, 1 / (cells + 1)))
 
     def share(self, steps: Integers) -> float:
@@ -296,12 +288,7 @@ class Histogram:
         return math.ldexp(float(np.einsum("i,i->", steps.astype(np.float64), self.shares[:-1])), -WEIGHT_BITS)
 
     def taught(self, lesson: Lesson, target: float, earlier: Iterable[Lesson] = ()) -> Histogram:
-        """The histogram after a lesson, moved to the share ``target``, and after the earlier ones were gone through.
-
-        >>> lesson = Lesson(np.array([True, False, False]), 0.4, 0.5)
-        >>> Histogram.uniform(3).taught(lesson, 0.4).shares.round(3).tolist()
-        [0.4, 0.2, 0.2, 0.2]
-        """
+        """The histogram after a lesson, moved to the share ``target``, and after the earlier ones were gone through."""
         shares = self.shares.copy()
         _move(shares, lesson, target)
         for _ in range(_ROUNDS):
@@ -372,7 +359,6 @@ class UpdateStep:
 
     @classmethod
     def of(cls, *, tolerance: float, cutoff: int, scales: Scales) -> UpdateStep:
-        """The step for noise of such scales, in people."""
         _, b2, b3 = (float(scale or 0) for scale in scales)
         shift = ROW.noise.law.shift(*scales[:2], lattice=False)
         error = tolerance + shift - b2 * math.log(3 * PLANNED / BETA) - 4 * float(STEP)
@@ -382,11 +368,7 @@ class UpdateStep:
         return cls(tolerance, b3 * math.log(1 / BETA), False)
 
     def toward(self, gap: float) -> float:
-        """By how much to move for a gap between the estimate and a released answer.
-
-        >>> UpdateStep(300.0, 100.0, True).toward(-400.0), UpdateStep(300.0, 100.0, True).toward(1000.0)
-        (-300.0, 900.0)
-        """
+        """By how much to move for a gap between the estimate and a released answer."""
         return math.copysign(max(abs(gap) * self.error / (self.error + self.certain), abs(gap) - self.certain), gap)
 
     def updates(self, *, cells: int, population: int) -> float:

@@ -75,7 +75,6 @@ class NamedCounts(ABC):
 
     @property
     def total(self) -> int:
-        """How many items have a score."""
         return sum(self.histogram.values())
 
     @abstractmethod
@@ -212,7 +211,6 @@ class Prepared:
         _ = self._counted.histogram  # is made here, where it is asked for first, and before anything is charged
 
     def record(self, *, private: bool) -> Record:
-        """What may be said about the release."""
         return Record.of(self._question, self.size, private=private)
 
     def draw(self, noise: Source, record: Record) -> TopItems:
@@ -238,14 +236,12 @@ class Prepared:
         return list(chosen), None if picks.noisy is None else tuple(picks.noisy.tolist())
 
     def name(self, picks: Sequence[Pick]) -> list[Named]:
-        """The items that were picked, and their private numbers."""
         if isinstance(self._counted, NamedCounts):
             return self._counted.named(picks)
         names = name_picks(self._engine, self._counted, self._domain, picks)
         return [(self.read(label), number) for label, number in names]
 
     def released(self, noise: Source, record: Record, selected: Selected, names: Sequence[Named]) -> TopItems:
-        """What was selected and named, as it is released."""
         question, (picks, estimates) = self._question, selected
         labels = [label for label, _ in names]
         # A set has no order but that of its labels.
@@ -281,7 +277,6 @@ class PreparedChoice:
     """A release with a clip or a bound that is yet to be chosen: checked for every choice, and nothing is drawn."""
 
     def __init__(self, engine: Engine, question: Question, domain: Domain | None, rows: Frame, kind: LabelKind) -> None:
-        """Check the size of the domain, and only then look at what is chosen from."""
         self._engine, self._question, self._domain, self._rows, self._kind = engine, question, domain, rows, kind
         self._size = None if domain is None else domain.size
         check_size(replace(question.possible[0], people=question.people), self._size)
@@ -320,7 +315,6 @@ class KeptLabels(NamedCounts):
     """Labels that were found, with their private numbers of people, in an order that hangs on the draw alone."""
 
     def __init__(self, labels: Sequence[Named]) -> None:
-        """Put those with equal numbers together, in their order."""
         self._members: dict[int, list[Named]] = {}
         for label in labels:
             self._members.setdefault(label[1], []).append(label)
@@ -342,7 +336,6 @@ class PreparedStages:
     labels: Prepared
 
     def record(self, *, private: bool) -> Record:
-        """What may be said about the release."""
         return Record.of(self.question, None, private=private)
 
     def draw(self, noise: Source, record: Record) -> TopItems:
@@ -370,12 +363,10 @@ class PreparedGroups:
     together: Callable[[Sequence[Pick]], list[Named]] | None = None
 
     def record(self, *, private: bool) -> Record:
-        """What may be said about all of them."""
         (first, *_) = self.groups.values()
         return first.record(private=private).of_groups(self.question, len(self.groups))
 
     def draw(self, noise: Source, record: Record) -> TopItems:
-        """Draw the releases of all groups, in the order of the public list."""
         parts = list(self.groups.values())
         selected = [prepared.select(noise) for prepared in parts]
         of_each = parts[0].record(private=record.private)

@@ -227,7 +227,6 @@ _FIGURES: Final = ("within", "error_bar", "error_bar_all", "needed_epsilon", "re
 
 
 def _clip_statement(question: Question, confidence: float) -> str:
-    """How many people a choice of the clip takes; nothing where none is made."""
     if not question.choose:
         return ""
     share = question.choice_share
@@ -437,7 +436,6 @@ def by_method(question: Question, method: str, epsilon: Number) -> Question:
 
 
 def _last(counts: Scores, count: int) -> int:
-    """The count-th largest."""
     order = np.argsort(counts.values)[::-1]
     return int(counts.values[order[np.searchsorted(np.cumsum(counts.multiplicities[order]), count)]])
 

@@ -146,7 +146,6 @@ class Question:
 
     @property
     def observed(self) -> bool:
-        """Whether items are whatever the table holds."""
         return isinstance(self.domain, str)
 
     @cached_property
@@ -202,7 +201,6 @@ class Question:
 
     @property
     def choices_epsilon(self) -> Fraction:
-        """What is spent on choices, a part of epsilon."""
         return Fraction(self.choice_epsilon or 0)
 
     @property
@@ -263,13 +261,11 @@ class Question:
 
     @property
     def columns(self) -> list[str]:
-        """The columns that it speaks of."""
         read = [name for text in (self.where, self.per) if text for name in names_in(text)]
         return [*read, *(name for name in (self.user, self.value, self.item) if name is not None)]
 
     @property
     def total(self) -> Fraction:
-        """What is spent: epsilon and answers_epsilon."""
         return Fraction(self.epsilon) + Fraction(self.answers_epsilon)
 
     @property
@@ -375,7 +371,6 @@ class Question:
 
     @property
     def at_once(self) -> Question:
-        """The same by one selection, where it is of an observed domain."""
         assert self.count is not None
         return replace(self, dbar=self.dbar or DBAR * self.count)
 

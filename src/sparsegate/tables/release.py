@@ -241,7 +241,6 @@ class TopItems(TopTable):
 
     @classmethod
     def of_groups(cls, groups: Mapping[Hashable, TopItems], record: Record) -> TopItems:
-        """The releases of several groups as one."""
         tops = list(groups.values())
         counted = [top.estimates for top in tops if top.estimates is not None]
         return cls(

@@ -136,7 +136,6 @@ class Description(Printed):
     domains: Mapping[str, str]
 
     def sheet(self) -> Sheet:
-        """A row for each column."""
         columns = {
             "column": [*self.columns],
             "type": [*self.columns.values()],
@@ -373,7 +372,6 @@ class Session(Uncopied, Printed):
             return self._last
 
     def sheet(self) -> Sheet:
-        """The statement as a table."""
         return self.statement().sheet()
 
     def close(self) -> None:
@@ -448,7 +446,6 @@ class Session(Uncopied, Printed):
 
 
 def _check_columns(table: Table, names: Iterable[str], user: str | None) -> None:
-    """Raise a TableError where the table lacks a column."""
     asked = [*names, *filter(None, [user])]
     with open_table(table, columns=asked, user=user) as opened:
         check_columns(guarded("the engine of the table", lambda: open_engine(opened.table)).names, asked)

@@ -101,11 +101,9 @@ class Clip:
 
     @property
     def ends(self) -> tuple[int | float, int | float]:
-        """low and high, to be shown."""
         return plain(self.low), plain(self.high)
 
     def values(self, steps: int) -> int | float:
-        """A number of steps in the units of the values."""
         return plain(steps * self.granularity)
 
     def place(self, threshold: Fraction) -> int:

@@ -57,11 +57,7 @@ _GUARD: Final = 64
 
 
 def weight(labels: int) -> int:
-    """floor(2**24 / sqrt(w)): what a person with w labels adds to each.
-
-    >>> [weight(labels) / 2**24 for labels in (1, 4, 100)]
-    [1.0, 0.5, 0.09999996423721313]
-    """
+    """floor(2**24 / sqrt(w)): what a person with w labels adds to each."""
     return math.isqrt(4**PARTS // labels)
 
 
@@ -143,13 +139,7 @@ def _blocks(most: int) -> Iterator[tuple[int, int]]:
 
 
 def pick_weighted(source: Source, histogram: Mapping[int, int], bar: WeightBar) -> list[Pick]:
-    """Draw the noise of every label: the weight of each that is kept, and its rank by label among those of that weight.
-
-    >>> from sparsegate.noise import Seeded
-    >>> bar = lowest_bar(epsilon=Fraction(1), delta=Fraction(1, 10**6), max_items_per_user=10)
-    >>> pick_weighted(Seeded(1), {weight(10): 100, 75 * weight(10): 3, 200 * weight(10): 1}, bar)
-    [(397906575, 1), (1061084200, 0)]
-    """
+    """Draw the noise of every label: the weight of each that is kept, and its rank among the labels of that weight."""
     weights = np.array(sorted(histogram), dtype=np.int64)
     sizes = np.array([histogram[each] for each in weights.tolist()], dtype=np.int64)
     starts = np.cumsum(sizes) - sizes
