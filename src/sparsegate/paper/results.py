@@ -94,8 +94,7 @@ def columns_of(row: type) -> dict[str, str]:
     return {column.name: kinds[str(column.type)] for column in fields(row)}
 
 
-COLUMNS = columns_of(Row)
-"""The columns of the results, with their PyArrow types: a row for each case."""
+COLUMNS = columns_of(Row)  # the columns of the results, with their PyArrow types: a row for each case
 
 SCORE_COLUMNS = {"dataset": "string", "stand_in": "bool_", "rank": "int64", "score": "float64"}
 THRESHOLD = "oracle: the mean of the c-th and the (c+1)-th true score, which is not private"
