@@ -4,7 +4,8 @@ PostgreSQL fails where this language has a value: it has no TRY_CAST; overflow, 
 doubles are errors; and text is folded and compared by a collation. So text is compared as ``COLLATE "C"`` and folded by
 a collation that was found to agree; sums, products and quotients have infinities; and a cast is written only where both
 engines agree on every value: docs/explanation/proofs_in_words/conditions.md. An argument that a form needs twice is
-worked out once: ``(SELECT ... FROM (SELECT argument AS a0 OFFSET 0) AS v)``; OFFSET 0 keeps the planner from repeating it.
+worked out once: ``(SELECT ... FROM (SELECT argument AS a0 OFFSET 0) AS v)``; OFFSET 0 keeps the planner from
+repeating it.
 """
 
 from __future__ import annotations
