@@ -18,7 +18,7 @@ from tests.support.goodness import FALSE_ALARM, excess, law_p
 from tests.tables.conftest import Maker, table
 
 from sparsegate.errors import BudgetExceeded, ParameterError
-from sparsegate.gates.normal import PARTS, gaussian_sigma
+from sparsegate.gates.gaussian import PARTS, gaussian_sigma
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.noise import Seeded
 from sparsegate.selection.scores import Scores

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -195,11 +196,7 @@ def decimal(place: int) -> Fraction:
 
 def first_decimal(true_of: Callable[[Fraction], bool], least: int, most: int) -> int:
     """The place of the first decimal from 10**least to below 10**most from which on this is true; else 900 most."""
-    low, high = 900 * least - 1, 900 * most
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if true_of(decimal(middle)) else (middle, high)
-    return high
+    return 900 * least + bisect_left(range(900 * least, 900 * most), True, key=lambda place: true_of(decimal(place)))
 
 
 def rounded_up(epsilon: float) -> str:

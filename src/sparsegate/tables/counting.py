@@ -22,7 +22,7 @@ from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
 from sparsegate.errors import TableError
-from sparsegate.gates.normal import PARTS
+from sparsegate.gates.gaussian import PARTS
 from sparsegate.noise import Source, discrete_laplace, exact_scale
 from sparsegate.tables.domain import CHANGED, Domain
 from sparsegate.tables.engines.engine import Engine, Frame
