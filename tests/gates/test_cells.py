@@ -171,18 +171,6 @@ def test_the_gates_answer_as_that_law_says() -> None:
     assert law_p(seen, merged) < FALSE_ALARM
 
 
-def test_what_is_spent_covers_what_the_transcript_costs() -> None:
-    """The m largest costs of a cell, against the exact ratios of all transcripts."""
-    gates = made(most=2, epsilon=2, cutoff=2)
-    law, moved = gates[0]._calibration, {0: 1, 1: 1}
-    for asker in ASKERS[:4]:
-        one, other = (transcript_law(law, asker, cells, 5) for cells in ({}, moved))
-        for history in one:
-            each = [(cell, Counter(above for asked, above in history if asked == cell)) for cell in range(3)]
-            costs = sorted(law.spent([(counts[False], counts[True])]) for _, counts in each)
-            assert abs(math.log(one[history] / other[history])) <= float(sum(costs[-2:])) + 1e-12
-
-
 # One price for all
 
 
@@ -231,21 +219,6 @@ def test_an_unknown_cell_is_refused_before_anything_is_drawn(monkeypatch: pytest
         assert refused.value.parameter == "cell"
         assert "nan" not in str(refused.value)
     assert repr(gates) == "<Gates: 2 cells, 0 asked, 0 positives, open>"
-
-
-def test_each_cell_has_its_own_cutoff_threshold_noise_and_questions() -> None:
-    gates = made(cells=100, most=1, epsilon=0.1)
-    for cell in range(100):
-        gates.ask(cell, -FAR)
-    assert len({gates[cell]._rho for cell in range(100)}) > 30
-    assert len({id(gates[cell]._nu) for cell in range(100)}) == 1
-    assert gates.ask(3, FAR)
-    assert gates[3].closed
-    assert not gates.closed
-    assert (gates.ask(4, FAR).above, gates.positives) == (True, 2)
-    with pytest.raises(sg.GateClosed):
-        gates.ask(3, 0)
-    assert gates.ask(5, 50, threshold=FAR) == sg.BELOW
 
 
 def test_all_cells_are_asked_whatever_a_mapping_holds() -> None:
