@@ -28,8 +28,7 @@ from sparsegate.errors import ParameterError, SparsegateError
 
 Number = int | float | Fraction | Decimal
 Allocation = str | Number
-Keep = Callable[[Mapping[str, Any]], None]
-"""Stores what a release gave; call it before anybody sees that."""
+Keep = Callable[[Mapping[str, Any]], None]  # stores what a release gave; call it before anybody sees that
 
 LONGEST_LINE = 500  # of what a ledger records
 _SHARES = ("threshold_epsilon", "query_epsilon", "answer_epsilon")

@@ -349,20 +349,16 @@ def test_a_refund_on_a_zcdp_ledger_is_of_all_that_was_reserved(ledger: Ledger):
 @pytest.mark.parametrize(
     ("change", "parameter"),
     [
-        *(({"epsilon": wrong}, "epsilon") for wrong in (1, 0)),
+        ({"epsilon": 0}, "epsilon"),
         ({"budget": sg.Budget(threshold_epsilon=1, query_epsilon=1)}, "budget"),
-        ({"allocation": "1:1"}, "allocation"),
         ({"delta": 1e-6}, "delta"),
-        ({"queries": 10}, "queries"),
         ({"noise": "exponential"}, "noise"),
         ({"closes": "rarer"}, "closes"),
         ({"within": None}, "cutoff"),
-        *(({"within": wrong}, "within") for wrong in (float("nan"), 0, "90")),
-        *(({"expect": wrong}, "expect") for wrong in (0, 10**400)),
+        ({"within": "90"}, "within"),
+        ({"expect": 10**400}, "expect"),
         ({"monotonic": 1}, "monotonic"),
-        ({"sensitivity": 0}, "sensitivity"),
         ({"cutoff": 3, "epsilon": 1}, "within"),
-        ({"cutoff": 3, "epsilon": 1, "within": None, "expect": 3}, "expect"),
         *(({"ledger": wrong}, "ledger") for wrong in (None, "z.ledger")),
     ],
 )

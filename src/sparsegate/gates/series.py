@@ -17,8 +17,7 @@ from sparsegate.display.tabular import Printed
 from sparsegate.errors import ParameterError
 from sparsegate.gates.approximate import zcdp_epsilon, zcdp_rho
 
-DELTA: Final = Fraction(1, 10**6)
-"""At which a rho is made an epsilon, unless a budget or a ledger says another."""
+DELTA: Final = Fraction(1, 10**6)  # at which a rho is made an epsilon, unless a budget or a ledger says another
 
 _DIGITS: Final = 4  # of an epsilon that is shown
 _AROUND: Final = 4  # powers of ten around an epsilon in which the largest is looked for
