@@ -282,7 +282,7 @@ def test_a_below_touches_no_disk(ledger: Ledger, monkeypatch: pytest.MonkeyPatch
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("the ledger was used")
 
-    for name in ("writing", "reading", "together", "looking"):
+    for name in ("writing", "reading", "together"):
         monkeypatch.setattr(type(ledger.database), name, refuse)
     assert not any(gate.ask(-FAR) for _ in range(1000))
     assert not gate.ask_many([-FAR] * 100_000).any()
@@ -506,14 +506,12 @@ def test_a_gate_that_may_not_give_back_leaves_it_spent(ledger: Ledger, option: d
 
 def test_a_refund_on_a_zcdp_ledger_is_of_all_that_was_reserved(ledger: Ledger):
     """Anything else in its place is damage."""
-    from sqlalchemy import text
-
     with sg.SparseVector(**GATE, ledger=ledger):
         pass
     with ledger.database.writing() as connection:
         for trigger in ("entries_stay", "entries_last"):
-            connection.execute(text(f"DROP TRIGGER {trigger}"))
-        connection.execute(text("UPDATE entries SET rho = '0.001' WHERE kind = 'refund'"))
+            connection.run(f"DROP TRIGGER {trigger}")
+        connection.run("UPDATE entries SET rho = '0.001' WHERE kind = 'refund'")
     with pytest.raises(sg.LedgerError, match="entry 4 gives back what was not spent"):
         ledger.statement()
 
