@@ -15,7 +15,6 @@ from tests.support.display import valid
 from sparsegate.auditor import Evidence, Verdict, audit
 from sparsegate.auditor.betting import Counts
 from sparsegate.errors import ParameterError
-from sparsegate.gates.research import row_mechanism
 from sparsegate.gates.variants import VARIANTS
 from sparsegate.noise import Seeded
 
@@ -28,7 +27,7 @@ RUNS_OF_A_ROW = {"hardt-rothblum-2010": 4_000_000, "hardt-rothblum-2010-indicato
 def test_every_flawed_row_is_flagged_and_no_sound_one(key: str) -> None:
     # At 99 % a sound row is flagged once in a hundred seeds; these seeds are fixed.
     row = VARIANTS[key]
-    mechanism = row_mechanism(row, epsilon=1.0, source=Seeded(1))
+    mechanism = row.for_audit(epsilon=1.0, source=Seeded(1))
     verdict = audit(mechanism, epsilon=1.0, samples=RUNS_OF_A_ROW.get(key, 300_000), seed=1)
     assert verdict.violates is not row.private
     assert verdict.epsilon_lower > (1.0 if not row.private else 0.5)

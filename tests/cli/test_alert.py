@@ -168,7 +168,7 @@ def test_an_alert_is_stopped_and_goes_on_with_its_state(command, refused, monkey
 def test_what_did_not_go_back_is_not_said_to(command, monkeypatch) -> None:
     def answered_elsewhere(*_: object) -> None:
         with Ledger("log.ledger") as ledger, ledger.database.writing() as connection:
-            connection.exec_driver_sql("UPDATE gates SET asked = 1, above = 1")
+            connection.run("UPDATE gates SET asked = 1, above = 1")
 
     monkeypatch.setattr(alert.AlertReport, "start", answered_elsewhere)
     code, out, _ = command("alert", "-", *ASK, *PAID, "--state", "log.state", stdin="at,who,status\n")

@@ -15,6 +15,8 @@ from typing import Final
 
 import sqlalchemy as sa
 
+from sparsegate.ledger.database import Connection
+
 METADATA: Final = sa.MetaData()
 
 LEDGER = sa.Table(
@@ -110,22 +112,22 @@ _ONLY_GROWS: Final = {
 
 VERSION: Final = 1
 
-MIGRATIONS: Final[dict[int, Callable[[sa.Connection], None]]] = {}
+MIGRATIONS: Final[dict[int, Callable[[Connection], None]]] = {}
 """What brings a ledger from a version to the one after it. None so far: version 1 is the first that was released."""
 
 
-def create(connection: sa.Connection, dataset: str, conversion_delta: str | None = None) -> None:
+def create(connection: Connection, dataset: str, conversion_delta: str | None = None) -> None:
     """Make all tables in an empty database."""
-    METADATA.create_all(connection, checkfirst=False)
+    connection.make_tables(METADATA)
     for table in (ENTRIES, RELEASES, REFUNDS):
-        for statement in _ONLY_GROWS[connection.dialect.name]:
-            connection.execute(sa.text(statement.format(table=table.name)))
+        for statement in _ONLY_GROWS[connection.store]:
+            connection.run(statement.format(table=table.name))
     row = {"only_row": 1, "schema_version": VERSION, "dataset": dataset, "conversion_delta": conversion_delta}
-    connection.execute(LEDGER.insert().values(row))
+    connection.add("ledger", **row)
 
 
-def migrate(connection: sa.Connection, version: int) -> None:
+def migrate(connection: Connection, version: int) -> None:
     """Bring the tables from a version to this one, inside the caller's transaction: all steps or none."""
     for step in range(version, VERSION):
         MIGRATIONS[step](connection)
-    connection.execute(sa.update(LEDGER).values(schema_version=VERSION))
+    connection.run("UPDATE ledger SET schema_version = :version", version=VERSION)

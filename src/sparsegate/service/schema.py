@@ -112,7 +112,7 @@ REQUESTS = sa.Table(
 def make_tables(database: Database) -> None:
     """Make the tables in a ledger that was never served; where they are, nothing is written."""
     with database.reading() as connection:
-        missing = METADATA.tables.keys() - set(sa.inspect(connection).get_table_names())
+        missing = METADATA.tables.keys() - database.tables(connection)
     if missing:
         with database.writing() as connection:
-            METADATA.create_all(connection)
+            connection.make_tables(METADATA)
