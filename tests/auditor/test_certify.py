@@ -11,7 +11,7 @@ from tests.support.audited import randomized_response, responses, too_many
 from sparsegate.auditor.betting import Bets, Counts, DPLadder
 from sparsegate.auditor.certify import Registration, certify
 from sparsegate.auditor.encoding import Encoder, Sample
-from sparsegate.auditor.events import Aim, Atoms, OutcomeEvent, Runs, find_events
+from sparsegate.auditor.events import Aim, Bins, OutcomeEvent, Runs, find_events
 from sparsegate.auditor.neighbours import NeighbourPair
 
 YES, NO = np.array([1]), np.array([0])
@@ -21,7 +21,7 @@ EPSILONS = np.linspace(0, 4, 401)
 
 def truthful(encoder: Encoder) -> OutcomeEvent:
     """The event that a randomized response says yes."""
-    atoms = Atoms.learned(encoder.encode(np.array([True, True, False, False]), 4))
+    atoms, _ = Bins.atoms(encoder.encode(np.array([True, True, False, False]), 4))
     return OutcomeEvent(partition=atoms, chosen=np.array([False, True, False]))
 
 
