@@ -16,8 +16,8 @@ from typing import Final
 from sparsegate.ledger.database import Connection
 
 TABLES: Final = {
-    # ``conversion_delta``: of a zCDP ledger, at which delta its rho is an epsilon; null: epsilons add. ``key_name``: of the
-    # key that gates are sealed with; the key itself is not here. ``backed_up_at``: in a backup alone.
+    # ``conversion_delta``: of a zCDP ledger, at which delta its rho is an epsilon; null: epsilons add. ``key_name``: of
+    # the key that gates are sealed with; the key itself is not here. ``backed_up_at``: in a backup alone.
     "ledger": """
         only_row INTEGER NOT NULL PRIMARY KEY CHECK (only_row = 1),
         schema_version INTEGER NOT NULL,
