@@ -37,7 +37,7 @@ def test_a_made_up_version_is_migrated_whole_or_not_at_all(place: str, monkeypat
             with pytest.raises(LedgerError):
                 Ledger(place)
     with Ledger(place) as ledger, ledger.database.reading() as connection:
-        assert set(schema.METADATA.tables) <= ledger.database.tables(connection)
+        assert set(schema.TABLES) <= ledger.database.tables(connection)
         assert connection.value("SELECT schema_version FROM ledger") == schema.VERSION
         ledger.spend(epsilon=1, what="the rest")
         assert ledger.statement().remaining.epsilon == 0

@@ -412,10 +412,7 @@ def test_a_start_on_other_data_is_refused_while_gates_are_open_and_writes_nothin
 
 def everything(keeper: Keeper) -> list[Any]:
     with keeper.ledger.database.reading() as connection:
-        return [
-            connection.rows(f"SELECT * FROM {table.name}")
-            for table in (*schema.METADATA.sorted_tables, *service_schema.METADATA.sorted_tables)
-        ]
+        return [connection.rows(f"SELECT * FROM {table}") for table in (*schema.TABLES, *service_schema.TABLES)]
 
 
 def test_a_place_goes_to_whoever_waits_longest_and_to_no_newcomer() -> None:

@@ -3,8 +3,8 @@
 Both are used in the same way. A writing transaction takes the one write lock before it reads (SQLite: BEGIN IMMEDIATE;
 PostgreSQL: the row of the table ``ledger``, FOR UPDATE), so that two processes cannot both spend the last of a budget,
 and is on disk when it ends (WAL with synchronous=FULL; synchronous_commit=on). What is written at the same time may be
-committed together (``GroupCommit``). SQLAlchemy keeps the connections, and makes the tables; statements are SQL that
-both databases read, with their values by name. Whatever the database reports becomes a ``LedgerError`` in constant
+committed together (``GroupCommit``). SQLAlchemy keeps the connections; statements are SQL that both databases
+read, with their values by name. Whatever the database reports becomes a ``LedgerError`` in constant
 words: its own may hold what was to be written.
 """
 
@@ -20,18 +20,17 @@ import time
 import weakref
 from abc import ABC, abstractmethod
 from collections import namedtuple
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from sqlalchemy import URL, Dialect, Engine, MetaData, create_engine, event, make_url
+from sqlalchemy import URL, Dialect, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import NullPool, QueuePool
-from sqlalchemy.schema import CreateIndex, CreateTable
 
 from sparsegate.errors import LedgerError
 
@@ -220,12 +219,11 @@ class Connection:
             return True
         return False
 
-    def make_tables(self, tables: MetaData) -> None:
-        """Make them all, and their indexes."""
-        for table in tables.sorted_tables:
-            made: list[CreateTable | CreateIndex] = [CreateTable(table), *map(CreateIndex, table.indexes)]
-            for each in made:
-                self.run(str(each.compile(dialect=self._dialect)))
+    def make_tables(self, tables: Mapping[str, str]) -> None:
+        """Make tables of these names, from their columns; what the databases call otherwise is put in."""
+        types = {"sqlite": {"bytes": "BLOB", "serial": "INTEGER"}, "postgresql": {"bytes": "BYTEA", "serial": "SERIAL"}}
+        for name, columns in tables.items():
+            self.run(f"CREATE TABLE {name} ({columns.format(**types[self.store])})")
 
     @property
     def store(self) -> str:

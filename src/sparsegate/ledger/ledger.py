@@ -35,7 +35,7 @@ from sparsegate.ledger.account import (
 )
 from sparsegate.ledger.database import Connection, Database, now, open_database
 from sparsegate.ledger.gate import AboveMeter, AnswerCounts, DurableGate, rounded_down
-from sparsegate.ledger.schema import METADATA, MIGRATIONS, VERSION, create, migrate
+from sparsegate.ledger.schema import MIGRATIONS, TABLES, VERSION, create, migrate
 
 
 class Reserved:
@@ -309,7 +309,7 @@ class Ledger:
         if version < VERSION:
             with self.database.writing() as connection:
                 migrate(connection, read_version(self.database, connection))
-        elif not METADATA.tables.keys() <= tables:
+        elif not TABLES.keys() <= tables:
             raise damaged(self.database, "it lacks one of its tables")
         with self.database.reading() as connection:
             carried, statement = self._carried(connection), self._read(connection)

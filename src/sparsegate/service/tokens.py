@@ -33,7 +33,7 @@ from sparsegate.ledger.account import exact_amount, exact_text, exact_value
 from sparsegate.ledger.database import Connection, now
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.departures import Departures
-from sparsegate.service.schema import TOKENS, make_tables
+from sparsegate.service.schema import make_tables
 
 LONGEST_NAME: Final = 100
 REMEMBERED: Final = 2.0  # for how many seconds a token that was found is not looked up again
@@ -206,7 +206,7 @@ class Tokens:
         self.write_uses()
 
 
-_SHOWN: Final = ", ".join(column.name for column in TOKENS.c if column.name != "hash")
+_SHOWN: Final = "number, name, role, added_at, revoked_at, expires_at, last_used_at, most_above, most_epsilon"
 _NAMED: Final = "SELECT number FROM tokens WHERE name = :name"
 
 
