@@ -43,12 +43,9 @@ def dead_links(page: Path) -> list[str]:
     return dead
 
 
-def test_the_demo_runs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_demo_runs_and_the_picture_of_the_plan_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(ROOT / "examples" / "demo.py"), run_name="__main__")
     assert "ABOVE" in capsys.readouterr().out
-
-
-def test_the_picture_of_the_plan_is_drawn(tmp_path: Path) -> None:
     draw_plan = runpy.run_path(str(ROOT / "examples" / "plan_picture.py"))["draw_plan"]
     draw_plan(tmp_path / "plan.png", cutoff=4)
     assert (tmp_path / "plan.png").stat().st_size > 10_000

@@ -58,11 +58,11 @@ def test_a_verdict_that_is_not_the_documented_one_is_marked_and_exits_1(command,
     assert command("theorems", "--json")[0] == 1
 
 
-@pytest.mark.parametrize("key", QUICK)
-def test_the_detail_view_shows_statement_place_and_every_part(command, monkeypatch, key: str) -> None:
+def test_the_detail_view_shows_statement_place_and_every_part(command, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "400")
-    _, out, _ = command("theorems", key)
-    claim, finding = CLAIMS[key], CLAIMS[key].check()
+    _, out, _ = command("theorems", "slip-alg-3-scales")
+    claim = CLAIMS["slip-alg-3-scales"]
+    finding = claim.check()
     said = [claim.statement, claim.place, finding.evidence, str(finding.verdict)]
     assert [text for text in (*said, *(part.what for part in finding.parts)) if text not in out] == []
     assert out.count("fails: ") == sum(not part.holds for part in finding.parts)

@@ -4,12 +4,8 @@ All that comes is HTTP: ``server`` has uvicorn send neither WebSockets nor a lif
 ``ErrorBoundary``. An error that nobody expected is a constant 500, and its class alone goes to the log: its text, its
 arguments and the variables around it may hold a cell.
 
-One line for each request, and the request's name: X-Request-Id.
-
-A line holds the time, who asked (the *name* of the token), the method, the path without its query, and the status. It
-holds nothing that depends on private data, by this argument: name, method and path are the client's own; the status is
-what the client was told; and there is no duration. The time of a line is when the answer left, which is public with a
-delay D, and says no more than a client's own clock without one.
+One line for each request, and the request's name: X-Request-Id. A line holds nothing that depends on private data; the
+argument is in docs/explanation/proofs_in_words/web.md.
 """
 
 from __future__ import annotations

@@ -1,19 +1,8 @@
 """More than one process for one service: they share its sockets, its ledger and its key, and each counts on its own.
 
-The first process starts as a service of one does: it reads the data, pays for the sizes and draws them, fills the copy
-up and measures D. Then it hands the filled copy over (``ServedTable.hand_over``) and starts the others, which take it
-over: nothing is drawn, measured or charged twice. Between them holds what holds between two servers on one ledger:
-turns at a gate (``locks``), what has left (``departures``), charges, keys, quotas and tokens are the ledger's. Of what
-a process counts by itself each has a part: rates, lines and connections (``Limits.of_each``), and the places to be
-counted at, for which D is measured (``opening``).
-
-**A worker that ends** ends the service, as a crash ends a service of one: what was under way there is lost and counts,
-and whoever watches the service starts it again. It is not replaced: what made it fail may be a cell, and would be asked
-of the next one. Where the first process ends, in whatever way, the others hear the end of their line, answer what is
-under way, and end too. Signals are for the first: in the others they are blocked.
-
-uvicorn has a supervisor of its own. It does not fit: a signal has it start one worker more than the limits are divided
-by, it kills one that is too busy to say so, and it replaces those that end without an end.
+The first process starts as a service of one does, hands the filled copy over (``ServedTable.hand_over``) and starts the
+others, which take it over: nothing is drawn, measured or charged twice. A worker that ends ends the service. What holds
+between them, and why none is replaced, is in docs/explanation/proofs_in_words/web.md.
 """
 
 from __future__ import annotations
