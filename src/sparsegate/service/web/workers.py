@@ -72,16 +72,8 @@ class Orders:
         """Answer on these sockets, the second of which is for metrics, until a signal or the end of the line."""
         with ExitStack() as stack:
             shared = None if folder is None else SharedFigures(folder, number)
-            app = create_app(
-                keeper,
-                tokens,
-                limits=self.limits,
-                hosts=self.hosts,
-                proxies=self.connections.proxies,
-                metrics_port=self.metrics_port,
-                terms=terms,
-                shared=shared,
-            )
+            told: dict[str, Any] = {"limits": self.limits, "hosts": self.hosts, "metrics_port": self.metrics_port}
+            app = create_app(keeper, tokens, proxies=self.connections.proxies, terms=terms, shared=shared, **told)
             stack.enter_context(closing(app.state.practice))
             if shared is not None:
                 stack.enter_context(closing(shared.written(app.state)))
@@ -117,14 +109,19 @@ class Crew:
             return
         made = tempfile.TemporaryDirectory(prefix="sparsegate-workers-", ignore_cleanup_errors=True)
         self.folder = Path(self._stack.enter_context(made))
-        handed = data.hand_over()
+        handed, spawn = data.hand_over(), multiprocessing.get_context("spawn")
         try:
             # A signal that comes meanwhile is for this process, and waits; those that it starts never hear one.
             resource_tracker.ensure_running()  # which would unblock them again
             before = signal.pthread_sigmask(signal.SIG_BLOCK, _BLOCKED)
             try:
                 for number in range(2, self._orders.limits.workers + 1):
-                    self._spawn((self._orders, handed, self.folder, number, places))
+                    ours, theirs = spawn.Pipe()
+                    self._lines.append(ours)
+                    told = (self._orders, handed, self.folder, number, places, theirs)
+                    self.processes.append(spawn.Process(target=work, args=told, daemon=True))
+                    self.processes[-1].start()
+                    theirs.close()
             finally:
                 signal.pthread_sigmask(signal.SIG_SETMASK, before)
             for line in self._lines:
@@ -136,14 +133,6 @@ class Crew:
                     raise SparsegateError(f"a worker could not start: {trouble}")
         finally:
             handed.remove()
-
-    def _spawn(self, arguments: tuple[Any, ...]) -> None:
-        spawn = multiprocessing.get_context("spawn")
-        ours, theirs = spawn.Pipe()
-        self._lines.append(ours)
-        self.processes.append(spawn.Process(target=work, args=(*arguments, theirs), daemon=True))
-        self.processes[-1].start()
-        theirs.close()
 
     def watch(self, serving: GuardedServer) -> None:
         """Stop serving when one of them ends, and have them stop when this one does."""
