@@ -55,11 +55,9 @@ def test_the_exit_code_says_whether_the_claim_was_refuted(command, module: str) 
 
 
 def test_json_holds_every_field_and_the_whole_budget_gives_a_better_bound(command, module: str) -> None:
-    brief, whole = (
-        json.loads(command("audit", f"{module}:leaky", "--json", *FEW, *more)[1]) for more in ((), ("--whole-budget",))
-    )
+    asked = ("audit", f"{module}:leaky", "--json", *FEW)
+    brief, whole = (json.loads(command(*asked, *more)[1]) for more in ((), ("--whole-budget",)))
     assert (brief["violates"], brief["epsilon"], brief["schema"]) == (True, "1", "sparsegate/audit/1")
-    assert {"answers", "neighbour", "event", "counts"} == set(brief["witness"])
     assert brief["sentence"].startswith(f"{module}.leaky is NOT private")
     assert brief["samples"] < whole["samples"]
     assert 1 < brief["epsilon_lower"] < whole["epsilon_lower"] <= 5

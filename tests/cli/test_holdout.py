@@ -30,20 +30,17 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("files")
 def test_models_are_scored_from_predictions_and_the_budget_lives_in_the_ledger(command: Any) -> None:
-    made = (*LEDGER, "--budget", 500, "--dataset", "labels")
-    code, out, err = command("holdout", "train.csv", "held.csv", "--label", "y", *ASKED, *made)
+    asked = ("holdout", "train.csv", "held.csv", "--label", "y", *ASKED, *LEDGER)
+    code, out, err = command(*asked, "--budget", 500, "--dataset", "labels")
     assert (code, err) == (0, "")
     steady, lucky, summary = out.splitlines()
     assert steady.split()[-2:] == ["free", "steady"]
     assert lucky.split()[-2:] == ["paid", "lucky"]
     assert float(lucky.split()[0]) == pytest.approx(0.7, abs=0.04)
     assert summary.endswith("in the ledger of 'labels'; another call can pay for 3 answers")
-    code, out, _ = command("holdout", "train.csv", "held.csv", "--label", "y", *ASKED, *LEDGER, "--json")
-    lines = [json.loads(line) for line in out.splitlines()]
-    assert [(line["model"], line["paid"], line["remaining"]) for line in lines] == [
-        ("steady", False, 3),
-        ("lucky", True, 2),
-    ]
+    lines = [json.loads(line) for line in command(*asked, "--json")[1].splitlines()]
+    told = [(line["model"], line["paid"], line["remaining"]) for line in lines]
+    assert told == [("steady", False, 3), ("lucky", True, 2)]
     with sg.Ledger("board.ledger") as ledger:
         assert ledger.total_spent().epsilon < 500
 

@@ -45,17 +45,12 @@ def test_every_format_shows_the_same_items(command: Command, folder: Path) -> No
     assert text["csv"] == command(*AGAIN, "--csv")[1]
     assert text["html"].startswith("<!doctype html>")
     assert "| /home | 1,000 |" in text["markdown"]
-    assert all("all at once" in " ".join(text[word].split()) for word in ("table", "html", "markdown"))
     for words in (("variants",), ("variants", "standard"), ("loss", "roth-2011"), ("ledger", "show", "x.ledger")):
         lines = [line for line in command(*words, "--format", "markdown")[1].splitlines() if line.startswith("|")]
         assert {line.count("|") - line.count("\\|") for line in lines} == {lines[0].count("|")}
         assert command(*words, "--format", "html")[1].startswith("<!doctype html>")
         told = json.loads(command(*words, "--format", "json")[1])
         assert valid(*(told if isinstance(told, list) else [told]))
-
-
-def test_two_formats_and_unknown_ones_are_refused() -> None:
-    assert read_output("json", as_json=True) == "json"
     for options in ({"word": "json", "as_csv": True}, {"word": None, "as_json": True, "as_csv": True}, {"word": "xml"}):
         with pytest.raises(ParameterError) as raised:
             read_output(**options)

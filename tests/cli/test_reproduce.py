@@ -62,19 +62,10 @@ def test_where_nothing_can_be_printed_one_line_says_where_all_of_it_is(reproduce
 
 
 def test_the_options_reach_the_experiment(reproduce, tmp_path: Path) -> None:
-    asked = (
-        "--counts 25,50 --epsilon 0.1,0.5 --methods em --runs 2 --most-runs 4 --seed 9 --reading ser=totals --jobs 1"
-    )
-    reproduce(*SMALL[:2], "--paper-only", *asked.split())
-    assert manifest(tmp_path)["parameters"] == {
-        "counts": [25, 50],
-        "epsilon": [0.1, 0.5],
-        "runs": 2,
-        "most_runs": 4,
-        "seed": 9,
-        "scale_to_records": False,
-        "reading": "ser=totals",
-    }
+    asked = "--counts 25,50 --epsilon 0.1,0.5 --methods em --runs 2 --most-runs 4 --seed 9 --reading ser=totals"
+    reproduce(*SMALL[:2], "--paper-only", *asked.split(), "--jobs", "1")
+    told = {"counts": [25, 50], "epsilon": [0.1, 0.5], "runs": 2, "most_runs": 4, "seed": 9, "reading": "ser=totals"}
+    assert manifest(tmp_path)["parameters"] == told | {"scale_to_records": False}
 
 
 def test_files_are_used_scaled_and_more_datasets_under_a_new_name(reproduce, tmp_path: Path) -> None:
@@ -95,11 +86,9 @@ def test_files_are_used_scaled_and_more_datasets_under_a_new_name(reproduce, tmp
 def test_json_is_one_object_of_the_published_schema(reproduce, tmp_path: Path) -> None:
     code, out, _ = reproduce(*FEW, "--json")
     told = json.loads(out)
-    assert valid(told)
-    assert (code, told["rows"]) == (0, 2)
+    assert (code, valid(told), told["rows"]) == (0, True, 2)
     assert told["files"]["results"] == str(tmp_path / "out" / "results.csv")
     assert "passes=100" in told["readings"]
-    assert sum(told["tally"]["statement"].values()) == sum(each["kind"] == "statement" for each in told["statements"])
 
 
 @pytest.mark.parametrize(("kind", "code"), [("self-check", 1), ("statement", 0)])

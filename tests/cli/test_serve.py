@@ -185,7 +185,6 @@ def test_a_missing_ledger_is_an_error_and_a_new_one_replaces_none(refused, serve
     assert list(visits.parent.iterdir()) == [visits]
     Ledger.create(f"{visits}.ledger", dataset="visits.csv", budget=1).close()
     assert "is already there" in refused(*serve, *NEW)
-    assert str(Ledger(f"{visits}.ledger").statement().budget) == "epsilon 1"
 
 
 @pytest.mark.parametrize(
@@ -228,11 +227,12 @@ def test_what_is_wrong_is_one_line(refused, serve, visits, arguments, said):
     assert said in refused(*serve, *arguments)
 
 
-@pytest.mark.parametrize("text", ["prot = 1", "port = [1]", "user = {a = 1}", "port = ", "config = 'other.toml'"])
-def test_what_is_wrong_with_a_file_or_the_environment_is_named(refused, serve, tmp_path, monkeypatch, text):
-    (tmp_path / "serve.toml").write_text(text)
-    assert refused(*serve, "--config", tmp_path / "serve.toml").startswith("config must")
-    assert refused(*serve, "--config", tmp_path / "no.toml").startswith("config must")
+def test_what_is_wrong_with_a_file_or_the_environment_is_named(refused, serve, tmp_path, monkeypatch):
+    config = tmp_path / "serve.toml"
+    assert refused(*serve, "--config", config).startswith("config must")
+    for text in ("prot = 1", "port = [1]", "user = {a = 1}", "port = ", "config = 'other.toml'"):
+        config.write_text(text)
+        assert refused(*serve, "--config", config).startswith("config must")
     monkeypatch.setenv("SPARSEGATE_SERVE_MAX_CONECTIONS", "10")
     assert "'SPARSEGATE_SERVE_MAX_CONECTIONS'" in refused(*serve)
 
@@ -252,12 +252,7 @@ def test_a_certificate_that_cannot_be_served_is_refused_at_the_start(refused, se
     assert tls_context(cert, key).minimum_version is ssl.TLSVersion.TLSv1_2
 
 
-def test_a_key_that_others_can_read_and_a_port_that_is_taken_are_refused(refused, serve, visits):
-    Ledger.create(f"{visits}.ledger", dataset="visits.csv", budget=1).close()
-    key = visits.parent / "key"
-    key.write_text("x")
-    key.chmod(0o644)
-    assert "chmod 600" in refused(*serve, "--key", key)
+def test_a_port_that_is_taken_is_refused(refused, serve):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert f"cannot listen on 127.0.0.1 port {port}: address already in use; " in refused(*serve, "--port", port)

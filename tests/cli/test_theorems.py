@@ -80,11 +80,8 @@ def test_json_holds_every_claim_with_its_parts_and_no_bare_infinity(command, qui
     assert (record["place"], record["expected"], record["verdict"]) == ("Sec. 3.2, Thm. 3", "holds", "holds")
 
 
-def test_an_unknown_key_is_refused(refused) -> None:
+def test_the_bar_is_on_stderr_and_only_on_a_terminal(command, refused, quick, monkeypatch) -> None:
     assert refused("theorems", "theorem-99").startswith("KEY must be that of a claim, got 'theorem-99'; run")
-
-
-def test_the_bar_is_on_stderr_and_only_on_a_terminal(command, quick, monkeypatch) -> None:
     assert command("theorems")[2] == ""
     monkeypatch.setenv("FORCE_COLOR", "1")  # rich's word for "this is a terminal"
     code, out, err = command("theorems", "--json")
