@@ -177,27 +177,28 @@ def test_a_column_that_is_not_there_is_named_before_its_domain_is_missed(csv: Pa
         assert s.remaining.epsilon == 1
 
 
-@pytest.mark.parametrize("name", ["top", "above", "sums"])
-def test_a_release_is_that_of_the_library_and_has_its_parameters(parquet: Path, name: str) -> None:
-    function, asked = {
-        "top": (sg.top_items, {"count": 2, "epsilon": 1, "domain": PAGES, "answers_epsilon": 1}),
-        "above": (sg.items_above, {"above": 150, "epsilon": 1, "delta": 1e-6, "max_items_per_user": 2}),
-        "sums": (sg.top_sums, {"value": "paid", "clip": (0, 5), "count": 1, "epsilon": 1, "domain": PAGES}),
-    }[name]
-    known = {"data", "user", "unit", "ledger", "source", "not_private"}
-    where = {"where": "country = 'FR'"}
+@pytest.mark.parametrize(
+    ("name", "function", "asked"),
+    [
+        ("top", sg.top_items, {"count": 2, "epsilon": 1, "domain": PAGES, "answers_epsilon": 1}),
+        ("above", sg.items_above, {"above": 150, "epsilon": 1, "delta": 1e-6, "max_items_per_user": 2}),
+        ("sums", sg.top_sums, {"value": "paid", "clip": (0, 5), "count": 1, "epsilon": 1, "domain": PAGES}),
+    ],
+)
+def test_a_release_is_that_of_the_library_and_has_its_parameters(
+    parquet: Path, name: str, function: Any, asked: dict[str, Any]
+) -> None:
+    known = {"data", "user", "unit", "ledger", "source", "not_private", "granularity"}
     with sg.session(parquet, user="visitor", budget=(9, 1e-5), delta=1e-6, **seeded()) as s:
-        asking = getattr(s, name)
-        behind = inspect.signature(function).parameters
-        assert {*inspect.signature(asking).parameters} == {*behind} - known - {"granularity"}
-        alone = function(parquet, item="page", user="visitor", **asked, **where, **seeded())
-        released = asking("page", **asked, **where)
+        release = getattr(s, name)
+        assert {*inspect.signature(release).parameters} == {*inspect.signature(function).parameters} - known
+        alone = function(parquet, item="page", user="visitor", **asked, **seeded())
+        released, look = release("page", **asked), release.preview("page", **asked)
         assert (released.items, released.estimates) == (alone.items, alone.estimates)
-        with pytest.raises(TypeError, match="epsilom"):
-            asking("page", **asked, epsilom=1)
-        look = asking.preview("page", **asked)
         assert (look.epsilon, look.delta) == (released.record.epsilon, released.record.delta)
         assert len(s.statement().entries) == 2
+        with pytest.raises(TypeError, match="epsilom"):
+            release("page", **asked, epsilom=1)
 
 
 @pytest.mark.parametrize("ledger", [None, "visits.ledger"])
