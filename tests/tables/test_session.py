@@ -160,7 +160,7 @@ def test_a_count_that_is_stopped_costs_nothing_and_the_next_one_is_right(
     with sg.session(csv, user="visitor", budget=100) as s:
         assert s.count("page = '/docs'", epsilon=50) == 300
         with monkeypatch.context() as stopped:
-            stopped.setattr(MatchingUsers, "count", lambda *_: signal.raise_signal(signal.SIGINT) or time.sleep(5))
+            stopped.setattr(MatchingUsers, "count", lambda *_: signal.raise_signal(signal.SIGINT) or time.sleep(1))
             with pytest.raises(KeyboardInterrupt):
                 s.count("page = '/docs'", epsilon=25)
         assert s.remaining.epsilon == 50
@@ -241,10 +241,9 @@ def test_a_gate_asks_conditions_and_gives_back_what_they_did_not_cost(parquet: P
             assert not gate.ask("country = 'DE' OR page = '/docs'", threshold=350)  # 250 of 400 at /home
             assert (gate.remaining, gate.closed) == (1, False)
             assert gate.margin() == gate.gate.margin(confidence=0.95)
-            with pytest.raises(ConditionError, match="contry"):
-                gate.ask("contry = 'DE'")
-            with pytest.raises(ConditionError):
-                gate.ask("country = 'DE")
+            for wrong in ("contry = 'DE'", "country = 'DE"):
+                with pytest.raises(ConditionError):
+                    gate.ask(wrong)
             assert gate.ask()
             assert gate.closed
             with pytest.raises(sg.GateClosed):
