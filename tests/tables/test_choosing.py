@@ -271,7 +271,7 @@ def test_so_many_people_keep_the_clip_from_collapsing_and_fewer_do_not(worth: in
 
 
 def test_nothing_is_chosen_where_the_ledger_cannot_pay(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drawing, "choose_bound", lambda *_: pytest.fail("drawn before it was paid for"))
+    monkeypatch.setattr(choosing, "choose_bound", lambda *_: pytest.fail("drawn before it was paid for"))
     with Ledger.create(tmp_path / "x.ledger", dataset="visits", budget=3.9) as ledger:
         with pytest.raises(BudgetExceeded):
             top_items(visits(20), count=5, domain=DOMAIN, max_items_per_user="auto", ledger=ledger, **TABLE)
