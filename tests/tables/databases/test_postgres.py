@@ -101,7 +101,7 @@ def test_a_person_with_two_spellings_is_one(postgres: Store) -> None:
         ("float8", ["0.1", "-0.0", "0", "1e300", "-2.5", "NaN", "Infinity", "9007199254740992"]),
         ("float4", ["0.1", "-0.0", "0", "7"]),
         ("uuid", ["5ab1e000-0000-0000-0000-000000000000", "5AB1E000-0000-0000-0000-000000000000"]),
-        ("numeric(9, 2)", ["1.50", "1.5", "-0.00", "0", "-2.25"]),
+        ("numeric(9,2)", ["1.50", "1.5", "-0.00", "0", "-2.25"]),
     ],
 )
 def test_other_types_are_the_items_that_they_are_in_the_embedded_engine(
