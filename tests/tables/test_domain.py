@@ -156,8 +156,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(
-    "domain",
-    ["one.csv", "two.csv", "two.csv:page", "lines.txt", "odd:name.csv", "typed.parquet", "typed.parquet:page"],
+    "domain", ["one.csv", "two.csv", "two.csv:page", "lines.txt", "odd:name.csv", "typed.parquet", "typed.parquet:page"]
 )
 def test_labels_become_what_the_items_are(folder: Path, domain: str) -> None:
     assert sorted(set(read_labels(Path(domain), item="page", kind=INTEGER))) == [1, 2, 3]

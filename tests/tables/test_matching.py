@@ -41,9 +41,7 @@ TESTS = st.sampled_from(
 )
 FORMS = ("({} OR {})", "({} AND {})", "NOT ({})", "CASE WHEN {} THEN {} ELSE {} END", "coalesce({}, {})")
 WHERE = st.recursive(
-    TESTS,
-    lambda part: st.one_of(*(st.builds(form.format, *[part] * form.count("{}")) for form in FORMS)),
-    max_leaves=5,
+    TESTS, lambda part: st.one_of(*(st.builds(form.format, *[part] * form.count("{}")) for form in FORMS)), max_leaves=5
 )
 
 

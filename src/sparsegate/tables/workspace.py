@@ -76,11 +76,7 @@ class Workspace:
     """The column of what was opened last that tells people apart: that of the users, or one of keys beside it."""
 
     def __init__(
-        self,
-        *,
-        ordered: bool = False,
-        memory_limit: str | None = None,
-        report: Callable[[float], object] | None = None,
+        self, *, ordered: bool = False, memory_limit: str | None = None, report: Callable[[float], object] | None = None
     ) -> None:
         self._stack, self._ordered, self._report = ExitStack(), ordered, report
         self._limit = {} if memory_limit is None else {"memory_limit": memory_limit}
