@@ -4,46 +4,18 @@ Every attribute has a parent or is a root; a row is drawn from the roots down, e
 All of it is computed from what was released, so sampling as many rows as one likes costs nothing more. The noise that
 protects people is in the tables; the coins of ``sample`` protect nobody and may come from any generator.
 
-**Rows** are small whole numbers: the place of each value in a public list. Every value has a place. One that the list
-lacks (a null, a number where words are expected, a list) takes that of the category declared for the others, so no
-error, and no number of rows, depends on what a row holds. A person counts with one row: the first of theirs in the
-order in which the categories were listed, whatever the order in which an engine gives rows; or each row is another
-person. So adding or removing one person adds or removes one row and leaves all others. Users whose values are equal are
-one person.
+**Rows** are small whole numbers: the place of each value in a public list. One that the list lacks takes that of the
+category declared for the others, so no error, and no number of rows, depends on what a row holds. A person counts with
+one row, the first of theirs by the order of categories: adding or removing one person adds or removes one row.
 
-**Pairs of attributes.** How many rows two of them have beyond what each of them explains alone. Every attribute was
-counted with noise of a scale b before, and n, p and q are the number of rows and the shares of two attributes that were
-fitted to those counts (below): released, and no secret any more. Of the rows c(x, y) have the categories x and y. Then
+**Pairs of attributes.** With n, p and q fitted to noisy counts of each attribute that were released before, and c(x, y)
+rows, E = sum over x, y of max(0, c(x, y) - floor(n p(x) q(y) + t(x, y))), t half a standard deviation of the noise in n
+p(x) q(y). **Theorem.** One row more moves E by 0 or by 1, for all pairs up: it adds 1 to one cell of each pair.
 
-    E = sum over x, y of max(0, c(x, y) - floor( n p(x) q(y) + t(x, y) )),
-
-where t(x, y) = sqrt( (b_i q(y))**2 + (b_j p(x))**2 ) / sqrt(2) is half a standard deviation of the noise in n p(x)
-q(y). Without noise E is n times the total variation distance between the pair and the product of its two marginals:
-what Zhang et al. (2017) call R, in rows.
-
-**Theorem.** One row more moves E by 0 or by 1, for all pairs up. *Proof.* It adds 1 to one cell c(x, y) of each pair,
-and nothing else in E depends on rows. [] The distance from the rows' own marginals moves up or down, by up to 2
-(``records.distance_from_independence``), so choosing by it has four times the noise; and mutual information moves
-by log(n) rows. Counting attributes first pays for itself, and their shares are what most readers look at.
-
-**Tables.** The edges of a forest get noisy tables, and one distribution is made of them. One person is in one cell of
-each table, so tables whose cells have Laplace noise of the scales b_t are together epsilon-DP if the 1/b_t add up to
-epsilon (``gates.laplace``). A table of k cells has a share in proportion to k**(1/3): these have the least sum of
-squared errors, k b**2 of each. What follows looks at nothing but those noisy counts, so it costs nothing:
-
-1. *No count is below 0.* Of a table's k cells most may be empty, and their noise is in its sums. A table is replaced by
-   the nearest one without negative cells that has the same total; for marginals half of it, as that is biased.
-2. *One marginal for each attribute.* The tables around an attribute, and its own counts, each give one; they are
-   averaged, by their variances, and brought to one total.
-3. *Shrinking.* Where noise of variance v on k free cells explains the whole distance D = sum of squares from a public
-   shape, what was measured is noise. The positive part of James and Stein (1961) keeps the share max(0, 1 - k v / D):
-   of a marginal towards equal parts, of a table towards the product of its marginals, that is towards independence.
-4. *A floor.* No cell is less than 3/4 of its noise (or half a row), or than the product of its marginals where that is
-   less: a sampled row can be of any kind, and no row that somebody holds has probability zero. Rows and columns are
-   then scaled until they have the marginals again (Deming and Stephan 1940): the floor moves no attribute's shares.
-
-With little noise none of the four does much; with much of it the tree becomes independent attributes, and those equal
-parts.
+**Tables.** One person is in one cell of each noisy table, so that the 1/b of their scales add up to epsilon. What
+follows looks at nothing but noisy counts, and costs nothing: no count is below 0; one marginal for each attribute;
+shrinking towards independence where noise explains the distance; a floor, so that no row that somebody holds has
+probability zero. Why, step by step: docs/explanation/proofs_in_words/uses.md.
 """
 
 from __future__ import annotations
