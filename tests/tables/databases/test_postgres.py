@@ -14,7 +14,7 @@ from tests.support.postgres_cluster import Cluster
 from sparsegate.errors import ConditionError, ParameterError, TableError
 from sparsegate.noise import Seeded
 from sparsegate.tables.databases import postgres as folding
-from sparsegate.tables.databases.postgres import found_folding, mended
+from sparsegate.tables.databases.postgres import agreeing_folding, mended
 from sparsegate.tables.opening import Table
 from sparsegate.uses.itemsets import frequent_itemsets
 
@@ -236,9 +236,9 @@ def test_a_database_is_asked_about_every_code_point(cluster: Cluster, monkeypatc
     engine = create_engine(cluster.database().replace("postgresql:", "postgresql+psycopg:"))
     with engine.connect() as connection:
         known = connection.exec_driver_sql("SELECT count(*) FROM pg_collation WHERE collname = 'C.utf8'").scalar_one()
-        found = found_folding(connection)
+        found = agreeing_folding(connection)
         assert (found is not None) == bool(known)
         for name in ("POSIX", "und-x-icu"):  # one folds ASCII and no more, the other looks at what stands around
             monkeypatch.setattr(folding, "CANDIDATES", (name,))
-            assert found_folding(connection) is None
+            assert agreeing_folding(connection) is None
     engine.dispose()
