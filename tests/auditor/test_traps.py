@@ -17,13 +17,13 @@ from sparsegate.gates.approximate import round_epsilon
 Batch = Callable[[np.ndarray, int], Any]
 
 
-def exponential_gate(seed: int, *, rho_sign: int = 1, nu_sign: int = 1) -> Batch:
-    """c = 1, T = 0, epsilon = 1 split in halves, one-sided noise: which question was ABOVE, or none. Sound: both +1."""
+def exponential_gate(seed: int, *, rho_sign: int = 1) -> Batch:
+    """c = 1, T = 0, epsilon = 1 split in halves, one-sided noise: which question was ABOVE, or none. Sound: +1."""
     rng = np.random.default_rng(seed)
 
     def mechanism(answers: np.ndarray, n: int) -> Any:
         rho = rho_sign * rng.exponential(2, (n, 1))
-        nu = nu_sign * rng.exponential(4, (n, len(answers)))
+        nu = rng.exponential(4, (n, len(answers)))
         return _first(answers + nu >= rho)
 
     return mechanism
@@ -103,18 +103,13 @@ def noisy_max(seed: int, *, flip: bool) -> Batch:
     return lambda answers, n: (answers + draw(size=(n, len(answers)))).argmax(axis=1)
 
 
-SAMPLES = 300_000
+SAMPLES = 200_000
 CHOICES = {"rounds": 40, "rate": 0.3}
 
 TRAPS: dict[str, tuple[Batch, Batch, dict[str, Any]]] = {
     "a minus sign on rho": (exponential_gate(1, rho_sign=-1), exponential_gate(1), {}),
-    "a minus sign on nu": (exponential_gate(1, nu_sign=-1), exponential_gate(1), {}),
     "gaps of BELOW": (gap_gate(1, of_below=True), gap_gate(1, of_below=False), {"queries": (20, 20)}),
-    "a two-sided gate with exponential noise": (
-        two_sided_gate(1, one_sided=True),
-        two_sided_gate(1, one_sided=False),
-        {},
-    ),
+    "exponential noise, two sides": (two_sided_gate(1, one_sided=True), two_sided_gate(1, one_sided=False), {}),
     "permute-and-flip as bounded range": (
         rounds_of_choice(1, flip=True, **CHOICES),
         rounds_of_choice(1, flip=False, **CHOICES),
@@ -123,12 +118,10 @@ TRAPS: dict[str, tuple[Batch, Batch, dict[str, Any]]] = {
 }
 
 
-def test_the_claim_about_permute_and_flip_is_what_bounded_range_would_give() -> None:
-    assert round_epsilon(epsilon=3.0, delta=0.01, count=int(CHOICES["rounds"])) >= CHOICES["rate"]
-
-
 @pytest.mark.parametrize("trap", TRAPS)
 def test_a_trap_is_flagged_and_its_sound_twin_is_not(trap: str) -> None:
+    # What bounded range would give to permute-and-flip.
+    assert round_epsilon(epsilon=3.0, delta=0.01, count=int(CHOICES["rounds"])) >= CHOICES["rate"]
     wrong, right, claim = TRAPS[trap]
     options = {"epsilon": 1.0, "samples": SAMPLES, "seed": 1, "confidence": 0.999, **claim}
     assert audit(wrong, **options).violates
@@ -145,7 +138,7 @@ def test_what_adds_up_over_many_answers_is_found_in_few_runs() -> None:
 
 @pytest.mark.parametrize("flaw", [{"scale": 0.88}, {"leaks": True}], ids=["noise 12 % too small", "leaked value"])
 def test_small_flaws_are_found_with_more_runs(flaw: dict[str, Any]) -> None:
-    assert audit(plain_gate(1, **flaw), epsilon=1.0, samples=40_000_000, seed=1).violates
+    assert audit(plain_gate(1, **flaw), epsilon=1.0, samples=20_000_000, seed=1).violates
 
 
 def test_a_noisy_max_that_is_not_bounded_range_does_not_have_the_rho_of_one() -> None:
@@ -159,7 +152,7 @@ def test_a_noisy_max_that_is_not_bounded_range_does_not_have_the_rho_of_one() ->
     assert 0.09 < right.renyi_lower <= 1 / 8
 
 
-@pytest.mark.parametrize("order", [2.0, 8.0, 2000.0])
+@pytest.mark.parametrize("order", [8.0, 2000.0])
 def test_a_claim_in_rdp_is_tested_at_its_order(order: float) -> None:
     rng, lie = np.random.default_rng(1), 1 / (1 + np.e)
     p, q = 1 - lie, lie

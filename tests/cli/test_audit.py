@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from sparsegate.cli.audit import LEGEND
-from sparsegate.gates.research import row_mechanism
 from sparsegate.gates.variants import VARIANTS
 from sparsegate.noise import Seeded
 
@@ -124,7 +123,7 @@ def test_the_variants_are_audited_one_by_one_and_exit_0_where_all_is_as_document
 @pytest.mark.parametrize("key", VARIANTS)
 @pytest.mark.parametrize("kind", [int, float])
 def test_every_row_is_a_batch_mechanism_for_whole_and_real_answers(key: str, kind: type) -> None:
-    mechanism = row_mechanism(VARIANTS[key], epsilon=1.0, sensitivity=kind(1), source=Seeded(1))
+    mechanism = VARIANTS[key].for_audit(epsilon=1.0, sensitivity=kind(1), source=Seeded(1))
     out = mechanism(np.array([0, 5, 1], dtype=kind), 40)
     above = out[0] if isinstance(out, tuple) else out
     assert above.shape == (40, 3)

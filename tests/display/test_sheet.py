@@ -95,13 +95,6 @@ def test_csv_gives_labels_back_exactly_and_warns_of_formulas() -> None:
     assert sheet(-5, "fine").csv() == "page,estimate\n-5,1000\nfine,1001\n"
 
 
-def test_what_is_not_known_is_a_dash_to_people_and_empty_to_programs() -> None:
-    shown = Sheet(title="methods", columns={"method": ["a", "b"], "bar": [None, 7]}, numbers=frozenset({"bar"}))
-    assert '<td class="n">-</td>' in shown.html()
-    assert "| a | - |" in shown.markdown()
-    assert shown.csv() == "method,bar\na,\nb,7\n"
-
-
 CELLS = st.text(max_size=60)
 
 

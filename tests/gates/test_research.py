@@ -18,7 +18,6 @@ from tests.support.goodness import FALSE_ALARM
 
 import sparsegate as sg
 from sparsegate.gates.research import gate as gate_of
-from sparsegate.gates.research import row_mechanism
 from sparsegate.gates.variants import Closes, Compared, Noise, Released, Scale, Variant
 from sparsegate.privacy import search
 
@@ -157,7 +156,7 @@ def test_an_audit_takes_a_row_and_lays_answers_out_about_its_centre():
 @pytest.mark.parametrize("centre", [-7000, 7000])
 def test_the_threshold_of_an_audited_row_is_its_centre(key, centre):
     answers = np.array([centre + 300, centre - 300, centre - 300])
-    above = row_mechanism(sg.VARIANTS[key], epsilon=1.0, centre=centre)(answers, 200)
+    above = sg.VARIANTS[key].for_audit(epsilon=1.0, centre=centre)(answers, 200)
     above = above[0] if isinstance(above, tuple) else above
     assert above[:, 0].all()
     assert not above[:, 1:].any()

@@ -53,7 +53,11 @@ def test_whatever_is_written_the_balance_is_that_of_the_statement(ledger: Ledger
     )
     for _ in range(40):
         draw.choice(steps)()
-        assert carried(ledger) in (None, ledger.statement().balance)
+        statement = ledger.statement()
+        assert carried(ledger) in (None, statement.balance)
+        signs = [{"budget": 0, "refund": -1}.get(entry.kind, 1) for entry in statement.entries]
+        added = sum(sign * (entry.amount.rho or 0) for sign, entry in zip(signs, statement.entries, strict=True))
+        assert statement.spent.rho == added
     assert carried(ledger) is not None
 
 

@@ -103,7 +103,7 @@ def draws_for_heads(p: Expansion, width: int) -> int:
 def test_a_single_draw_adds_what_lies_above_its_low_digits_as_often_as_the_coin_says(tail):
     """A draw of zeros is heads of every coin, one of ones is tails: the value is told digit by digit."""
     scale = Fraction(20)
-    low, more = len(coins(scale).low), draws_for_heads(coins(scale).ratio, 64)
+    low, more = len(coins(scale)[0]), draws_for_heads(coins(scale)[1], 64)
     assert 2**low >= 45 * scale
     for word, least in ((0, 2**low - 1), (ONES, 0)):
         source = Scripted([word] * low + [0] * more * tail + [ONES])
@@ -122,7 +122,7 @@ def test_the_low_digits_go_to_their_places():
         source = Scripted([TOP, *script])
         assert geometric(source, WIDE, 1).tolist() == [above + 2**place]
         assert source.left == 0
-    single = len(coins(Fraction(20)).low)
+    single = len(coins(Fraction(20))[0])
     for place in range(single):
         words = [0 if place == number else ONES for number in range(single)] + [ONES]
         assert geometric(Scripted(words), 20) == 2**place
@@ -133,20 +133,20 @@ def test_each_place_has_the_coin_of_its_own():
 
     At scale 2**30 a coin is 1/2 - 2**(j - 32), nearly, and 1/2 - 24 * 2**-32 lies below those with j <= 4.
     """
-    assert geometric(Scripted([2**62] * (len(coins(Fraction(20)).low) + 1)), 20) == 0b11111
+    assert geometric(Scripted([2**62] * (len(coins(Fraction(20))[0]) + 1)), 20) == 0b11111
     drawn = geometric(Scripted([TOP, *[digits16(0x7FFF), digits16(0x10000 - 24)] * 8]), WIDE, 1)
     assert (drawn & 0xFF).tolist() == [0b11111]
 
 
 def test_the_coins_of_a_geometric_law_are_its_binary_digits():
     law = coins(Fraction(20))
-    assert [coin.prefix(90) for coin in law.low] == [logistic(Fraction(2**j, 20)).prefix(90) for j in range(10)]
-    assert law.ratio.prefix(90) == decay(Fraction(2**10, 20)).prefix(90)
+    assert [coin.prefix(90) for coin in law[0]] == [logistic(Fraction(2**j, 20)).prefix(90) for j in range(10)]
+    assert law[1].prefix(90) == decay(Fraction(2**10, 20)).prefix(90)
 
 
 @pytest.mark.parametrize(("zero", "negative", "value"), [(False, 0, 1), (False, 1, -1), (True, 0, 0), (True, 1, 0)])
 def test_noise_is_zero_or_a_sign_and_one_more_than_a_geometric_draw(zero, negative, value):
-    single = Scripted([0 if zero else ONES, negative, *[ONES] * (len(coins(Fraction(20)).low) + 1)])
+    single = Scripted([0 if zero else ONES, negative, *[ONES] * (len(coins(Fraction(20))[0]) + 1)])
     assert discrete_laplace(single, 20) == value
     coin = [always(2)] * draws_for_heads(centre(1 / WIDE), 16) if zero else [never(2)]
     lanes = Scripted([TOP, *[never(2)] * 8, *coin, np.array([negative << 7], np.uint8)])

@@ -19,12 +19,11 @@ from sparsegate.noise import gaussian as module
 from sparsegate.noise.gaussian import (
     DIRECT,
     Law,
-    _exact_coin,
     _masses,
-    _real_coin,
     _rest,
     _split,
     _words,
+    exact_coin,
     normal_floor,
     table,
 )
@@ -180,16 +179,16 @@ def test_floats_decide_a_coin_only_where_the_digits_would(sigma, monkeypatch):
     fast = discrete_gaussian(Seeded(3), sigma**2, 300)
     tossed = []
 
-    def exact(source, start, fine, square, word):
+    def exact(source, start, fine, square, word, real):
         exponent = Fraction(fine * (2 * start + fine)) / (2 * square)
         with mpmath.workdps(60):
             true = mpmath.exp(-mpmath.mpf(exponent.numerator) / exponent.denominator)
             rounded = float(np.exp(-float(exponent) * (1 + 2.0**-51)))
             assert abs(rounded - true) + 2.0**-53 + 2.0**-64 < module._DOUBT / 2
         tossed.append(word)
-        return _exact_coin(source, start, fine, square, word)
+        return exact_coin(source, start, fine, square, word)
 
-    monkeypatch.setattr(module, "_exact_coin", exact)
+    monkeypatch.setattr(module, "exact_coin", exact)
     assert not tossed
     monkeypatch.setattr(module, "_DOUBT", 2.0)
     assert discrete_gaussian(Seeded(3), sigma**2, 300).tolist() == fast.tolist()
@@ -207,9 +206,9 @@ def test_a_coin_is_decided_at_the_first_digit_that_differs():
         (first, [second + 1], False),
     ):
         source = Scripted(more)
-        assert _exact_coin(source, 0, 1, Fraction(3, 2), word) is heads
+        assert exact_coin(source, 0, 1, Fraction(3, 2), word) is heads
         assert source.left == 0
-    assert _exact_coin(Scripted([]), 7, 0, Fraction(1), WORD - 1)
+    assert exact_coin(Scripted([]), 7, 0, Fraction(1), WORD - 1)
 
 
 def test_minus_zero_is_drawn_again_and_zero_is_not():
@@ -267,9 +266,9 @@ def test_floats_decide_a_real_coin_only_where_the_digits_would(monkeypatch):
     fast = normal_floor(Seeded(3), 73_234_543, 300)
     tossed = []
 
-    def exact(source, start, fine, square, word):
+    def exact(source, start, fine, square, word, real):
         before = len(drawn)
-        heads = _real_coin(source, start, fine, square, word)
+        heads = exact_coin(source, start, fine, square, word, real=real)
         tossed.append(len(drawn) - before)
         return heads
 
@@ -277,7 +276,7 @@ def test_floats_decide_a_real_coin_only_where_the_digits_would(monkeypatch):
     source = Seeded(3)
     integer = source.integer
     monkeypatch.setattr(source, "integer", lambda bits: drawn.append(bits) or integer(bits), raising=False)
-    monkeypatch.setattr(module, "_real_coin", exact)
+    monkeypatch.setattr(module, "exact_coin", exact)
     monkeypatch.setattr(module, "_DOUBT", 2.0)
     assert normal_floor(source, 73_234_543, 300).tolist() == fast.tolist()
     assert len(tossed) >= 300
@@ -296,10 +295,10 @@ def test_a_real_coin_draws_digits_until_both_ends_of_z_are_on_one_side():
         assert chance(2) < mpmath.mpf(word) / 2**64 < chance(1)
     for digits, heads in ((2**62, True), (3 * 2**62, False)):  # z = 1.25, whose chance is above V, and z = 1.75
         source = Scripted([digits, 0])
-        assert _real_coin(source, start, 1, square, word) is heads
+        assert exact_coin(source, start, 1, square, word, real=True) is heads
         assert source.left == 0
-    assert _real_coin(Scripted([]), start, 0, square, 0)
-    assert not _real_coin(Scripted([]), start, 5, square, WORD - 1)
+    assert exact_coin(Scripted([]), start, 0, square, 0, real=True)
+    assert not exact_coin(Scripted([]), start, 5, square, WORD - 1, real=True)
 
 
 @pytest.mark.parametrize("sigma", [1, DIRECT])

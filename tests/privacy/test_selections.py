@@ -29,7 +29,6 @@ from sparsegate.privacy.selections import (
 from sparsegate.selection.exponential import one_shot_groups
 from sparsegate.selection.noisy_scores import noisy_groups
 from sparsegate.selection.scores import Scores as ScoreTable
-from sparsegate.selection.subset import Subsets
 
 LAPLACE = NoiseLaw(scale=1.5, lattice=True)
 EXPONENTIAL = NoiseLaw(scale=1.5, lattice=True, side=1)
@@ -112,12 +111,7 @@ def ordered(noise: NoiseLaw, count: int) -> Callable[[Scores], SelectionLaw]:
 
 @pytest.mark.parametrize(
     ("items", "count", "touched", "one_way", "rates"),
-    [
-        (3, 1, 1, True, 1),
-        (4, 2, 1, True, 1),
-        (4, 2, 2, False, 2),
-        (3, 1, None, False, 2),
-    ],
+    [(3, 1, 1, True, 1), (4, 2, 1, True, 1), (4, 2, 2, False, 2), (3, 1, None, False, 2)],
 )
 def test_laplace_noise_costs_what_one_person_touches_or_what_is_selected(
     items: int, count: int, touched: int | None, one_way: bool, rates: int
@@ -132,16 +126,6 @@ def only_fits(draw: Callable[[], Selection], law_of: Callable[[float], Selection
     own, other = (law_p({c: seen[c] for c in law}, dict(law)) for law in (law_of(1.0), law_of(0.8)))
     assert own >= FALSE_ALARM
     assert other < FALSE_ALARM
-
-
-def test_the_sets_that_are_drawn_have_these_weights() -> None:
-    scores, rate, source = (5, 0, 3, 1), Fraction(1, 2), Seeded(5)
-    ready = Subsets(ScoreTable.each(np.array(scores)), rate, 2)
-    only_fits(
-        lambda: frozenset(ready.draw(source).tolist()),
-        lambda off: subset_weights(scores, 2, float(rate) / off),
-        draws=4000,
-    )
 
 
 def test_the_orders_that_are_drawn_have_these_laws() -> None:

@@ -60,10 +60,11 @@ INFINITE = [key for key in sg.VARIANTS if key not in FINITE]
 def test_a_finite_loss_is_reached(key: str, monotonic: bool, noise: str) -> None:
     for cutoff, epsilon in ((1, 1), (25, 0.5)):
         holds(key, cutoff=cutoff, epsilon=epsilon, monotonic=monotonic, noise=noise)
+    with pytest.raises(sg.ParameterError, match="at_least"):
+        worst_case(key, epsilon=1, at_least=1e3)
 
 
-@pytest.mark.parametrize("noise", ["continuous", "lattice"])
-@pytest.mark.parametrize("monotonic", [False, True])
+@pytest.mark.parametrize(("monotonic", "noise"), [(False, "lattice"), (True, "continuous")])
 @pytest.mark.parametrize("key", INFINITE)
 def test_an_infinite_loss_passes_any_bound(key: str, monotonic: bool, noise: str) -> None:
     for bound in (1, 30):
@@ -92,9 +93,7 @@ def test_so_many_queries_reach_their_own_loss(key: str, monotonic: bool, queries
         holds(key, queries=queries, **parameters)
 
 
-@pytest.mark.parametrize(
-    "shares", [(0.5, 0.3, 0.2), (0.2, 0.3, 0.5), (0.3, 0.2, 0.5), (0.3, 0.5, 0.2), (0.4, 0.4, 0.2)]
-)
+@pytest.mark.parametrize("shares", [(0.5, 0.3, 0.2), (0.2, 0.3, 0.5), (0.3, 0.5, 0.2)])
 @pytest.mark.parametrize("noise", ["continuous", "lattice"])
 def test_with_numbers_and_monotonic_queries_the_smallest_share_is_free(
     shares: tuple[float, float, float], noise: str
@@ -114,20 +113,6 @@ def test_answers_move_by_the_whole_sensitivity_of_any_lattice(
     options = {"sensitivity": sensitivity, "granularity": granularity, "noise": "lattice"}
     for monotonic in (False, True):
         holds(key, cutoff=2, epsilon=1, monotonic=monotonic, **options)
-
-
-def test_a_thousand_positives_are_no_trouble() -> None:
-    holds("lyu-2017", cutoff=1000, epsilon=0.1)
-
-
-def test_no_threshold_noise_and_no_limit_lose_without_bound() -> None:
-    scales = plan(cutoff=3, epsilon=1, queries=4).scales
-    assert worst_case("standard", cutoff=3, scales=scales, at_least=5).loss > 5
-
-
-def test_a_bound_above_a_finite_loss_is_refused() -> None:
-    with pytest.raises(sg.ParameterError, match="at_least"):
-        worst_case("lyu-2017", epsilon=1, at_least=2)
 
 
 def confirm(
@@ -195,8 +180,3 @@ def test_a_plan_of_any_noise_spends_what_it_says_and_no_more(
         witness = worst_case(planned.row, **options)
         assert planned.epsilon <= 1
         assert 0.98 * planned.epsilon <= max(found.loss, witness.loss) <= planned.epsilon + TOLERANCE, planned
-
-
-def test_ten_of_twelve_monotonic_queries_want_less_threshold_noise_than_query_noise() -> None:
-    planned = plan(cutoff=10, epsilon=1, monotonic=True, queries=12).scales
-    assert [float(scale) for scale in planned[:2]] == pytest.approx([7 / 3, 7], rel=1e-6)  # type: ignore[arg-type]

@@ -108,17 +108,6 @@ def test_a_server_that_starts_shows_what_nobody_is_at_work_on(shop_on_both: Shop
         assert look(shop.keeper(), gate) == (0, False, [])
 
 
-def test_a_server_that_starts_while_another_is_at_work_shows_its_answer_d_later(shop: Shop) -> None:
-    at_work = shop.keeper(delay=D)
-    gate = shop.open(at_work)
-    threading.Thread(target=lambda: swallow(at_work, shop, gate, HIGH), daemon=True).start()
-    until(lambda: written(at_work, gate))
-    next_one, begun = shop.keeper(), time.monotonic()
-    assert look(next_one, gate)[0] == 0 or time.monotonic() - begun >= D / 4
-    time.sleep(max(begun + D - time.monotonic(), 0))  # without a look in between
-    assert look(next_one, gate) == (1, False, [(1, True)])
-
-
 def test_a_retry_at_another_server_waits_until_the_answer_has_left(shop: Shop) -> None:
     keeper, other = shop.keeper(delay=D), shop.keeper()
     gate, left = shop.open(keeper), []

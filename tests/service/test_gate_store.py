@@ -195,14 +195,6 @@ def refunds(keeper: Keeper) -> list[Fraction]:
     return [entry.amount.epsilon for entry in keeper.ledger.entries() if entry.kind is EntryKind.REFUND]
 
 
-def test_an_ask_without_an_outcome_costs_what_the_dearer_one_would() -> None:
-    spec = GateSpec(threshold=0, cutoff=3, epsilon=ONE)
-    for below, above, lost in ((0, 0, 1), (1, 0, 1), (0, 1, 1), (2, 1, 1), (1, 0, 2)):
-        tally = Tally(spec=spec, asked=below + above + lost, below=below, above=above)
-        assert ONE - unused(tally) == counted(below, above, lost)
-    assert counted(2, 0) < counted(1, 1) == counted(1, 0, lost=1)
-
-
 def test_of_many_that_close_a_gate_at_once_one_gives_back(shop: Shop) -> None:
     keepers = [shop.keeper() for _ in range(3)]
     gate = shop.open(keepers[0])
@@ -210,20 +202,6 @@ def test_of_many_that_close_a_gate_at_once_one_gives_back(shop: Shop) -> None:
     views = at_once(lambda keeper: keeper.close_gate(gate), keepers)
     assert {view["given_back"] for view in views} == {views[0]["given_back"]}
     assert refunds(keepers[0]) == [ONE - counted(below=1)] == [Fraction(views[0]["given_back"])]
-
-
-@pytest.mark.parametrize("restarted", [False, True])
-def test_a_gate_that_gave_its_last_answer_gives_back_to_whoever_comes_next(shop: Shop, restarted: bool) -> None:
-    keeper = shop.keeper()
-    gate = shop.open(keeper, cutoff=1)
-    assert keeper.ask(shop.caller(), gate, HIGH).closed
-    assert refunds(keeper) == []
-    if restarted:
-        assert len(refunds(shop.keeper())) == 1
-    view = keeper.gate(gate)
-    assert Fraction(view["spent"]) == counted(above=1, cutoff=1) < 1
-    assert Fraction(view["given_back"]) == ONE - Fraction(view["spent"])
-    assert keeper.budget().spent.epsilon == Fraction(view["spent"])
 
 
 def test_an_opening_may_use_what_closed_gates_left(shop: Shop) -> None:
@@ -399,16 +377,6 @@ def test_a_start_on_other_data_sees_nothing_of_what_is_under_way(shop: Shop) -> 
     thread.join()
     until(lambda: not keeper._turns.held([2]))
     assert GateStore(keeper.ledger).open_gates(unlike="second") == 0
-
-
-def test_an_outcome_that_is_taken_back_after_a_refund_leaves_nothing_reserved(shop: Shop) -> None:
-    keeper = shop.keeper()
-    gate = shop.open(keeper)
-    keeper.ask(shop.caller("mine"), gate, LOW)
-    keeper.close_gate(gate)
-    keeper._void(keeper._store.gate(gate), 1, None)  # by a thread that comes late
-    view = keeper.gate(gate)
-    assert (view["lost"], view["reserved"], refunds(keeper)) == (1, "0", [ONE - counted(below=1)])
 
 
 def test_what_waited_to_be_written_until_d_was_over_stays_lost(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,7 +87,6 @@ class _Columns:
         self.names: list[str] = list(relation.columns)
 
     def values(self, column: str, label: str | None) -> Any:
-        """A value for each record: whether the prediction is the label, or the number itself."""
         import numpy as np
 
         from sparsegate.uses.holdout import agreement

@@ -59,21 +59,14 @@ def mcp(
             if account.ledger is None:
                 rule = "must be given: each start would spend the budget anew"
                 raise ParameterError("ledger", rule, next_step="give --ledger FILE, and --budget for a new one")
-            session = sg.session(
-                source.opened(files),
-                user=user,
-                unit=unit,
-                domains=_domains(domain or []),
-                ledger=account.ledger,
-                budget=account.allowed,
-                delta=account.budget_delta or 0,
-                dataset=account.dataset,
-            )
+            paid: dict[str, Any] = {"ledger": account.ledger, "budget": account.allowed, "dataset": account.dataset}
+            read, spare = source.opened(files), account.budget_delta or 0
+            session = sg.session(read, user=user, unit=unit, domains=_domains(domain or []), delta=spare, **paid)
             asked: agents.AskedTable = agents.SessionTable(stack.enter_context(session), delay=delay)
         else:
-            others = {"user": user, "unit": unit, "domain": domain, **vars(account)}
-            for name in (name for name, value in others.items() if value):
-                raise ParameterError(name, "is for files: a service has its own", next_step="leave it out")
+            for name, value in {"user": user, "unit": unit, "domain": domain, **vars(account)}.items():
+                if value:
+                    raise ParameterError(name, "is for files: a service has its own", next_step="leave it out")
             asked = agents.ServiceTable(stack.enter_context(sg.connect(service, _token(service_token))))
         stack.enter_context(closing(asked))
         server = agents.AgentServer(asked, confirm_above=confirm_above, version=sg.__version__)

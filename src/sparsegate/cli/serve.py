@@ -335,7 +335,6 @@ def _agreed(count: int) -> bool:
 
 
 def _delay(text: str | None) -> float | None:
-    """None: measure it. Zero: off."""
     if text is None or text == "off":
         return None if text is None else 0.0
     try:

@@ -3,22 +3,10 @@
 Every operation has a value for every value of its arguments; that is why it is in the table, and why others are not:
 ``substring`` with a column for a position, concatenation, dates plus days, integers that overflow.
 
-**The public cost** is an upper bound of the work on one row, from the condition and the schema alone. The unit is about
-a nanosecond of one core. A text has at most ``Schema.max_cell`` characters, and no operation makes a longer one. The
-numbers are rounded up from DuckDB 2.0 on the worst cells that were found: repeats of the beginning of a pattern,
-characters of several bytes, a thousand blanks, numbers that do not fit. A search for dear cells holds them against the
-engine (``tests/support/dear_cells.py``). What has no bound of this form has no cost: regular expressions, whose factor
-only the engine knows; patterns in which several % meet a _; and casts of text. What an engine does with a text that is
-no number, or names a time zone that does not exist, is its own affair, and took hundreds of times what other cells had
-taught. So a text becomes a number or a date when the data are opened, before anybody asks.
-
-A pattern without _ is matched in a time linear in the cell: the segments between % are found one after another, each as
-far left as possible, and no other place could help. With _ the engine tries every place after a % against the rest of
-the pattern: with one such % the time is at most the cell's length times the pattern's. With two the bound would be so
-large that it is of no use.
-
-An engine works the first argument of some operations out more than once (``TIMES``), and so again at each level where
-they stand inside one another: eight BETWEENs took 476 times what their parts cost.
+**The public cost** is an upper bound of the work on one row, from the condition and the schema alone, in about
+nanoseconds of one core, rounded up from DuckDB 2.0 on the worst cells that were found; a search for dear cells holds it
+against the engine (``tests/support/dear_cells.py``). What has no such bound has no cost: regular expressions, patterns
+in which several % meet a _, and casts of text. Why: docs/explanation/proofs_in_words/conditions.md.
 """
 
 from __future__ import annotations

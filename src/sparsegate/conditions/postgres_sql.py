@@ -1,20 +1,10 @@
 """Conditions as SQL of PostgreSQL, with the meaning that they have in the embedded engine, cell by cell.
 
 PostgreSQL fails where this language has a value: it has no TRY_CAST; overflow, underflow and division by zero of
-doubles are errors; and text is folded and compared by a collation. So
-
-- every text is compared as ``COLLATE "C"``, byte by byte, which in UTF-8 is code point by code point;
-- ``lower`` and ``upper`` take a collation that was found to fold every code point as the embedded engine does
-  (``Folding``), and are refused where the database has none;
-- sums, products and quotients have infinities: an operation that would fail is not run, and what it would have given is
-  told from numbers that were scaled by powers of two, which is exact. (One thing is not told: a product or quotient
-  that is greater than half of the smallest double by less than one part in 2**53 is 0 here.)
-- a cast is written only where both engines agree on every value. Casts of text to anything else are refused, because
-  what a text may hold to be a number, a date or a truth value differs from engine to engine; and so are casts to
-  DECIMAL and UUID, and of reals to text and to whole numbers of over 64 bits.
-
-An argument that a form needs twice is worked out once: ``(SELECT ... FROM (SELECT argument AS a0 OFFSET 0) AS v)``.
-OFFSET 0 keeps the planner from writing it out again.
+doubles are errors; and text is folded and compared by a collation. So text is compared as ``COLLATE "C"`` and folded by
+a collation that was found to agree; sums, products and quotients have infinities; and a cast is written only where both
+engines agree on every value: docs/explanation/proofs_in_words/conditions.md. An argument that a form needs twice is
+worked out once: ``(SELECT ... FROM (SELECT argument AS a0 OFFSET 0) AS v)``; OFFSET 0 keeps the planner from repeating it.
 """
 
 from __future__ import annotations

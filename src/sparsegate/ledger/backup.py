@@ -1,28 +1,14 @@
 """Backups of a ledger, and what it takes to go on from one: whatever was spent since is forgotten, and must be charged.
 
 A backup is one file, complete and on disk, also of a ledger that is written at the same time; a copy of the file alone
-would miss what is in the write-ahead log. It bears a mark, and is refused as a ledger until it is restored.
-
-**Restoring.** Let "since" mean after the backup. In one transaction, before anybody can use the ledger:
-
-1. what was charged since is charged, as one entry of the kind ``restore``: as the owner states it (``spent_since``,
-   refunds not taken off; of a zCDP ledger ``rho_since``), or, where nobody knows, all that is left;
-2. entries of before give nothing back any more, and reserved ones serve no release: ``Ledger`` refuses both;
-3. every gate of before is closed for good, and gives nothing back.
+would miss what is in the write-ahead log. It bears a mark, and is refused as a ledger until it is restored. That is one
+transaction: it charges what was charged since, as stated, or all that is left; entries of before give nothing back and
+serve no release any more; every gate of before is closed for good. Tokens that were revoked since let people in again.
 
 **Theorem.** If ``spent_since`` is at least the sum of what was charged since, or it is left out and no ledger of these
 data ever had a larger budget than the backup's, then all releases, before the backup, since, and after the restoring,
-are (epsilon, delta)-DP for what the restored ledger counts, and for the largest budget that there was. *Proof.* By the
-theorem of ``account`` it is enough that what is counted at the restoring is no less than what all releases and gates
-until then count; and that nothing of before answers or goes back afterwards, which is rules 2 and 3. A gate that was
-open then may have answered since, which is within its charge; its counters lag behind, and by rule 3 they decide
-nothing. Let b be what the backup counts as spent, c what was charged since, r what went back since. What has to be
-counted is b + c - r, because the old ledger counted it. With ``spent_since`` >= c, b + c is counted. Without, the whole
-budget is, and the old ledger kept b + c - r within it. Where what is counted is more than the budget, nothing is
-admitted until it is raised. [] Machine-checked: proofs/README.md.
-
-Closed gates still show the answers that the backup holds: all of them are counted, here or in the ledger that was lost.
-What else a backup has forgotten: tokens that were revoked since let people in again, and the budget is what it was.
+are (epsilon, delta)-DP for what the restored ledger counts, and for the largest budget that there was.
+Machine-checked: proofs/README.md. Proof: docs/explanation/proofs_in_words/ledger.md
 """
 
 from __future__ import annotations

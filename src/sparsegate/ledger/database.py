@@ -67,27 +67,11 @@ class _Piece:
 class GroupCommit:
     """The writers of one process: one at a time, or many together, who wait for one write to disk instead of many.
 
-    A piece is what a caller would else do in a transaction of its own. Whoever may write runs all pieces that wait, one
-    after the other in one transaction, and commits them; the others wait for that.
-
-    **Theorem.** For each caller it is as if its piece had been a transaction of its own:
-
-    1. ``run`` returns only after the commit that holds what the piece wrote is on disk;
-    2. a piece that raises leaves nothing behind, its caller gets what it raised, and the others stand;
-    3. where the commit fails, or the process dies before it, nothing of any piece is left, and no caller gets a result;
-       where whoever writes is interrupted (Ctrl-C), all of it is left or nothing, nobody gets a result, and is told so;
-    4. what the pieces read and write is what they would have, one transaction after the other.
-
-    *Proof.* 1. Results are handed out after ``commit`` has returned, and nowhere else. 2. Each piece has a savepoint,
-    to which the transaction goes back; where it cannot, it is undone as a whole, and 3. applies. (A piece that is alone
-    needs none: its transaction is undone.) 3. A transaction is written whole or not at all; who waits is told of the
-    failure. What is not said to be committed counts as interrupted. 4. They run one after the other under the one write
-    lock, so each sees what those before it wrote, as if it had been committed, and nothing of those that were undone.
-    Constraints are checked at each statement, and so against all of these. []
-
-    Who is grouped with whom follows from when asks come and from how long they take, and the rows are the same whatever
-    their outcomes are. ``transaction`` begins one, ``translated`` makes of an error what a caller gets, and ``trouble``
-    words: for whoever waits longer than ``patience`` seconds, or waited for one that was interrupted.
+    Whoever may write runs all pieces that wait, one after the other in one transaction, and commits them. **Theorem.**
+    For each caller it is as if its piece had been a transaction of its own: ``run`` returns only after the commit is on
+    disk; a piece that raises leaves nothing behind, and the others stand; where the commit fails nothing of any piece
+    is left, and where whoever writes is interrupted all or nothing, and nobody gets a result; and the pieces run one
+    after the other under the write lock. Proof: docs/explanation/proofs_in_words/ledger.md
 
     A writer holds a lock of its own in a ``with``, and writes while it is held. So it is free when the block is left,
     however it is left: no signal is looked at between the end of a block and the release of such a lock. (Inside the

@@ -4,9 +4,8 @@ On a page text is text, colours follow the page, and nothing needs a script: whe
 value of x, a guide and a box with the value and the standard error of every line appear, by CSS alone.
 
 Every picture takes the look of its lines from ``LINE_STYLES``: one colour on white and another on black, a marker, a
-dash and a short label. A colour has a contrast of at least 3:1 with the background it is drawn on, and two lines of one
-figure differ also for eyes that do not tell red from green; where colour is not enough there are the marker, the dash
-and the label. The raises of the threshold have an order, so they are one hue from faint to strong.
+dash and a short label. A colour has a contrast of at least 3:1 with its background, and two lines of one figure differ
+also for eyes that do not tell red from green. The raises of the threshold are one hue from faint to strong.
 """
 
 from __future__ import annotations
@@ -36,10 +35,9 @@ LIGHT, DARK = "#ffffff", "#1b1f23"  # what figures are drawn on
 
 
 class LineStyle(NamedTuple):
-    """How a method or a dataset is drawn: ``light`` and ``dark`` are its colours, ``marker`` is one of Matplotlib's.
+    """How a method or a dataset is drawn: its colours on white and on black, a marker of Matplotlib's, and its label.
 
-    ``dash`` has lengths of dashes and gaps, and is empty for a whole line. ``label`` stands at the end of the line. The
-    line to look for is a ``strong`` one.
+    ``dash`` has lengths of dashes and gaps, none for a whole line. The line to look for is a ``strong`` one.
     """
 
     light: str
@@ -84,12 +82,11 @@ DATASET_STYLES = tuple(LINE_STYLES[key] for key in ("svt-s-1:1", "svt-s-1:3", "s
 def styles(keys: Iterable[str]) -> dict[str, LineStyle]:
     """A style for each method of a figure, in drawing order; a method that is not known takes the next free one."""
     wanted = dict.fromkeys(keys)
-    shown = {key: style for key, style in LINE_STYLES.items() if key in wanted}
-    strongest = {key: shown.pop(key) for key in ("em",) if key in shown}
+    shown = {key: style for key, style in LINE_STYLES.items() if key in wanted and not style.strong}
     for place, key in enumerate(key for key in wanted if key not in LINE_STYLES):
         turn, number = divmod(place, len(_OTHERS))
         shown[key] = LineStyle(*_OTHERS[number], key, _DASHES[(place + turn) % len(_DASHES)])
-    return shown | strongest
+    return shown | {key: style for key, style in LINE_STYLES.items() if key in wanted and style.strong}
 
 
 class Axis:
@@ -108,64 +105,59 @@ class Axis:
         rounded: bool = False,
         ticks: Sequence[float] = (),
     ) -> None:
-        finite = {value for value in values if math.isfinite(value) and (value > 0 or not log)}
-        self.values = tuple(sorted(finite)) or (1.0,)
+        self.values = sorted({value for value in values if math.isfinite(value) and (value > 0 or not log)}) or [1.0]
         low, high = self.values[0], self.values[-1]
-        shown = tuple(ticks) or (_decades(low, high) if log else round_ticks(low, high))
+        shown = ticks or (_decades(low, high) if log else round_ticks(low, high))
         if rounded and not ticks:
             high = max(high, shown[-1])
-        self.ticks = tuple(tick for tick in shown if low <= tick <= high)
+        self.ticks = [tick for tick in shown if low <= tick <= high]
         if low == high:
             low, high = (low / 2, high * 2) if log else (low - 0.5, high + 0.5)
-        self.low, self.high, self.start, self.end, self._log = low, high, start, end, log
+        self.low, self.high, self.start, self.end, self._scale = low, high, start, end, math.log if log else float
 
     def at(self, value: float) -> float:
-        scale = math.log if self._log else float
-        inside = min(max(value, self.low), self.high)
-        share = (scale(inside) - scale(self.low)) / (scale(self.high) - scale(self.low))
-        return self.start + share * (self.end - self.start)
+        low, place, high = map(self._scale, (self.low, min(max(value, self.low), self.high), self.high))
+        return self.start + (place - low) / (high - low) * (self.end - self.start)
 
     def strips(self) -> dict[float, tuple[float, float]]:
         """Of each value, half the way to its neighbours on both sides; at the ends as far as to the only one."""
         places = [self.at(value) for value in self.values]
-        middles = [(one + other) / 2 for one, other in pairwise(places)]
+        middles = [(left + right) / 2 for left, right in pairwise(places)]
         if not middles:
             return {self.values[0]: (self.start, self.end)}
         borders = [2 * places[0] - middles[0], *middles, 2 * places[-1] - middles[-1]]
         return dict(zip(self.values, pairwise(borders), strict=True))
 
 
-def round_ticks(low: float, high: float, most: int = 6) -> tuple[float, ...]:
+def round_ticks(low: float, high: float, most: int = 6) -> list[float]:
     """At most this many round numbers from ``low`` on; the last is the first one that is not below ``high``."""
     size = 10.0 ** math.floor(math.log10(((high - low) or 1.0) / most))
     for step in (size * factor for factor in (1, 2, 5, 10, 20, 50)):
         first, last = math.ceil(low / step - 1e-9), math.ceil(high / step - 1e-9)
         if last - first < most:
             break
-    return tuple(float(f"{place * step:.12g}") for place in range(first, last + 1))
+    return [float(f"{place * step:.12g}") for place in range(first, last + 1)]
 
 
-def _decades(low: float, high: float) -> tuple[float, ...]:
+def _decades(low: float, high: float) -> list[float]:
     """The powers of ten from at most low to at least high; with 2 and 5 between where there are few."""
     first, last = math.floor(math.log10(low) + 1e-9), math.ceil(math.log10(high) - 1e-9)
     factors = (1, 2, 5) if high < 100 * low else (1,)
     ticks = (factor * 10.0**power for power in range(first, max(last, first + 1) + 1) for factor in factors)
-    return tuple(tick for tick in ticks if tick <= 10.0**last)
+    return [tick for tick in ticks if tick <= 10.0**last]
 
 
 def spread(wanted: Sequence[float], *, gap: float, low: float, high: float) -> list[float]:
-    """Places near to those wanted, in their order, at least ``gap`` apart, between low and high.
+    """Places near to those wanted, in their order, between low and high, and ``gap`` apart where there is room for it.
 
-    Where there is no room for that gap, the gap is as large as there is room for. Each place is the mean of the two
-    that are found from above and from below, both of which keep the gap.
+    Each is the mean of the two that pushing from above and from below leads to: both keep the gap.
     """
     order = np.argsort(wanted, kind="stable")
     steps = min(gap, (high - low) / max(len(wanted) - 1, 1)) * np.arange(len(wanted))
     free = np.clip(np.asarray(wanted, dtype=float)[order] - steps, low, high - steps[-1])
     pushed = (np.maximum.accumulate(free) + np.minimum.accumulate(free[::-1])[::-1]) / 2 + steps
-    places = np.empty(len(wanted))
-    places[order] = pushed
-    return places.tolist()
+    places: list[float] = pushed[np.argsort(order)].tolist()
+    return places
 
 
 WIDTH, HEIGHT = 360.0, 226.0
@@ -197,8 +189,7 @@ def _path(route: str, **attributes: object) -> str:
 
 
 def _svg(title: str, height: float, parts: Iterable[str]) -> str:
-    size = f"0 0 {WIDTH:g} {height:g}"
-    return element("svg", *parts, class_="chart", viewBox=size, role="img", aria_label=title)
+    return element("svg", *parts, class_="chart", viewBox=f"0 0 {WIDTH:g} {height:g}", role="img", aria_label=title)
 
 
 class ChartPoint(NamedTuple):
@@ -291,19 +282,16 @@ class LineChart:
         handles = {}
         for line in self.lines:
             style, (x, y, errors) = line.style, zip(*line.points, strict=True)
-            bars = [BAR_ERRORS * error for error in errors]
-            axes.errorbar(x, y, yerr=bars, fmt="none", ecolor=style.light, elinewidth=0.8)
+            axes.errorbar(x, y, [BAR_ERRORS * each for each in errors], fmt="none", ecolor=style.light, elinewidth=0.8)
             look = {"color": style.light, "marker": style.marker, "linewidth": style.width}
             (handle,) = axes.plot(x, y, linestyle=(0, style.dash) if style.dash else "-", **look)
             handles[line.title or style.label] = handle
             if style.strong:
                 bold = {"color": style.light, "fontweight": "bold", "va": "center", "annotation_clip": False}
                 axes.annotate(style.label, (x[-1], y[-1]), xytext=(5, 0), textcoords="offset points", **bold)
-        axes.set(xlabel=self.x_label, ylabel=self.y_label)
+        axes.set(xlabel=self.x_label, ylabel=self.y_label, yscale="log" if self.y_log else "linear")
         axes.set_title(f"{self.title}, {self.y_label}", loc="left")
-        if self.y_log:
-            axes.set_yscale("log")
-        else:
+        if not self.y_log:
             axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
         if self.x_log:
             axes.set_xscale("log")
@@ -361,18 +349,13 @@ class BarChart:
         for place, (bar, (least, most)) in enumerate(zip(self.bars, ends, strict=True)):
             middle = 24.0 * place + 15
             first, last = sorted((x.at(0), x.at(bar.value)))
-            shape = {"x": first, "y": middle - 7, "width": max(last - first, 0.5), "height": 14, "rx": 2}
-            parts.append(
-                element(
-                    "g",
-                    _text(bar.label, start - 6, middle + 3.5, text_anchor="end"),
-                    element("rect", **shape),
-                    _path(f"M{x.at(least):.1f},{middle:.1f}H{x.at(most):.1f}", class_="error") if bar.error else "",
-                    _text(bar.text, max(last, x.at(most)) + 5, middle + 3.5, class_="value"),
-                    class_="bar",
-                    style=bar.style.colours,
-                )
+            inside = (
+                _text(bar.label, start - 6, middle + 3.5, text_anchor="end"),
+                element("rect", x=first, y=middle - 7, width=max(last - first, 0.5), height=14, rx=2),
+                _path(f"M{x.at(least):.1f},{middle:.1f}H{x.at(most):.1f}", class_="error") if bar.error else "",
+                _text(bar.text, max(last, x.at(most)) + 5, middle + 3.5, class_="value"),
             )
+            parts.append(element("g", *inside, class_="bar", style=bar.style.colours))
         return _svg(self.title, height, parts)
 
 
@@ -414,17 +397,14 @@ class MapChart:
             parts.append(_text(name, NAMES - 5, top + TILE / 2 + 3.5, text_anchor="end"))
             for column, cell in enumerate(cells):
                 left = NAMES + wide * column
-                parts.append(
-                    element(
-                        "g",
-                        element("title", escape(cell.says)),
-                        element("rect", x=left + 1, y=top + 1, width=wide - 2, height=TILE - 2, rx=3),
-                        _text(cell.text, left + wide / 2, top + (14 if cell.note else 18)),
-                        _text(cell.note, left + wide / 2, top + 24, class_="note") if cell.note else "",
-                        class_="tile" + ("" if cell.style else " plain") + ("" if cell.sure else " open"),
-                        style=cell.style.colours if cell.style else "",
-                    )
+                inside = (
+                    element("title", escape(cell.says)),
+                    element("rect", x=left + 1, y=top + 1, width=wide - 2, height=TILE - 2, rx=3),
+                    _text(cell.text, left + wide / 2, top + (14 if cell.note else 18)),
+                    _text(cell.note, left + wide / 2, top + 24, class_="note") if cell.note else "",
                 )
+                kind = "tile" + ("" if cell.style else " plain") + ("" if cell.sure else " open")
+                parts.append(element("g", *inside, class_=kind, style=cell.style.colours if cell.style else ""))
         for column, name in enumerate(self.columns):
             parts.append(_text(name, NAMES + wide * (column + 0.5), below + 14, text_anchor="middle"))
         parts.append(_text(self.x_label, (NAMES + WIDTH) / 2, below + 29, class_="axis", text_anchor="middle"))
@@ -435,14 +415,14 @@ class MapChart:
         for row, cells in enumerate(self.cells):
             for column, cell in enumerate(cells):
                 face = (cell.style.light if cell.style else LIGHT, 0.3 if cell.sure else 0.12)
-                look = {"facecolor": face, "edgecolor": LINE_STYLES["svt-retr-0d"].light, "linewidth": 0.6}
+                look = {"fc": face, "ec": LINE_STYLES["svt-retr-0d"].light, "lw": 0.6}
                 axes.add_patch(patches.Rectangle((column - 0.47, row - 0.46), 0.94, 0.92, **look))
                 axes.text(column, row - 0.08, cell.text, ha="center", va="center", fontsize=9, fontweight="bold")
                 axes.text(column, row + 0.3, cell.note, ha="center", va="center", fontsize=6)
         axes.set_xticks(range(len(self.columns)), labels=self.columns)
         axes.set_yticks(range(len(self.rows)), labels=self.rows)
-        axes.set(xlim=(-0.5, len(self.columns) - 0.5), ylim=(len(self.rows) - 0.5, -0.5))
-        axes.set(xlabel=self.x_label, ylabel=self.y_label)
+        limits = {"xlim": (-0.5, len(self.columns) - 0.5), "ylim": (len(self.rows) - 0.5, -0.5)}
+        axes.set(xlabel=self.x_label, ylabel=self.y_label, **limits)
         axes.set_title(self.title, loc="left")
         axes.grid(visible=False)
         return {}
@@ -463,10 +443,7 @@ _STYLE = {
 
 
 def draw(charts: Sequence[LineChart | MapChart], *, title: str, note: str = "", across: int = 2) -> Figure:
-    """The charts as a Matplotlib figure, ``across`` in a row, with one legend of all lines and a note below.
-
-    Nothing is set at import, nor left behind: style lives in a context.
-    """
+    """The charts as a Matplotlib figure, ``across`` in a row, with one legend of all lines and a note below."""
     across = max(1, min(across, len(charts)))
     down = math.ceil(len(charts) / across) or 1
     with load_extra("matplotlib", extra="plots").rc_context(_STYLE):

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import permutations
 from statistics import fmean
+from typing import NamedTuple
 
 import numpy as np
 
@@ -51,7 +51,7 @@ SPAN = 4  # small and large c: the largest is at least so many times the smalles
 
 BOOTSTRAPS = 200
 
-SVT_S = ("svt-s-1:1", "svt-s-1:3", "svt-s-1:c", "svt-s-1:c23")
+INTERACTIVE = ("svt-dpbook", "svt-s-1:1", "svt-s-1:3", "svt-s-1:c", "svt-s-1:c23")
 RAISES = tuple(f"svt-retr-{k}d" for k in range(1, 6))
 PLAIN = "svt-s-1:c23"
 # SVT-DPBook with one part changed
@@ -65,8 +65,7 @@ class Missing(Exception):
     """The results lack what a statement is about; the message says what."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Comparison:
+class _Comparison(NamedTuple):
     """A quantity with a decision on it; ``text`` says where it was measured."""
 
     quantity: Quantity
@@ -79,10 +78,8 @@ class _Comparison:
 
 
 def _higher(row: Row, other: Row, metric: str = "ser", margin: float = MARGIN) -> _Comparison:
-    """Whether the error of one row is above that of another by more than a margin."""
     quantity = rate(row, metric) - rate(other, metric)
-    text = f"{metric.upper()}, c = {row.count}"
-    return _Comparison(quantity=quantity, decision=above(quantity, margin), text=text)
+    return _Comparison(quantity, above(quantity, margin), f"{metric.upper()}, c = {row.count}")
 
 
 def _gaps(pairs: Iterable[tuple[Row, ...]], lead: float = MARGIN) -> tuple[list[_Comparison], list[_Comparison]]:
@@ -113,42 +110,41 @@ def _sure(comparisons: Iterable[_Comparison]) -> int:
 
 def _sides(behind: Sequence[_Comparison], ahead: Sequence[_Comparison]) -> str:
     failed, wide = _sure(behind), sum(gap.decision.support is Support.UNDECIDED for gap in behind)
-    parts = [f"lower in {_sure(ahead)}", f"higher in {failed}", *([f"undecided in {wide}"] if wide else [])]
+    undecided = f", undecided in {wide}" if wide else ""
     worst = f", most {_largest(behind)}" if failed or wide else ""
-    return f"{', '.join(parts)} of {len(behind)} cases{worst}"
+    return f"lower in {_sure(ahead)}, higher in {failed}{undecided} of {len(behind)} cases{worst}"
 
 
-def _beside(findings: Findings, *methods: str) -> list[tuple[str, list[tuple[Row, ...]]]]:
+def _beside(findings: Findings, *methods: str) -> Iterable[tuple[str, list[tuple[Row, ...]]]]:
     """Each dataset with the rows of these methods side by side; Missing where no dataset has them."""
-    cases = list(findings.beside(*methods).items())
-    if not cases:
+    if not (cases := findings.beside(*methods)):
         raise Missing(f"needs {' and '.join(methods)}")
-    return cases
+    return cases.items()
 
 
-def _rows(findings: Findings, methods: Iterable[str], counts: Sequence[int]) -> list[tuple[str, list[Row]]]:
-    """Each dataset with the rows of these methods at these c, where there are some."""
-    keys = [(method, count) for method in methods for count in counts]
-    cases = [
-        (dataset, [row for method, count in keys if (row := findings.get(dataset, method, count))])
-        for dataset in findings.datasets
-    ]
-    return [(dataset, rows) for dataset, rows in cases if rows]
+def _rows(findings: Findings, methods: Sequence[str], counts: Sequence[int]) -> Iterator[tuple[str, list[Row]]]:
+    for dataset in findings.datasets:
+        cells = (findings.get(dataset, method, count) for method in methods for count in counts)
+        if rows := [row for row in cells if row]:
+            yield dataset, rows
 
 
 def accurate(findings: Findings) -> Iterator[Decided]:
     """Every interactive method has a low SER at c = 25; shown is the highest."""
-    for dataset, rows in _rows(findings, ("svt-dpbook", *SVT_S), [25]):
-        worst = max(rows, key=lambda row: row.ser_mean)
-        yield dataset, all_of(at_most(rate(row), ACCURATE) for row in rows), _where(worst)
+    for dataset, rows in _rows(findings, INTERACTIVE, [25]):
+        yield dataset, all_of(at_most(rate(row), ACCURATE) for row in rows), _where(max(rows, key=_ser))
 
 
 def inaccurate(findings: Findings) -> Iterator[Decided]:
     """Every interactive method has a high SER on Zipf from c = 100 on; shown is the lowest."""
     counts = [count for count in findings.counts if count >= 100]
-    for dataset, rows in _rows(findings.only({"zipf"} & set(findings.datasets)), ("svt-dpbook", *SVT_S), counts):
-        best = min(rows, key=lambda row: row.ser_mean)
-        yield dataset, all_of(above(rate(row), INACCURATE) for row in rows), _where(best)
+    for dataset, rows in _rows(findings, INTERACTIVE, counts):
+        if dataset == "zipf":
+            yield dataset, all_of(above(rate(row), INACCURATE) for row in rows), _where(min(rows, key=_ser))
+
+
+def _ser(row: Row) -> float:
+    return row.ser_mean
 
 
 def _where(row: Row) -> str:
@@ -184,11 +180,12 @@ def first_ahead(findings: Findings, better: str, worse: str, end: str) -> Iterat
     _check_span(findings)
     for dataset, rows in _beside(findings, better, worse):
         cases = rows[::-1] if end == "large" else rows
-        ahead, behind = [_ahead(a, b) for a, b in cases], [_ahead(b, a) for a, b in cases]
+        sides = [_ahead(a, b) for a, b in cases], [_ahead(b, a) for a, b in cases]
         won, lost = (
             _spans(findings.counts, [row.count for (row, _), lead in zip(cases, side, strict=True) if lead.holds])
-            for side in (ahead, behind)
+            for side in sides
         )
+        ahead, behind = sides
         decision = any_of(all_of([lead, *map(opposite, behind[:i])]) for i, lead in enumerate(ahead))
         yield dataset, decision, f"{better} ahead at c = {won}, {worse} at c = {lost}"
 
@@ -226,11 +223,13 @@ def deviates(findings: Findings) -> Iterator[Decided]:
 
 def em_best(findings: Findings) -> Iterator[Decided]:
     """EM is behind no retraversal."""
-    beside = [findings.beside("em", key) for key in findings.keys("svt-retr-")]
-    for dataset in findings.datasets:
-        if pairs := [pair for cases in beside for pair in cases.get(dataset, [])]:
-            behind, ahead = _gaps(pairs)
-            yield dataset, _none(behind), _sides(behind, ahead)
+    pairs: dict[str, list[tuple[Row, ...]]] = {}
+    for key in findings.keys("svt-retr-"):
+        for dataset, cases in findings.beside("em", key).items():
+            pairs.setdefault(dataset, []).extend(cases)
+    for dataset, cases in pairs.items():
+        behind, ahead = _gaps(cases)
+        yield dataset, _none(behind), _sides(behind, ahead)
 
 
 def clearly_better(findings: Findings, better: str, worse: str) -> Iterator[Decided]:
@@ -255,15 +254,14 @@ def best_raise(findings: Findings) -> Iterator[Decided]:
     raises = [key for key in findings.keys("svt-retr-") if key != "svt-retr-0d"]
     if len(raises) < 2:
         raise Missing("needs two svt-retr or more")
-    beaten: dict[str, list[_Comparison]] = {key: [] for key in raises}
     beside = _beside(findings, *raises)
     if sum(len(cases) for _, cases in beside) < 2:
         raise Missing("needs two datasets or values of c: among one case there is always a best raise")
+    beaten: dict[str, list[_Comparison]] = {key: [] for key in raises}
     for dataset, cases in beside:
         lost: dict[str, list[_Comparison]] = {key: [] for key in raises}
-        for rows in cases:
-            for row, other in permutations(rows, 2):
-                lost[row.method] += [_higher(row, other, metric) for metric in ("ser", "fnr")]
+        for row, other in (pair for rows in cases for pair in permutations(rows, 2)):
+            lost[row.method] += [_higher(row, other, metric) for metric in ("ser", "fnr")]
         for key, lags in lost.items():
             beaten[key] += lags
         shown = ", ".join(f"{key} {_largest(lags)}" for key, lags in lost.items())
@@ -303,9 +301,9 @@ def removed_shares(findings: Findings) -> dict[str, dict[str, Quantity]]:
         for dataset, cases in findings.beside("svt-dpbook", key, "svt-s-1:1").items():
             for book, changed, plain in cases:
                 if book.ser_mean - plain.ser_mean > DISTANCE:
-                    pair = (rate(book) - rate(changed), rate(book) - rate(plain))
-                    removed.setdefault(dataset, []).append(pair)
-                    removed.setdefault("", []).append(pair)
+                    for place in (dataset, ""):
+                        pair = (rate(book) - rate(changed), rate(book) - rate(plain))
+                        removed.setdefault(place, []).append(pair)
         for dataset, pairs in removed.items():
             above, below = (mean_of(side) for side in zip(*pairs, strict=True))
             shares.setdefault(key, {})[dataset] = above / below
@@ -339,8 +337,7 @@ def five_deviations(findings: Findings) -> Iterator[Decided]:
     for dataset in findings.datasets:
         good, poor = (_lags(findings, dataset, spans.get(dataset, ())) for spans in (well, poorly))
         decisions = [opposite(gap.decision) for gap in good]
-        decisions += [_any(poor)] if poor else []
-        if decisions:
+        if decisions := decisions + [_any(poor)] * bool(poor):
             yield dataset, all_of(decisions), ", ".join(str(_most(group)) for group in (good, poor) if group)
 
 
@@ -352,7 +349,7 @@ def _lags(findings: Findings, dataset: str, counts: Sequence[int]) -> list[_Comp
         if pairs:
             lag = mean_of([rate(row, "fnr") - rate(lesser, "fnr") for row, lesser in pairs])
             text = f"{key}, mean FNR, c = {counts[0]} to {counts[-1]}"
-            lags.append(_Comparison(quantity=lag, decision=above(lag), text=text))
+            lags.append(_Comparison(lag, above(lag), text))
     return lags
 
 
@@ -366,8 +363,8 @@ def off(findings: Findings, keys: Sequence[str], what: str) -> Iterator[Decided]
     for dataset, rows in (entry for key in keys for entry in _beside(findings, key, PLAIN)):
         cases.setdefault(dataset, []).append(rows)
     for dataset, by_method in cases.items():
-        rows = [pair for pairs in by_method for pair in pairs]
-        off, right = max(rows, key=lambda pair: _higher(pair[0], pair[1], metric).quantity.value)
+        pairs = (pair for pairs in by_method for pair in pairs)
+        off, right = max(pairs, key=lambda pair: rate(pair[0], metric).value - rate(pair[1], metric).value)
         shown = (
             f"{off.method}, c = {off.count}, {empty_places(off).value:.0%} of the places empty, FNR "
             f"{rate(off, 'fnr')} against {rate(right, 'fnr')}, total SER {rate(off, 'total_ser')} against "
@@ -408,12 +405,8 @@ _MEASURED = (
 
 def measurements(findings: Findings) -> list[tuple[str, Row]]:
     """Rows that no claim of the paper is about, with what they are."""
-    return [
-        (text, row)
-        for text, methods, counts in _MEASURED
-        for _, rows in _rows(findings, methods, counts)
-        for row in rows
-    ]
+    cases = ((text, _rows(findings, methods, counts)) for text, methods, counts in _MEASURED)
+    return [(text, row) for text, by_dataset in cases for _, rows in by_dataset for row in rows]
 
 
 def fnr_is_fpr(findings: Findings) -> Iterator[Decided]:
@@ -496,22 +489,20 @@ def epsilon_over_c(findings: Findings) -> Iterator[Decided]:
 
 def less_accurate(findings: Findings) -> Iterator[Decided]:
     """At some epsilon of each use, the correct gate misses pronouncedly more than the original at its claim."""
-    missed: dict[str, dict[tuple[str, float], tuple[UseRow, Quantity]]] = {}
+    missed: dict[tuple[str, float], dict[str, tuple[UseRow, Quantity]]] = {}
     for row in findings.uses:
         source = (CellKey(row.use, row.mechanism, row.epsilon, 0), "missed")
         mean = mean_over_runs(source, row.mean, row.std, row.runs)
-        missed.setdefault(row.use, {})[row.mechanism, row.epsilon] = row, mean
-    for use, rows in missed.items():
-        losses = [
-            (mean - original_mean, original, row)
-            for (mechanism, epsilon), (row, mean) in rows.items()
-            if mechanism == CORRECTED and (CLAIMED, epsilon) in rows
-            for original, original_mean in [rows[CLAIMED, epsilon]]
-        ]
-        if losses:
-            loss, original, row = max(losses, key=lambda each: each[0].value)
-            numbers = (
-                f"{row.mean:.3f} against {original.mean:.3f}, higher by {loss} at "
-                f"ε = {original.epsilon:g}, where the original costs {epsilon_text(original.true_epsilon)}"
-            )
-            yield use, any_of(above(each, PRONOUNCED) for each, _, _ in losses), numbers
+        missed.setdefault((row.use, row.epsilon), {})[row.mechanism] = row, mean
+    losses: dict[str, list[tuple[Quantity, UseRow, UseRow]]] = {}
+    for (use, _), rows in missed.items():
+        if CORRECTED in rows and CLAIMED in rows:
+            (row, mean), (original, original_mean) = rows[CORRECTED], rows[CLAIMED]
+            losses.setdefault(use, []).append((mean - original_mean, original, row))
+    for use, several in losses.items():
+        loss, original, row = max(several, key=lambda each: each[0].value)
+        numbers = (
+            f"{row.mean:.3f} against {original.mean:.3f}, higher by {loss} at "
+            f"ε = {original.epsilon:g}, where the original costs {epsilon_text(original.true_epsilon)}"
+        )
+        yield use, any_of(above(each, PRONOUNCED) for each, _, _ in several), numbers

@@ -1,34 +1,18 @@
 """The comparison: every method at every c and epsilon on every dataset, run until it is known who wins where.
 
-All cases are run some times; then those that can still change the winners of a cell, round after round, until every
-cell is decided or the most runs are reached.
+All cases are run some times; then those that can still change the winners of a cell, round after round. A method takes
+part in a league only if its *true* epsilon there is no more than what is asked for. Its winners are those whose mean
+error is at most MARGIN above the least: who is behind, who wins and who is undecided is decided by the intervals of
+``decisions``, wrongly on any map with probability FALSE_MAP at most. Proof: docs/explanation/proofs_in_words/paper.md.
 
-**Leagues.** Who promises less may win by that alone, so winners are sought among equals. A method takes part in a
-league at a given c and epsilon only if its *true* epsilon is no more than that.
-
-**Winners.** Let m_i be the true mean error of method i at one dataset, c and epsilon. The winners of a league are
-
-    W = { i : m_i <= min_j m_j + MARGIN },
-
-one winner, or several that tie: a difference of MARGIN or less is none. Of each pair the difference of means has an
-interval, that of ``decisions`` with ``sigmas`` as z:
-
-    i is behind      if some j is more than MARGIN better, the whole interval says so;
-    i is a winner    if no j is: the whole interval of each difference says so;
-    i is undecided   otherwise, and asks for more runs, of itself and of those j.
-
-W is a function of the true means, so another seed gives the same winners, but for cells that end undecided, and but for
-the chance of a false decision. ``sigmas`` bounds that chance over all pairs, cells, and looks at them, by FALSE_MAP. No
-error is below 0: so the difference to a rival is no more than the upper end of one's own interval, either.
-
-**Seconds.** Where the library can release what a method selects, ``select_top`` itself is timed, on the score of every
-item with exact noise, once for each dataset and c. A method that is not ours is timed by its own runs.
-"""
+Where the library can release what a method selects, ``select_top`` itself is timed, on the score of every item with
+exact noise, once for each dataset and c. A method that is not ours is timed by its own runs."""
 
 from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -39,7 +23,7 @@ from itertools import product
 from pathlib import Path
 from statistics import NormalDist
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,8 +34,8 @@ from sparsegate.display.sheet import Sheet
 from sparsegate.errors import ParameterError, load_extra
 from sparsegate.noise import Seeded
 from sparsegate.paper.data import PUBLISHED, Dataset
-from sparsegate.paper.decisions import CHOSEN, LOOKS, MARGIN, Term, mean_term, reach, times_needed
-from sparsegate.paper.experiments import CaseRunner, ExperimentGrid, Gathered, chosen_datasets
+from sparsegate.paper.decisions import CHOSEN, LOOKS, MARGIN, Quantity, mean_over_runs, most_wanting
+from sparsegate.paper.experiments import CaseRunner, ExperimentCase, ExperimentGrid, Gathered, chosen_datasets
 from sparsegate.paper.methods import METHODS, AnyMethod, Method, SuppliedMethod, methods_of
 from sparsegate.paper.ranked import Ladder
 from sparsegate.paper.results import THRESHOLD, CellKey, ExperimentResults, ResultFolder, manifest, stable_hash, table
@@ -68,11 +52,9 @@ LEFT_OUT = ("svt-dpbook-once", "svt-dpbook-monotonic", "svt-s-half-t", "svt-s-do
 COMPARED = tuple(key for key in METHODS if key not in LEFT_OUT)
 """The methods of ours that are compared unless others are asked for."""
 
-DELTA = 1e-6
-"""The delta of the league that has one."""
+DELTA = 1e-6  # the delta of the league that has one
 
-TOUCHED = 10
-"""How many scores one person touches at most, in the league that relies on it."""
+TOUCHED = 10  # how many scores one person touches at most, in the league that relies on it
 
 PEER_RUNS = 2
 PEER_WORK = 450_000
@@ -153,11 +135,7 @@ PEERS: Mapping[str, SuppliedMethod] = MappingProxyType(
 """Other libraries' ways to select, by the name of the library."""
 
 NEAREST = MappingProxyType({"opendp": "one-shot", "diffprivlib": "em"})
-"""The method of ours that is nearest to a peer.
-
-diffprivlib's has the law of EM. OpenDP's has the noise of one-shot, but draws it anew for each of the c places: of the
-scores 3, 2, 1, 0 at c = epsilon = 2 it finds the top two in 73 % of all runs, one-shot in 75 %.
-"""
+"""The method of ours that is nearest to a peer: OpenDP's draws the noise of one-shot anew for each of the c places."""
 
 
 def is_peer(method: AnyMethod) -> bool:
@@ -197,13 +175,11 @@ def release_options(method: AnyMethod) -> dict[str, Any] | None:
         return {"method": method.selection, **{name: value for name, value in promise.items() if value}}
     if method.key == "svt-retr-3d":  # the other retraversals differ in a number
         return {"method": "retraversal", "raise_by": method.raise_by}
-    if method.row.key == "standard" and method.passes == 1 and not method.delta:
-        return {"method": "sparse-vector", "allocation": method.allocation}
-    return None
+    gate = method.row.key == "standard" and method.passes == 1 and not method.delta
+    return {"method": "sparse-vector", "allocation": method.allocation} if gate else None
 
 
-Release: TypeAlias = tuple[str, str, int]
-"""One selection to be timed: its dataset, method and c."""
+Release: TypeAlias = tuple[str, str, int]  # one selection to be timed: its dataset, method and c
 
 
 def time_release(work: tuple[Release, Ladder, Mapping[str, Any], Fraction]) -> float:
@@ -226,29 +202,17 @@ FALSE_MAP = 4e-3
 """The chance that any cell of any map shows somebody who does not belong there, or leaves out somebody who does."""
 
 
-class MeanError(NamedTuple):
-    """A mean over runs, the standard deviation of a run, and how many there were."""
-
-    mean: float
-    std: float
-    runs: int
-
-    def term(self, sigmas: float) -> Term:
-        return mean_term(self.mean, self.std, self.runs, sigmas)
-
-
 @dataclass(frozen=True, kw_only=True)
 class CellPlaces:
-    """One cell: the winners, best first; who is behind; who is undecided, and by which pairs.
+    """One cell: the winners, best first; who is behind; who is undecided; and the lowest mean error of all.
 
-    ``unsure`` says of each such pair how many times its runs would decide, if the difference stayed as it is.
-    ``best`` is the lowest mean error of all that take part.
+    ``wanting`` are the cases that need more runs, and how many times as many would decide, if nothing else changed.
     """
 
     winners: tuple[str, ...] = ()
     behind: tuple[str, ...] = ()
     undecided: tuple[str, ...] = ()
-    unsure: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    wanting: Mapping[CellKey, float] = field(default_factory=dict)
     best: float = math.nan
 
     @property
@@ -262,44 +226,41 @@ def sigmas(*, cells: int, contestants: int, looks: int) -> float:
     return -NormalDist().inv_cdf(FALSE_MAP / comparisons)
 
 
-def standing(measured: Mapping[str, MeanError], *, sigmas: float) -> CellPlaces:
-    """The places of all that take part."""
-    order = sorted(measured, key=lambda key: (measured[key].mean, key))
-    terms = {key: measured[key].term(sigmas) for key in order}
+def standing(measured: Mapping[str, Quantity]) -> CellPlaces:
+    """The places of all that take part, by their mean errors."""
+    order = sorted(measured, key=lambda key: (measured[key].value, key))
     places: dict[str, list[str]] = {"winners": [], "behind": [], "undecided": []}
-    unsure: dict[tuple[str, str], float] = {}
+    unsure: list[Quantity] = []
     for key in order:
-        mean, own = measured[key].mean, terms[key]
-        highest = mean + reach([own.deviation], [own.up], sigmas)
-        open_pairs: dict[tuple[str, str], float] = {}
+        own, open_gaps = measured[key], []
         for rival in (rival for rival in order if rival != key):
-            gap, other = mean - measured[rival].mean, terms[rival]
-            deviations, higher, lower = (own.deviation, other.deviation), (own.up, other.down), (own.down, other.up)
-            if gap - reach(deviations, lower, sigmas) > MARGIN:
+            gap = own - measured[rival]
+            if gap.lowest > MARGIN:
                 places["behind"].append(key)
                 break
-            if min(gap + reach(deviations, higher, sigmas), highest) > MARGIN:
-                unseen = lower if gap > MARGIN else higher
-                open_pairs[key, rival] = times_needed(abs(gap - MARGIN), deviations, unseen, sigmas)
+            if min(gap.highest, own.highest) > MARGIN:  # no error is below 0
+                open_gaps.append(gap)
         else:
-            places["undecided" if open_pairs else "winners"].append(key)
-            unsure |= open_pairs
-    best = measured[order[0]].mean if order else math.nan
-    return CellPlaces(**{name: tuple(keys) for name, keys in places.items()}, unsure=unsure, best=best)
+            places["undecided" if open_gaps else "winners"].append(key)
+            unsure += open_gaps
+    wanting = most_wanting(dict.fromkeys(gap.widest, gap.needed(MARGIN)) for gap in unsure)
+    best = measured[order[0]].value if order else math.nan
+    return CellPlaces(**{name: tuple(keys) for name, keys in places.items()}, wanting=wanting, best=best)
 
 
 def tallied(standings: Iterable[CellPlaces]) -> dict[str, tuple[int, int]]:
     """How many cells each method wins alone, and in how many it ties; most alone first."""
-    counts: dict[str, tuple[int, int]] = {}
+    alone, tied = Counter[str](), Counter[str]()
     for places in standings:
-        for key in places.winners:
-            alone, tied = counts.get(key, (0, 0))
-            counts[key] = (alone + 1, tied) if places.decided and len(places.winners) == 1 else (alone, tied + 1)
+        (alone if places.decided and len(places.winners) == 1 else tied).update(places.winners)
+    counts = {key: (alone[key], tied[key]) for key in alone | tied}
     return dict(sorted(counts.items(), key=lambda entry: (-entry[1][0], -sum(entry[1]))))
 
 
 _RATES = ("fnr", "precision", "ser", "total_ser")
 
+# Of the results, with their PyArrow types. An ``error`` is a standard error; ``true_epsilon`` is empty for a method
+# that is not ours, and ``seconds``, of one selection among all scores, where nobody can release what it selects.
 COLUMNS: Mapping[str, str] = {
     "dataset": "string",
     "stand_in": "bool_",
@@ -309,23 +270,13 @@ COLUMNS: Mapping[str, str] = {
     **{f"{rate}_{what}": "float64" for rate in _RATES for what in ("mean", "error")},
     **dict.fromkeys(("selected_mean", "seconds"), "float64"),
 }
-"""The columns of the results, with their PyArrow types. An ``error`` is a standard error.
-
-``true_epsilon`` is empty for a method that is not ours: what it costs is what it says, and nobody has checked it.
-``precision`` is the share of the selected that belong to the top c; ``seconds`` are those of one selection among all
-scores, empty where nobody can release what the method selects.
-"""
-
-WINNER_COLUMNS: Mapping[str, str] = {
-    "dataset": "string",
-    "league": "string",
+WINNER_COLUMNS: Mapping[str, str] = {  # several names have a space between
+    **dict.fromkeys(("dataset", "league"), "string"),
     "epsilon": "float64",
     "count": "int64",
-    "winners": "string",
-    "undecided": "string",
+    **dict.fromkeys(("winners", "undecided"), "string"),
     "best": "float64",
 }
-"""The columns of the winners; several names have a space between."""
 
 
 @dataclass(frozen=True)
@@ -381,7 +332,6 @@ class ComparisonResults(ExperimentResults):
         return [key for key in dict.fromkeys(placed) if key in supplied]
 
     def league(self, key: str) -> list[WonCell]:
-        """The cells of one league."""
         return [cell for cell in self.winners if cell.league == key]
 
     def sheet(self) -> Sheet:
@@ -536,20 +486,18 @@ class _Race:
         self, grid: ExperimentGrid, *, by: str, most_runs: int, folder: ResultFolder | None, pool: WorkerPool
     ) -> None:
         self._grid, self._by, self._most, self._folder, self._pool = grid, by, most_runs, folder, pool
-        totals = {name: dataset.ladder.total for name, dataset in grid.datasets.items()}
-        self._limits = {
-            case.cell: run_limit(case.method, total=totals[case.dataset], count=case.count, most=most_runs)
-            for case in grid.cases
-        }
-        self._cases = [
-            replace(case, runs=min(case.runs, limit)) for case in grid.cases if (limit := self._limits[case.cell])
-        ]
+        self._limits: dict[CellKey, int] = {}
+        self._cases: list[ExperimentCase] = []
         self._parts: dict[tuple[str, str, float, int], list[CellKey]] = {}
-        for case in self._cases:
-            for league in LEAGUES:
-                if league.admits(case.method, count=case.count, epsilon=float(case.epsilon)):
-                    place = (case.dataset, league.key, float(case.epsilon), case.count)
-                    self._parts.setdefault(place, []).append(case.cell)
+        for case in grid.cases:
+            total, epsilon = grid.datasets[case.dataset].ladder.total, float(case.epsilon)
+            if limit := run_limit(case.method, total=total, count=case.count, most=most_runs):
+                self._limits[case.cell] = limit
+                self._cases.append(replace(case, runs=min(case.runs, limit)))
+                for league in LEAGUES:
+                    if league.admits(case.method, count=case.count, epsilon=epsilon):
+                        place = (case.dataset, league.key, epsilon, case.count)
+                        self._parts.setdefault(place, []).append(case.cell)
         cells = len(grid.datasets) * len(grid.epsilons) * len(grid.counts)
         self.sigmas = sigmas(cells=cells, contestants=len(grid.methods), looks=LOOKS)
 
@@ -561,27 +509,20 @@ class _Race:
 
     def winners(self, gathered: Mapping[CellKey, Gathered]) -> list[WonCell]:
         """The places of each league with at least two that take part, at each dataset, epsilon and c."""
+
+        def error(cell: CellKey) -> Quantity:
+            mean, std = (gathered[cell].record[f"{self._by}_{what}"] for what in ("mean", "std"))
+            return mean_over_runs((cell, self._by), mean, std, gathered[cell].runs, sigmas=self.sigmas)
+
         return [
-            WonCell(*place, standing({cell.method: self._error(gathered[cell]) for cell in cells}, sigmas=self.sigmas))
+            WonCell(*place, standing({cell.method: error(cell) for cell in cells}))
             for place, cells in self._parts.items()
             if len(cells) > 1
         ]
 
-    def _error(self, gathered: Gathered) -> MeanError:
-        record = gathered.record
-        return MeanError(record[f"{self._by}_mean"], record[f"{self._by}_std"], gathered.runs)
-
     def _wanting(self, gathered: Mapping[CellKey, Gathered]) -> dict[CellKey, float]:
-        """How many times the runs of each case would decide: of an open pair, of who is less sure and may run."""
-        wanted: dict[CellKey, float] = {}
-        for won in self.winners(gathered):
-            for pair, times in won.standing.unsure.items():
-                cells = [CellKey(won.dataset, method, won.epsilon, won.count) for method in pair]
-                lengths = [sum(self._error(gathered[cell]).term(self.sigmas)) for cell in cells]
-                for cell, length in zip(cells, lengths, strict=True):
-                    if length >= max(lengths) / 2 and gathered[cell].runs < self._limits[cell]:
-                        wanted[cell] = max(times, wanted.get(cell, 0.0))
-        return wanted
+        wanted = most_wanting(won.standing.wanting for won in self.winners(gathered))
+        return {cell: times for cell, times in wanted.items() if gathered[cell].runs < self._limits[cell]}
 
     def release_seconds(self) -> dict[Release, float]:
         """The seconds of one release, by dataset, method and c, at the middle epsilon."""
@@ -606,26 +547,22 @@ class _Race:
         return seconds
 
 
-MOST_NAMED = 3
-"""Who wins less often than so many others is not named."""
+MOST_NAMED = 3  # who wins less often than so many others is not named
 
 
 def headlines(results: ComparisonResults) -> dict[str, str]:
     """Of each league, who wins how many cells alone; how many are ties, or undecided; and whom nobody has checked."""
     sentences = {}
     for league in LEAGUES:
-        cells = [cell.standing for cell in results.league(league.key)]
-        if not cells:
+        if not (cells := [cell.standing for cell in results.league(league.key)]):
             continue
         alone = [(key, count) for key, (count, _) in tallied(cells).items() if count]
         ties = sum(places.decided and len(places.winners) > 1 for places in cells)
-        rest = sum(count for _, count in alone[MOST_NAMED:])
-        parts = [
-            *(f"{results.titles[key]} wins {count}" for key, count in alone[:MOST_NAMED]),
-            *([f"others {rest}"] if rest else []),
-            f"{ties} {'tie' if ties == 1 else 'ties'}",
-            f"{sum(not places.decided for places in cells)} undecided",
-        ]
+        parts = [f"{results.titles[key]} wins {count}" for key, count in alone[:MOST_NAMED]]
+        if rest := sum(count for _, count in alone[MOST_NAMED:]):
+            parts.append(f"others {rest}")
+        undecided = sum(not places.decided for places in cells)
+        parts += [f"{ties} {'tie' if ties == 1 else 'ties'}", f"{undecided} undecided"]
         sentences[league.title] = f"of {len(cells)} cells " + "; ".join(parts)
     if results.unchecked:
         names = ", ".join(results.titles[key] for key in results.unchecked)

@@ -67,8 +67,7 @@ _DRAWN = (
 )
 """Who takes the free colours in turn: no two of one figure have the same."""
 
-MOST_LETTERS = 2
-"""A cell names at most this many that tie, or may, one more in all, and says how many there are beyond."""
+MOST_LETTERS = 2  # A cell names at most this many that tie, or may, one more in all, and says how many there are beyond
 
 
 def method_styles(keys: Iterable[str]) -> dict[str, charts.LineStyle]:
@@ -115,8 +114,8 @@ def winner_maps(results: ComparisonResults, league: League) -> dict[str, charts.
             says += f"; {'wins' if len(places.winners) == 1 else 'tie'}: {winners}"
         if places.undecided:
             says += f"; undecided: {', '.join(titles[key] for key in places.undecided)}"
-        if places.unsure:
-            says += f"; would be decided by about {max(places.unsure.values()):,.1f} times the runs"
+        if places.wanting:
+            says += f"; would be decided by about {max(places.wanting.values()):,.1f} times the runs"
         style = drawn[places.winners[0]] if len(places.winners) == 1 else None  # those that tie have no colour
         text = cell_text(places, named)
         tile = charts.MapCell(text=text, note=f"{places.best:.2f}", says=says, style=style, sure=places.decided)

@@ -14,14 +14,8 @@ A file is *verified* by its public checksum: numbers of records, items and occur
 is known by its number of records and the fingerprint of its counts. Everything else is an *unverified file*, and is
 called so wherever it is named.
 
-**A stand-in** has the published number of items, and counts through a few *knots*, ranks whose counts are known. Item
-i, counted from the most frequent, between knots at the ranks a and b of counts A and B, has the count
-
-    max(1, round(A (B/A)**t)),    t = log((i + q) / (a + q)) / log((b + q) / (a + q)),
-
-a line in log rank and log count; with two knots and a shift q it is a Zipf-Mandelbrot law. The knots of BMS-POS and
-Kosarak are the counts of their first 100,000 records times published / 100,000 records; figures are facts. Those of AOL
-were chosen to have printed values: meeting these is circular.
+**A stand-in** has the published number of items, and counts on a line in log rank and log count through a few *knots*,
+ranks whose counts are known: docs/explanation/proofs_in_words/paper.md.
 """
 
 from __future__ import annotations

@@ -1,33 +1,14 @@
 """The one rule behind every verdict: a quantity is above a margin, or at most it, if its whole interval is.
 
-A quantity is computed from means over runs, so it has a standard error. Its interval is the value ± ``SIGMAS`` of them.
-What the interval does not decide is undecided, and asks for more runs of its rows: m times as many, so that it would
-decide if the value stayed what it is.
+A quantity is computed from means over runs. Its interval is the value ± ``SIGMAS`` standard errors, and what no run has
+met: for a mean x of n runs between 0 and 1 with standard deviation s it reaches upwards and downwards by
 
-**How often a verdict is wrong.** A comparison goes wrong only if the interval lies on the wrong side of the margin
-altogether, on one of at most ``LOOKS`` looks (rounds of more and more runs). How many runs a look has depends on what
-was seen before, in this comparison or in another that shares its rows, and that makes it ``CHOSEN`` times as likely, at
-most, whatever it depends on. At ``SIGMAS`` one look goes wrong, of a normal mean, with probability ``FALSE_VERDICT`` /
-(``CHOSEN`` ``LOOKS`` ``COMPARISONS``). So the chance that a report of no more than ``COMPARISONS`` comparisons, all
-readings of the paper together, has any wrong verdict is at most ``FALSE_VERDICT``.
+    z (sqrt(s^2/n + (v/4)^2) + 3v/8),    z = SIGMAS,    v = z (1-x) / n  upwards,  z x / n  downwards.
 
-Means are not normal where something rare decides. So the interval of the mean x of n runs, each between 0 and 1 and of
-standard deviation s, reaches upwards and downwards by
-
-    z (sqrt(s^2/n + (v/4)^2) + 3v/8),    z = SIGMAS,    v = z (1-x) / n  upwards,  z x / n  downwards:
-
-with x = s = 0 that is 5 z^2 / (8n), a little more than ln(1/alpha)/n, which is all that n runs without an event say of
-its probability; and 3v/8 makes up for a skew law. Of several means the errors and the v/4 add as squares, and the 3v/8
-of the largest counts, as in Bernstein's inequality. For coins of any bias, and for the difference of two, the interval
-then misses no more often than a normal one would for a normal law: a test computes it exactly.
-
-**Answers that are short** can have a SER below 0: of one item, 1 - c on the steepest data. SVT-S 1:c on Zipf has one in
-a hundred, as low as -24. With l the least SER that matters (``simulation.least_ser``, to within its ``RARE`` of a mean,
-so a margin of 0.02 is one of 0.0199 to 0.0201), v is z (x-l) / n downwards, and the interval is that of numbers between
-l and 1. Where l is far below 0 such intervals take many more runs. So verdicts and runs are decided with l = 0, and a
-verdict that the wide intervals would leave undecided is marked on the report, ``short``: of 10,000 intervals of 1,600
-runs of that SVT-S with l = 0, 4 missed the mean SER. The error rate stated there is not that of marked verdicts.
-"""
+What it does not decide is undecided, and asks for m times the runs of its rows, so many that it would decide if the
+value stayed what it is. The chance that a report of ``COMPARISONS`` comparisons, ``LOOKS`` looks at each, has any wrong
+verdict is at most ``FALSE_VERDICT``, but for those that rest on short answers. Proof:
+docs/explanation/proofs_in_words/paper.md."""
 
 from __future__ import annotations
 
@@ -44,13 +25,7 @@ from sparsegate.paper.results import CellKey, Row
 FALSE_VERDICT = 4e-3  # the chance that any verdict of a report is wrong by chance
 LOOKS = 8  # rounds of runs at most, after each of which all comparisons are looked at
 
-CHOSEN = 8
-"""How many times as often one of the looks goes wrong, at most, as those before choose how many runs it has.
-
-A test computes it for a mean that is exactly the margin, and 1 to 4 times the runs at each look. Where these are what
-the comparison itself asks for, the looks go wrong 14 times as often as a single one, not 8 times. Where they are chosen
-so that it goes wrong as often as can be, it is 44 times, and 58 times for intervals of 7 standard errors.
-"""
+CHOSEN = 8  # how many times as often a look goes wrong, at most, as those before choose its runs: a test computes it
 
 # Comparisons of a report, at most, under all readings of the paper together; the default report has about 15,200
 COMPARISONS = 16_000
@@ -58,19 +33,9 @@ COMPARISONS = 16_000
 # Half the length of an interval, in standard errors
 SIGMAS = NormalDist().inv_cdf(1 - FALSE_VERDICT / (CHOSEN * LOOKS * COMPARISONS))
 
-MARGIN = 0.02
-"""A difference of rates that matters: what the paper's figures can show.
+MARGIN = 0.02  # a difference of rates that matters: the least that stands out of means over the paper's 100 runs
 
-They are means over 100 runs; where runs deviate by 0.1, such a mean has a standard error of 0.01, and a difference of
-0.02 is the least that stands out.
-"""
-
-FAR = 16.0
-"""A vote that wants more than so many times the runs leans nowhere yet, and asks for all that is open.
-
-Otherwise one of many members that is above its margin by chance, after a hundred runs, has all rounds to itself, and
-when it turns, none are left for the others: so it was with seed 9.
-"""
+FAR = 16.0  # a vote that wants more than so many times the runs leans nowhere yet, and asks for all that is open
 
 Source = tuple[CellKey, str]
 
@@ -91,8 +56,8 @@ class Support(enum.Enum):
 class Judgement:
     """What results say, and the numbers that it depends on; the same at each dataset, there with the rows as ``cells``.
 
-    ``wanting`` are the rows that need more runs for a decision, and how many times as many: none, once there is one.
-    ``short`` says that it would be undecided if SER counted as anything down to its least, where answers may be short.
+    ``wanting`` are the rows that need more runs for a decision, and how many times as many. ``short`` says that it
+    would be undecided if SER counted as anything down to its least, where answers may be short.
     """
 
     support: Support
@@ -104,10 +69,7 @@ class Judgement:
 
 
 class Term(NamedTuple):
-    """How far one standard error of a mean moves a quantity: by what the runs deviate, and by what none has met.
-
-    ``up`` and ``down`` are the latter, v above. With m times the runs the first falls by sqrt(m), they by m.
-    """
+    """How far one standard error of a mean moves a quantity: by what the runs deviate, and by what none has met."""
 
     deviation: float
     up: float = 0.0
@@ -120,46 +82,48 @@ class Term(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Quantity:
-    """A number computed from means over runs, and the ``terms`` of each mean.
+    """A number computed from means over runs, with the ``terms`` of each: the same mean met twice is one term.
 
-    Means of different rows are independent; the same mean met twice is one term. So the standard error of a sum, of a
-    difference and, by the delta method, of a ratio is right, whatever rows they share.
+    So the standard error of a sum, of a difference and, by the delta method, of a ratio is right, whatever they share.
+    Its interval is ``sigmas`` of them long to each side, and what no run has met.
     """
 
     value: float
     terms: Mapping[Source, Term]
+    sigmas: float = SIGMAS
 
     @property
     def error(self) -> float:
-        return math.sqrt(sum(term.deviation**2 for term in self.terms.values()))
+        return math.hypot(*(term.deviation for term in self.terms.values()))
 
     @property
     def lowest(self) -> float:
-        return self.value - reach(self._deviations, [term.down for term in self.terms.values()])
+        return self.value - self._reach([term.down for term in self.terms.values()])
 
     @property
     def highest(self) -> float:
-        return self.value + reach(self._deviations, [term.up for term in self.terms.values()])
+        return self.value + self._reach([term.up for term in self.terms.values()])
+
+    def _reach(self, unseen: Sequence[float]) -> float:
+        deviations = [term.deviation for term in self.terms.values()]
+        return self.sigmas * (math.hypot(*deviations, *(part / 4 for part in unseen)) + 3 * max(unseen) / 8)
 
     def needed(self, margin: float) -> float:
+        """m such that m times the runs would reach as far as the margin: z (e/sqrt(m) + u/m), about."""
         unseen = [term.down if self.value > margin else term.up for term in self.terms.values()]
-        return times_needed(abs(self.value - margin), self._deviations, unseen)
+        error, extra = self.error, math.hypot(*unseen) / 4 + 3 * max(unseen) / 8
+        if (distance := abs(self.value - margin) / self.sigmas) == 0 or math.isinf(error):
+            return math.inf
+        return ((error + math.sqrt(error**2 + 4 * extra * distance)) / (2 * distance)) ** 2
 
     @property
     def widest(self) -> tuple[CellKey, ...]:
-        """The rows that make the interval long: at least half as long as the one that makes it longest, alone.
-
-        A row of thousands of runs that is compared with one of a hundred needs no more of them yet.
-        """
+        """The rows that make the interval at least half as long as the one that makes it longest, alone."""
         lengths: dict[CellKey, float] = {}
         for (cell, _), term in self.terms.items():
             lengths[cell] = lengths.get(cell, 0.0) + abs(term.deviation) + term.up + term.down
         most = max(lengths.values(), default=0.0)
         return tuple(cell for cell, length in lengths.items() if length >= most / 2)
-
-    @property
-    def _deviations(self) -> list[float]:
-        return [term.deviation for term in self.terms.values()]
 
     def __str__(self) -> str:
         return f"{self.value:.3f} [{self.lowest:.3f}, {self.highest:.3f}]"
@@ -178,34 +142,13 @@ class Quantity:
         return derived(ratio, (self, 1 / other.value), (other, -ratio / other.value))
 
 
-def reach(deviations: Sequence[float], unseen: Sequence[float], sigmas: float = SIGMAS) -> float:
-    """How far an interval reaches to one side: z (sqrt(e^2 + (v/4)^2) + 3v/8), of several means."""
-    return sigmas * (math.hypot(*deviations, *(part / 4 for part in unseen)) + 3 * max(unseen) / 8)
-
-
-def times_needed(
-    distance: float, deviations: Sequence[float], unseen: Sequence[float], sigmas: float = SIGMAS
-) -> float:
-    """m such that m times the runs would reach no farther than this distance: z (e/sqrt(m) + u/m) = distance.
-
-    e is the standard error, and u what the unseen adds to it: a little too much, as the two are added here.
-    """
-    error, extra = math.hypot(*deviations), math.hypot(*unseen) / 4 + 3 * max(unseen) / 8
-    if distance == 0 or math.isinf(error):
-        return math.inf
-    root = (error + math.sqrt(error**2 + 4 * extra * distance / sigmas)) / (2 * distance / sigmas)
-    return root**2
-
-
 def derived(value: float, *parts: tuple[Quantity, float]) -> Quantity:
     """A function of some quantities, with its slope in each: exact for sums, by the delta method for others."""
     terms: dict[Source, Term] = {}
-    for part, slope in parts:
-        for source, term in part.terms.items():
-            more = term.times(slope)
-            before = terms.get(source)
-            terms[source] = more if before is None else Term(*(a + b for a, b in zip(before, more, strict=True)))
-    return Quantity(value=value, terms=terms)
+    for source, term in ((source, term.times(slope)) for part, slope in parts for source, term in part.terms.items()):
+        before = terms.get(source)
+        terms[source] = term if before is None else Term(*(a + b for a, b in zip(before, term, strict=True)))
+    return Quantity(value=value, terms=terms, sigmas=parts[0][0].sigmas)
 
 
 def mean_of(parts: Sequence[Quantity]) -> Quantity:
@@ -220,17 +163,17 @@ def rate(row: Row, metric: str = "ser") -> Quantity:
 
 
 @lru_cache(maxsize=1 << 16)  # a row is compared with many
-def mean_over_runs(source: Source, mean: float, std: float, runs: int, least: float = 0.0) -> Quantity:
-    """The mean of numbers between ``least`` and 1, one for each run."""
-    return Quantity(value=mean, terms={source: mean_term(mean, std, runs, least=least)})
+def mean_over_runs(
+    source: Source, mean: float, std: float, runs: int, least: float = 0.0, sigmas: float = SIGMAS
+) -> Quantity:
+    """The mean of numbers between ``least`` and 1, one for each run; of a single run it says nothing."""
+    unseen, inside = sigmas / runs, min(max(mean, least), 1.0)
+    term = Term(_error(std, runs), unseen * (1 - inside), unseen * (inside - least))
+    return Quantity(value=mean, terms={source: term}, sigmas=sigmas)
 
 
 def variance(row: Row, metric: str = "total_ser") -> Quantity:
-    """The variance of a row's runs, of a metric between 0 and 1: total SER or FNR, and not SER, which may be below 0.
-
-    A run is at most 1 from the mean, so E(x-m)^4 <= E(x-m)^2: the squares deviate by at most s, as the runs do. What
-    was not seen can only be farther off.
-    """
+    """The variance of a row's runs, of a metric between 0 and 1: the squares deviate by at most s, as the runs do."""
     std = getattr(row, f"{metric}_std")
     term = Term(_error(std, row.runs), SIGMAS / row.runs)
     return Quantity(value=std**2, terms={(row.cell, f"{metric} squared"): term})
@@ -239,14 +182,7 @@ def variance(row: Row, metric: str = "total_ser") -> Quantity:
 def empty_places(row: Row) -> Quantity:
     """The share of the c places that stayed empty: between 0 and 1, so with mean m its variance is at most m(1-m)."""
     empty = 1 - row.selected_mean / row.count
-    term = mean_term(empty, math.sqrt(max(empty * (1 - empty), 0.0)), row.runs)
-    return Quantity(value=empty, terms={(row.cell, "empty"): term})
-
-
-def mean_term(mean: float, std: float, runs: int, sigmas: float = SIGMAS, least: float = 0.0) -> Term:
-    """The term of a mean of runs; a single one has no deviation, and says nothing."""
-    unseen, inside = sigmas / runs, min(max(mean, least), 1.0)
-    return Term(_error(std, runs), unseen * (1 - inside), unseen * (inside - least))
+    return mean_over_runs((row.cell, "empty"), empty, math.sqrt(max(empty * (1 - empty), 0.0)), row.runs)
 
 
 def _error(std: float, runs: int) -> float:
@@ -306,8 +242,7 @@ Combine = Callable[[Iterable[Decision]], Decision]
 def _voted(decisions: Iterable[Decision], *, enough: Callable[[int], int]) -> Decision:
     """Supported with ``enough`` members that are, not supported where even the undecided would not make it enough.
 
-    Undecided, it wants what would settle it the way it leans: of the members that lean so as many as are lacking, those
-    first that want the fewest runs; and all that are open, where even these are ``FAR`` from it.
+    Undecided, it wants what would settle it the way it leans, those members first that want the fewest runs.
     """
     members = list(decisions)
     needed = enough(len(members))
@@ -329,17 +264,13 @@ def _voted(decisions: Iterable[Decision], *, enough: Callable[[int], int]) -> De
 
 
 all_of: Combine = partial(_voted, enough=lambda total: total)
-"""Supported once all are; not supported as soon as one is not."""
 any_of: Combine = partial(_voted, enough=lambda total: 1)
-"""Supported as soon as one is; not supported once none can be."""
 most_of: Combine = partial(_voted, enough=lambda total: total // 2 + 1)
-"""Supported once more than half are; not supported once that cannot be."""
 
 
 def most_wanting(parts: Iterable[Mapping[CellKey, float]]) -> dict[CellKey, float]:
     """What any of them wants, and as much as the one that wants most."""
     together: dict[CellKey, float] = {}
-    for wanting in parts:
-        for cell, times in wanting.items():
-            together[cell] = max(times, together.get(cell, 0.0))
+    for cell, times in (entry for wanting in parts for entry in wanting.items()):
+        together[cell] = max(times, together.get(cell, 0.0))
     return together

@@ -1,21 +1,10 @@
 """The paper's experiment: every method at every c on every dataset, many runs each. Same seed, same numbers.
 
-Beside it, experiments that the paper lacks, every alternative reading, and more runs where a verdict needs them.
-
-*Cases.* Each draws from a generator of its own, seeded by a hash of (seed, dataset, method, epsilon, c): its numbers
-depend neither on the other cases nor on how many processes share the work.
-
-*Rounds.* A batch of runs is a case of its own, with a seed of its own, so one that is in the folder already is not
-computed again. Batches are added until all is decided, or a cell has its most runs. What two batches of n and m runs
-say together, of means a and b and sums of squares A and B:
-
-    mean = (n a + m b) / (n + m),      sum of squares = A + B + n m (a - b)^2 / (n + m).
-
-*Alternative readings* are run where they change a case. What one needs more runs of may be a row that it does not
-change. Such a row goes on from the runs that it has under ours, and belongs to the alternative from then on: our own
-rows stay what they are. Two alternatives may share a case, and the later one goes on from the runs that the earlier one
-made.
-"""
+Each *case* draws from a generator of its own, seeded by a hash of (seed, dataset, method, epsilon, c): its numbers
+depend neither on the other cases nor on how many processes share the work. A *batch* of further runs is a case of its
+own, added until all is decided, or a cell has its most runs. An *alternative reading* is run where it changes a case;
+a row of ours that it needs more runs of goes on from ours, belongs to the alternative from then on, and ours stays what
+it is. Of two alternatives that share a case, the later one goes on from the runs that the earlier one made."""
 
 from __future__ import annotations
 
@@ -100,18 +89,17 @@ class ExperimentCase:
         return 0.002 + self.count * (positive + self.runs * run)
 
     def compute(self, ladder: Ladder) -> Record:
+        public: dict[str, Any] = {"count": self.count, "epsilon": self.epsilon}
         start = time.perf_counter()
         try:
-            errors = simulated_errors(
-                self.method, ladder, count=self.count, epsilon=self.epsilon, runs=self.runs, rng=self.generator()
-            )
+            errors = simulated_errors(self.method, ladder, **public, runs=self.runs, rng=self.generator())
         except ParameterError as error:
             if error.next_step:  # of a method that failed: where it did
                 error.args, error.next_step = (f"{error}, on {self.dataset}",), f"{error.next_step}, on {self.dataset}"
             raise
         record = errors.summary()
         if not self.batch:  # the same for all batches
-            record["ser_least"] = least_ser(self.method, ladder, count=self.count, epsilon=self.epsilon)
+            record["ser_least"] = least_ser(self.method, ladder, **public)
         return record | {"seconds": time.perf_counter() - start}
 
 
@@ -152,7 +140,7 @@ class Gathered:
 
 
 def merged(first: Record, runs: int, second: Record, more: int) -> Record:
-    """The means and deviations of two batches together; seconds add up."""
+    """The means and deviations of two batches together, their squares with n m (a - b)^2 / (n + m); seconds add up."""
     total, record = runs + more, first | {"seconds": first["seconds"] + second["seconds"]}
     for name in (name.removesuffix("_mean") for name in first if name.endswith("_mean")):
         a, b = first[f"{name}_mean"], second[f"{name}_mean"]
@@ -177,11 +165,11 @@ class CaseRunner:
             if isinstance(method, SuppliedMethod):
                 method.check_jobs(self.pool.jobs)
         fingerprints = {name: data.fingerprint for name, data in self.datasets.items()}
+        folders = {case: self.folder if case.method.kept else None for case in cases}
         keys = {case: case.key(fingerprints[case.dataset]) for case in cases}
         records, rates = {}, {name for name in COLUMNS if name.endswith(("_mean", "_std", "seconds"))}
-        for case, key in keys.items():
-            record = self.folder.load(key) if self.folder is not None and case.method.kept else None
-            if record is not None and record.keys() >= rates:
+        for case, folder in folders.items():
+            if folder and (record := folder.load(keys[case])) is not None and record.keys() >= rates:
                 records[case] = record
         ladders = {name: self.pool.share(data.ladder) for name, data in self.datasets.items()}
         # The dearest first: one that comes last would leave the other processes with nothing to do.
@@ -190,8 +178,8 @@ class CaseRunner:
         for (case, _), record in self.pool.each(
             what, _compute, tasks, expected=lambda task: task[0].expected, resumed=len(records)
         ):
-            if self.folder is not None and case.method.kept:
-                self.folder.save(keys[case], record)
+            if folder := folders[case]:
+                folder.save(keys[case], record)
             records[case] = record
         return {case: Gathered(case=case, runs=case.runs, batches=1, record=records[case]) for case in cases}
 
@@ -243,30 +231,21 @@ class ExperimentGrid:
 
     @classmethod
     def checked(
-        cls,
-        *,
-        name: str,
-        datasets: Mapping[str, Dataset],
-        methods: Sequence[AnyMethod],
-        epsilon: Number | Iterable[Number],
-        counts: Iterable[int],
-        runs: int,
-        seed: int,
+        cls, *, methods: Sequence[AnyMethod], epsilon: Any, counts: Iterable[int], runs: int, seed: int, **others: Any
     ) -> ExperimentGrid:
         """The grid of what somebody asks for: bad values are refused, and what is asked for twice is there once."""
         if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
             raise ParameterError("seed", "must be a whole number of at least 0", seed)
         shares = epsilon if isinstance(epsilon, Iterable) else [epsilon]
         grid = cls(
-            name=name,
-            datasets=datasets,
             methods=distinct(methods, "methods"),
             epsilons=distinct([exact_epsilon(share) for share in shares], "epsilon"),
             counts=distinct([exact_count(count, "counts") for count in counts], "counts"),
             runs=exact_count(runs, "runs"),
             seed=seed,
+            **others,
         )
-        for dataset in datasets.values():
+        for dataset in grid.datasets.values():
             dataset.ladder.check_count(max(grid.counts))
         return grid
 
@@ -282,12 +261,11 @@ class ExperimentGrid:
 
     def further(self, experiment: FurtherExperiment) -> ExperimentGrid:
         counts = experiment.counts(self.counts)
-        most = max(counts, default=0)
         keys = experiment.chosen([method.key for method in self.methods])
         return replace(
             self,
             name=experiment.name,
-            datasets={name: data for name, data in self.datasets.items() if data.ladder.total > most},
+            datasets={name: data for name, data in self.datasets.items() if data.ladder.total > max(counts, default=0)},
             methods=[self.reading.method(method) for method in methods_of(keys)],
             epsilons=experiment.epsilons(self.epsilons),
             counts=counts,
@@ -341,57 +319,76 @@ def distinct(values: Sequence[_T], parameter: str) -> list[_T]:
 MOST_SELECTIONS = 800_000
 
 
-def _run_alternative(
-    reading: PaperReading,
-    grids: Sequence[ExperimentGrid],
-    cases: Sequence[ExperimentCase],
-    ours: Mapping[CellKey, Gathered],
-    findings: Findings,
-    *,
-    known: dict[str, Gathered],
-    top: ResultFolder,
-    pool: WorkerPool,
-    most_runs: int | None,
-    parameters: Mapping[str, object],
-) -> None:
-    """Run the ``cases`` that a reading changes of the ``grids``, the main one first, and write its folder.
+@dataclass(frozen=True, kw_only=True)
+class _Evaluation:
+    """The grids of a run, the main one first; ``top`` keeps the finished cases of all, below it each has its folder."""
 
-    ``findings`` are ours, and ``top`` keeps the finished cases of all. ``known`` has, by its key, what the alternatives
-    before it made of each case, and then also what this one did.
-    """
-    every = {method.key: method for grid in grids for method in grid.methods}
-    whole = replace(grids[0], methods=list(every.values())).under(reading)
-    name, datasets = str(reading), whole.datasets
-    keys = {case: case.key(datasets[case.dataset].fingerprint) for case in cases}
-    new = [case for case, key in keys.items() if key not in known]
-    runner = CaseRunner(datasets=datasets, folder=top, pool=pool)
-    known |= {keys[case]: first for case, first in runner.run(new, name).items()}
-    gathered = {**ours, **{case.cell: known[key] for case, key in keys.items()}}
+    grids: Sequence[ExperimentGrid]
+    top: ResultFolder
+    pool: WorkerPool
+    most_runs: int | None
+    parameters: Mapping[str, object]
 
-    def own_rows(gathered: Mapping[CellKey, Gathered]) -> list[dict[str, Any]]:
-        return [case.row(datasets) for cell, case in gathered.items() if case is not ours.get(cell)]
+    def runner(self, datasets: Mapping[str, Dataset]) -> CaseRunner:
+        return CaseRunner(datasets=datasets, folder=self.top, pool=self.pool)
 
-    if most_runs is not None:
-        paper = [
-            statement
-            for statement in STATEMENTS
-            if statement.kind != "self-check" and not settled_by(statement, reading)
-        ]
-        open_still = OpenStatements(statements=paper, undecided=paper)
-        described = {name: data.described for name, data in datasets.items()}
-        methods = {method.key: method.described for method in whole.methods}
+    def write(self, gathered: Mapping[CellKey, Gathered]) -> Findings:
+        for grid in self.grids:
+            folder = self.top if grid is self.grids[0] else ResultFolder(path=self.top.path / grid.name)
+            grid.write(folder, grid.rows(gathered), self.parameters)
+        return load_findings(self.top.path)
 
-        def look(gathered: Mapping[CellKey, Gathered]) -> Mapping[CellKey, float]:
-            by_cell = {row.cell: row for row in map(Row.of, own_rows(gathered))}
-            wanted = open_still.wanting(under(findings, reading, by_cell, described, methods))
-            room = {cell: MOST_SELECTIONS / (cell.count * gathered[cell].runs) for cell in wanted}
-            return {cell: min(times, room[cell]) for cell, times in wanted.items() if room[cell] > 1}
+    def ours(self) -> dict[CellKey, Gathered]:
+        runner = self.runner(self.grids[0].datasets)
+        gathered = runner.first_runs([case for grid in self.grids for case in grid.cases])
+        if self.most_runs is not None:
+            open_still = OpenStatements()
+            gathered = runner.more_runs(
+                gathered, lambda now: open_still.wanting(self.write(now)), most_runs=self.most_runs
+            )
+        return gathered
 
-        gathered = runner.more_runs(gathered, look, most_runs=most_runs, what=name)
-        known |= {key: gathered[case.cell] for case, key in keys.items()}
-    folder = top.path / READINGS / name
-    folder.mkdir(parents=True, exist_ok=True)
-    whole.write(ResultFolder(path=folder), own_rows(gathered), parameters)
+    def alternative(
+        self,
+        reading: PaperReading,
+        cases: Sequence[ExperimentCase],
+        ours: Mapping[CellKey, Gathered],
+        findings: Findings,
+        known: dict[str, Gathered],
+    ) -> None:
+        """Run the ``cases`` that a reading changes, and write its folder; ``findings`` are ours.
+
+        ``known`` has, by its key, what the alternatives before it made of each case, and then also what this one did.
+        """
+        every = {method.key: method for grid in self.grids for method in grid.methods}
+        whole = replace(self.grids[0], methods=list(every.values())).under(reading)
+        name, datasets = str(reading), whole.datasets
+        keys = {case: case.key(datasets[case.dataset].fingerprint) for case in cases}
+        runner = self.runner(datasets)
+        first = runner.run([case for case, key in keys.items() if key not in known], name)
+        known |= {keys[case]: result for case, result in first.items()}
+        gathered = {**ours, **{case.cell: known[key] for case, key in keys.items()}}
+
+        def own_rows(gathered: Mapping[CellKey, Gathered]) -> list[dict[str, Any]]:
+            return [case.row(datasets) for cell, case in gathered.items() if case is not ours.get(cell)]
+
+        if self.most_runs is not None:
+            judged = [each for each in STATEMENTS if each.kind != "self-check" and not settled_by(each, reading)]
+            open_still = OpenStatements(statements=judged, undecided=judged)
+            described = {name: data.described for name, data in datasets.items()}
+            methods = {method.key: method.described for method in whole.methods}
+
+            def look(gathered: Mapping[CellKey, Gathered]) -> Mapping[CellKey, float]:
+                by_cell = {row.cell: row for row in map(Row.of, own_rows(gathered))}
+                wanted = open_still.wanting(under(findings, reading, by_cell, described, methods))
+                room = {cell: MOST_SELECTIONS / (cell.count * gathered[cell].runs) for cell in wanted}
+                return {cell: min(times, room[cell]) for cell, times in wanted.items() if room[cell] > 1}
+
+            gathered = runner.more_runs(gathered, look, most_runs=self.most_runs, what=name)
+            known |= {key: gathered[case.cell] for case, key in keys.items()}
+        folder = self.top.path / READINGS / name
+        folder.mkdir(parents=True, exist_ok=True)
+        whole.write(ResultFolder(path=folder), own_rows(gathered), self.parameters)
 
 
 DEFAULT_COUNTS = tuple(range(25, 301, 25))
@@ -465,39 +462,28 @@ def run(
             runner = CaseRunner(datasets=main.datasets, folder=None, pool=workers)
             return ExperimentResults(table(main.rows(runner.first_runs(main.cases))))
     top = ResultFolder.open(out)
-    below = [experiment.name for experiment in FURTHER] + [f"{READINGS}/{other}" for other in ALTERNATIVES]
     grids = [main, *(grid for experiment in FURTHER if further and (grid := main.further(experiment)).cases)]
-    folders = [top, *(ResultFolder.open(top.path / grid.name) for grid in grids[1:])]
-    every = [case for grid in grids for case in grid.cases]
+    for grid in grids[1:]:
+        ResultFolder.open(top.path / grid.name)
     others = {
         other: [case for grid in grids for case in grid.changed(other).cases]
         for other in ALTERNATIVES
         if further and read == OURS
     }
-    parameters = {"most_runs": most_runs, "scale_to_records": scale_to_records}
     rounds = min(USUAL_RUNS, most_runs or runs) / runs
-
-    def write(gathered: Mapping[CellKey, Gathered]) -> Findings:
-        for grid, folder in zip(grids, folders, strict=True):
-            grid.write(folder, grid.rows(gathered), parameters)
-        return load_findings(top.path)
-
     with top.held(), shared_pool(pool, jobs, progress) as workers:
-        top.forget(*below)
-        workers.plan.expect("rounds", max(rounds - 1, 0) * sum(case.expected for case in every))
+        top.forget(*(experiment.name for experiment in FURTHER), *(f"{READINGS}/{other}" for other in ALTERNATIVES))
+        seconds = sum(case.expected for grid in grids for case in grid.cases)
+        workers.plan.expect("rounds", max(rounds - 1, 0) * seconds)
         for other, cases in others.items():
             workers.plan.expect(str(other), max(rounds, 1) * sum(case.expected for case in cases))
-        runner = CaseRunner(datasets=main.datasets, folder=top, pool=workers)
-        gathered = runner.first_runs(every)
-        ours = write(gathered)
-        if most_runs is not None:
-            open_still = OpenStatements()
-            gathered = runner.more_runs(gathered, lambda now: open_still.wanting(write(now)), most_runs=most_runs)
-            ours = load_findings(top.path)
+        parameters = {"most_runs": most_runs, "scale_to_records": scale_to_records}
+        whole = _Evaluation(grids=grids, top=top, pool=workers, most_runs=most_runs, parameters=parameters)
+        gathered = whole.ours()
+        findings = whole.write(gathered)
         known: dict[str, Gathered] = {}
-        rest: dict[str, Any] = {"top": top, "pool": workers, "most_runs": most_runs, "parameters": parameters}
         for other, cases in others.items():
-            _run_alternative(other, grids, cases, gathered, ours, known=known, **rest)
+            whole.alternative(other, cases, gathered, findings, known)
         if others:
             judge_readings(top.path).write(top)
     return ExperimentResults(table(main.rows(gathered)))

@@ -6,9 +6,11 @@ Each is a ``PageFigure``, which the page shows with all its views, and which pic
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from sparsegate.errors import ParameterError
@@ -70,16 +72,14 @@ class ErrorFigure:
 
     def lines(self, findings: Findings) -> Lines:
         """The rows of each line, by dataset and method in drawing order; nothing with fewer than two methods."""
-        lines = {
-            dataset: {
-                method: rows for method in styles(self.methods) if (rows := self.points(findings, dataset, method))
-            }
-            for dataset in findings.datasets
-        }
+        lines: Lines = {}
+        for dataset, method in product(findings.datasets, styles(self.methods)):
+            if rows := self.points(findings, dataset, method):
+                lines.setdefault(dataset, {})[method] = rows
         shown = {method for by_method in lines.values() for method in by_method}
         counts = {row.count for row in rows_of(lines)}
         enough = len(shown) > 1 and shown - set(self.without) and (not self.beyond or counts - set(findings.counts))
-        return {dataset: by_method for dataset, by_method in lines.items() if by_method} if enough else {}
+        return lines if enough else {}
 
     def page_figure(self, lines: Lines, findings: Findings, note: Callable[[str, str], str]) -> PageFigure:
         """A panel for each dataset, with a view for each measure; ``note`` is HTML below it."""
@@ -154,10 +154,9 @@ def rows_of(lines: Lines) -> list[Row]:
 
 def swept_count(findings: Findings) -> int:
     """The c with the most values of epsilon."""
-    epsilons: dict[int, set[float]] = {}
-    for row in findings.rows.values():
-        epsilons.setdefault(row.count, set()).add(row.epsilon)
-    return max(epsilons, key=lambda count: len(epsilons[count]))
+    cases = dict.fromkeys((row.count, row.epsilon) for row in findings.rows.values())
+    ((count, _),) = Counter(count for count, _ in cases).most_common(1)
+    return count
 
 
 def _files(name: str, rows: str) -> dict[str, str]:
@@ -258,30 +257,26 @@ USES_NOTE = (
 
 def use_body(uses: Sequence[UseRow]) -> str:
     """The uses of the Introduction: a panel for each, a view for each epsilon, bars, and all numbers; "" without."""
-    panels = []
-    for use, data in dict.fromkeys((row.use, row.data) for row in uses):
-        by_epsilon = {}
-        for epsilon in sorted({row.epsilon for row in uses}):
-            bars = tuple(
-                ChartBar(
-                    row.mechanism, row.mean, f"{row.mean:.2f}{cost}", LINE_STYLES[_USE_STYLES[row.mechanism]], row.error
-                )
-                for row in uses
-                for cost in [f", costs {epsilon_text(row.true_epsilon)}" if row.mechanism == CLAIMED else ""]
-                if (row.use, row.epsilon) == (use, epsilon)
-            )
-            by_epsilon[f"ε = {epsilon:g}"] = BarChart(title=f"{use} at ε = {epsilon:g}: share missed", bars=bars)
-        panels.append(FigurePanel(title=use, charts=by_epsilon, note=element("p", escape(data), class_="soft")))
+    panels: dict[str, FigurePanel] = {}
+    for use, epsilon in product(dict.fromkeys(row.use for row in uses), sorted({row.epsilon for row in uses})):
+        rows = [row for row in uses if (row.use, row.epsilon) == (use, epsilon)]
+        bars = []
+        for row in rows:
+            cost = f", costs {epsilon_text(row.true_epsilon)}" if row.mechanism == CLAIMED else ""
+            style = LINE_STYLES[_USE_STYLES[row.mechanism]]
+            bars.append(ChartBar(row.mechanism, row.mean, f"{row.mean:.2f}{cost}", style, row.error))
+        note = element("p", escape(next(row.data for row in uses if row.use == use)), class_="soft")
+        panel = panels.setdefault(use, FigurePanel(title=use, charts={}, note=note))
+        chart = BarChart(title=f"{use} at ε = {epsilon:g}: share missed", bars=tuple(bars))
+        panels[use] = replace(panel, charts={**panel.charts, f"ε = {epsilon:g}": chart})
     figure = PageFigure(
         name="uses",
         title="The uses that the Introduction names",
         caption=USES_NOTE,
-        panels=tuple(panels),
+        panels=tuple(panels.values()),
         files={"CSV": "uses.csv", "Parquet": "uses.parquet"},
     )
-    rows = [
-        (row.use, row.mechanism, row.way, row.claimed_epsilon, row.true_epsilon, row.mean, row.error, row.runs)
-        for row in uses
-    ]
+    names = ("use", "mechanism", "way", "claimed_epsilon", "true_epsilon", "mean", "error", "runs")
     heads = ["Use", "Mechanism", "Way", "Claimed ε|.3g", "True ε|.3g", "Missed|.3f", "± error|.3f", "Runs|d"]
-    return figure.html() + table(heads, rows, identity="uses-table", names=2, tall=True) if uses else ""
+    lines = [[getattr(row, name) for name in names] for row in uses]
+    return figure.html() + table(heads, lines, identity="uses-table", names=2, tall=True) if uses else ""

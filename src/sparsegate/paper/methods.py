@@ -465,8 +465,7 @@ def _version(package: Distribution | None) -> str | None:
     return None if editable else f"{package.name} {package.version} {hashlib.sha256(listed.encode()).hexdigest()[:16]}"
 
 
-AnyMethod: TypeAlias = Method | SuppliedMethod
-"""A method of ours, or one of your own."""
+AnyMethod: TypeAlias = Method | SuppliedMethod  # A method of ours, or one of your own
 
 
 def method(way: object) -> AnyMethod:

@@ -72,19 +72,14 @@ class TableCell:
 
     def html(self, label: str, *, head: bool = False) -> str:
         """The cell as HTML; ``label`` is shown before it on a phone. A head names its row."""
-        if self.value is not None:
-            width = "number"
-        elif self.markup:
-            width = ""
-        else:
-            width = "name" if len(self.text) < SHORT else "long" if len(self.text) > LONG else "text"
+        width = "" if self.markup else "name" if len(self.text) < SHORT else "long" if len(self.text) > LONG else "text"
         shown_as_is = self.value is None or (math.isfinite(self.value) and "," not in self.text)
         return element(
             "th" if head else "td",
             self.text if self.markup else escape(self.text),
             scope="row" if head else "",
             id=self.identity,
-            class_=" ".join(filter(None, (width, self.kind))),
+            class_=" ".join(filter(None, (width if self.value is None else "number", self.kind))),
             data_value="" if shown_as_is else repr(self.value).replace("inf", "Infinity"),  # a number for the script
             data_label=label,
         )
@@ -121,17 +116,12 @@ def table(
         element("th", re.sub(r" (\(.*)", r"<br><small>\1</small>", escape(label)), scope="col", class_=bar and "number")
         for label, bar, _ in split
     ]
-    body = [
-        element(
-            "tr",
-            *(
-                table_cell(value, form).html(label, head=place < names)
-                for place, (value, (label, _, form)) in enumerate(zip(values, split, strict=True))
-            ),
-        )
-        for values in rows
-    ]
-    parts = element("thead", element("tr", *head)) + element("tbody", "\n", "\n".join(body), "\n")
+    lines = []
+    for values in rows:
+        cells = (table_cell(value, form) for value, (_, _, form) in zip(values, split, strict=True))
+        labelled = enumerate(zip(cells, split, strict=True))
+        lines.append(element("tr", *(cell.html(label, head=at < names) for at, (cell, (label, _, _)) in labelled)))
+    parts = element("thead", element("tr", *head)) + element("tbody", "\n", "\n".join(lines), "\n")
     box = element("table", parts, class_=kind, id=identity)
     return element("div", box, class_="scroll tall" if tall else "scroll", tabindex=0)
 
@@ -176,24 +166,13 @@ class PageFigure:
             for name in [f"view-{self.name}-{place}"]
             if len(views) > 1
         ]
-        panels = [
-            element(
-                "div",
-                element("h4", escape(panel.title)),
-                *(
-                    element(
-                        "div",
-                        panel.charts[view].svg() if view in panel.charts else element("p", escape(panel.absent)),
-                        class_=f"show-{place}",
-                    )
-                    for place, view in enumerate(views)
-                ),
-                panel.note,
-                class_="panel",
-                id=panel.identity,
-            )
-            for panel in self.panels
-        ]
+        panels = []
+        for panel in self.panels:
+            absent = element("p", escape(panel.absent))
+            shown = (panel.charts[view].svg() if view in panel.charts else absent for view in views)
+            inside = (element("div", chart, class_=f"show-{place}") for place, chart in enumerate(shown))
+            title = element("h4", escape(panel.title))
+            panels.append(element("div", title, *inside, panel.note, class_="panel", id=panel.identity))
         return element(
             "figure",
             element("figcaption", element("h3", escape(self.title)), element("p", escape(self.caption)), self.note),
@@ -274,38 +253,30 @@ def latex_table(heads: Sequence[str], rows: Iterable[Sequence[object]], *, capti
     ]
     # Long texts share what the other columns leave of the line, by the root of how long they are.
     long = {place: sum(len(row[place]) for row in cells) ** 0.5 for place, head in enumerate(split) if head[2] == "p"}
-    left = 0.72 - 0.08 * (len(heads) - len(long))
-    shares = {place: left * length / max(sum(long.values()), 1) for place, length in long.items()}
+    left = (0.72 - 0.08 * (len(heads) - len(long))) / max(sum(long.values()), 1)
     columns = "".join(
-        f"p{{{shares[place]:.2f}\\linewidth}}" if place in shares else "r" if bar else "l"
+        f"p{{{left * long[place]:.2f}\\linewidth}}" if place in long else "r" if bar else "l"
         for place, (_, bar, _) in enumerate(split)
     )
     lines = [rf"{' & '.join(map(escaped, row))} \\" for row in cells]
-    head = " & ".join(escaped(name) for name, _, _ in split)
     # Twelve values of c, or long texts, are too many for one column of two.
     table = "table*" if long or len(heads) > 8 else "table"
-    parts = range(0, max(len(lines), 1), MOST_ROWS if long else max(len(lines), 1))
-    return "\n".join(
-        line
-        for start in parts
-        for line in (
-            rf"\begin{{{table}}}",
-            r"\centering\small\setlength{\tabcolsep}{3pt}",
-            r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
-            rf"\begin{{tabular}}{{{columns}}}",
-            r"\toprule",
-            rf"{head} \\",
-            r"\midrule",
-            *lines[start : start + parts.step],
-            r"\bottomrule",
-            r"\end{tabular}}",
-            rf"\caption{{{escaped(caption)}}}\label{{{label}}}"
-            if not start
-            else r"\addtocounter{table}{-1}\caption{Continued.}",
-            rf"\end{{{table}}}",
-            "",
-        )
+    begin = (
+        rf"\begin{{{table}}}",
+        r"\centering\small\setlength{\tabcolsep}{3pt}",
+        r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        rf"{' & '.join(escaped(name) for name, _, _ in split)} \\",
+        r"\midrule",
     )
+    captions = rf"\caption{{{escaped(caption)}}}\label{{{label}}}", r"\addtocounter{table}{-1}\caption{Continued.}"
+    parts = []
+    step = MOST_ROWS if long else max(len(lines), 1)
+    for start in range(0, max(len(lines), 1), step):
+        end = r"\bottomrule", r"\end{tabular}}", captions[bool(start)], rf"\end{{{table}}}", ""
+        parts += [*begin, *lines[start : start + step], *end]
+    return "\n".join(parts)
 
 
 def write_tables(folder: Path, tables: Mapping[str, str]) -> None:

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from sparsegate.budget import Number
 from sparsegate.errors import load_extra
@@ -35,7 +36,15 @@ from sparsegate.paper.page import (
 )
 from sparsegate.paper.readings import OURS, SWITCHES, PaperReading
 from sparsegate.paper.results import CellKey, ExperimentResults, Findings, ResultFolder, load_findings
-from sparsegate.paper.statements import VALUES, Checked, ReadingVerdicts, check_all, tally, tally_sentence
+from sparsegate.paper.statements import (
+    VALUES,
+    Checked,
+    ReadingVerdicts,
+    ReferenceValue,
+    check_all,
+    tally,
+    tally_sentence,
+)
 from sparsegate.paper.workers import Progress, WorkerPool, shared_pool
 
 TITLE = "The evaluation of the Sparse Vector Technique, reproduced"
@@ -94,19 +103,19 @@ class ClaimGrid:
         heads = ["Claim", "Verdict", *map(self.findings.title, self.findings.datasets)]
         if any(set(verdict.judgement.places) - set(self.findings.datasets) for verdict in self.claims):
             heads.append("Elsewhere")  # what was judged on other data than the datasets
-        judged: list[Checked] = []
-        others: list[Checked] = []
-        for verdict in self.claims:
-            run = verdict.judgement.support is not Support.NOT_RUN or verdict.judgement.places
-            (judged if run else others).append(verdict)
+        judged, others = list[Checked](), list[Checked]()
+        for each in self.claims:
+            was_run = each.judgement.support is not Support.NOT_RUN or each.judgement.places
+            (judged if was_run else others).append(each)
         grid = table(heads, (self._row(verdict)[: len(heads)] for verdict in judged), kind="grid")
-        listed = []
-        for verdict in others:
-            statement = verdict.statement
-            text = f"{statement.claim} Supported if: {statement.rule}; {verdict.judgement.numbers}."
-            listed.append(element("li", escape(text), id=f"claim-{statement.key}"))
-        summary = element("summary", f"{len(others)} not run")
-        return grid + (element("details", summary, element("ul", *listed)) if others else "")
+        if not others:
+            return grid
+        texts = {
+            each.statement.key: f"{each.statement.claim} Supported if: {each.statement.rule}; {each.judgement.numbers}."
+            for each in others
+        }
+        listed = (element("li", escape(text), id=f"claim-{key}") for key, text in texts.items())
+        return grid + element("details", element("summary", f"{len(others)} not run"), element("ul", *listed))
 
     def _row(self, verdict: Checked) -> list[TableCell]:
         places, uses = verdict.judgement.places, {row.use for row in self.findings.uses}
@@ -136,14 +145,13 @@ class ClaimGrid:
             f"{MARKS[place.support]} {self.findings.place(name) if name in known else name}: {place.numbers}"
             for name, place in judgement.places.items()
         ]
+        numbers = element("ul", *(element("li", escape(text)) for text in listed))
         look = f" † Chosen after a look at results: {statement.after_look}." if statement.after_look else ""
         opened = element(
             "details",
             element("summary", escape(statement.claim + look[:2])),
             element("p", escape(f"{statement.where}. Supported if: {statement.rule}.{look}")),
-            element("ul", *(element("li", escape(text)) for text in listed))
-            if listed
-            else element("p", escape(judgement.numbers)),
+            numbers if listed else element("p", escape(judgement.numbers)),
         )
         return opened + (element("p", escape(why), class_="why") if why else "")
 
@@ -208,12 +216,11 @@ def method_table(findings: Findings) -> str:
         selects, way = entry["row"] is None, entry.get("selection", "exponential")
         if row:
             described = f"{row.algorithm}: {row.title}"
-        elif not selects:
-            described = ""
         elif "source" in entry:
             described = f"Supplied: {entry['source']}, {entry['version'] or 'without a version'}"
         else:
-            described = "Exponential mechanism, c rounds" if way == "exponential" else f"select_top, method {way}"
+            own = "Exponential mechanism, c rounds" if way == "exponential" else f"select_top, method {way}"
+            described = own if selects else ""
         setting = "interactive" if entry["interactive"] else "non-interactive"
         allocation = entry["allocation"] or (str(row.allocation) if row else "none")
         raised = f"{entry['raise_by']} D" if entry["raise_by"] else "no"
@@ -233,7 +240,7 @@ def number_table(findings: Findings, grid: ClaimGrid) -> str:
         order = datasets.index(row.dataset), methods.index(row.method)
         return row.epsilon != findings.epsilon, *order, row.epsilon, row.count
 
-    seen: set[str] = set()
+    names: set[str] = set()
     lines = []
     for row in sorted(findings.rows.values(), key=place):
         dataset = TableCell(text=findings.place(row.dataset))
@@ -241,8 +248,8 @@ def number_table(findings: Findings, grid: ClaimGrid) -> str:
             link = element("a", escape(dataset.text), href=f"#{anchor('panel', figure, row.dataset)}")
             dataset = _markup(link, kind="name")
         name = anchor("rows", row.dataset, row.method)
-        method = TableCell(text=row.method, identity="" if name in seen else name)
-        seen.add(name)
+        method = TableCell(text=row.method, identity="" if name in names else name)
+        names.add(name)
         # A single run has no deviation, and so no error that anybody knows.
         errors = (row.error("ser"), row.error("fnr")) if row.runs > 1 else (None, None)
         rates = (row.ser_mean, errors[0], row.ser_std, row.fnr_mean, errors[1], row.fpr_mean, row.total_ser_mean)
@@ -325,8 +332,7 @@ class Reproduction:
         folder = ResultFolder(path=self.folder)
         (self.folder / "figures").mkdir(exist_ok=True)
         pictures = [(figure, self.folder / "figures" / name, latex) for name, figure in self.figures.items()]
-        for _ in pool.each("figures", _save, pictures, expected=lambda _: FIGURE_SECONDS):
-            pass
+        list(pool.each("figures", _save, pictures, expected=lambda _: FIGURE_SECONDS))
         with pool.plan.stage("report"):
             for figure, lines in self._shown.items():
                 folder.write(f"figures/{figure.name}", results.table([asdict(row) for row in rows_of(lines)]))
@@ -337,18 +343,14 @@ class Reproduction:
     def latex(self) -> dict[str, str]:
         """The verdicts, the printed numbers, and for each dataset the SER of every method and c, as LaTeX."""
         findings, counts = self.findings, self.findings.counts
-        judged = {each.statement.key: each.judgement for each in self.checked}
 
         def verdict(judgement: Judgement) -> str:
             return judgement.support.value + " ‡" * judgement.short
 
         claims = [
-            (
-                each.statement.claim + " †" * bool(each.statement.after_look),
-                each.statement.where,
-                verdict(each.judgement),
-            )
+            (f"{said.claim}{' †' * bool(said.after_look)}", said.where, verdict(each.judgement))
             for each in self._grid.claims
+            for said in [each.statement]
         ]
         caption = (
             f"{tally_sentence(tally(self.checked))}. † Rule, or part of it, chosen after a look at results. ‡ Would "
@@ -358,9 +360,9 @@ class Reproduction:
         heads = ["Claim|p", "Where|p", "Verdict"]
         tables = {"verdicts": latex_table(heads, claims, caption=caption, label="tab:verdicts")}
         printed = [
-            (value.dataset, value.count, value.method, value, here.numbers.removeprefix("SER "), verdict(here))
-            for value in VALUES
-            if value.printed and (here := judged[value.statement.key]).support is not Support.NOT_RUN
+            (value.dataset, value.count, value.method, value, ours.numbers.removeprefix("SER "), verdict(ours))
+            for value, ours in self._values
+            if value.printed and ours.support is not Support.NOT_RUN
         ]
         if printed:
             caption = "SER printed in the paper, and here. ‡ Of short answers: no stated error rate."
@@ -382,12 +384,10 @@ class Reproduction:
         findings, readings, shares = self.findings, self.readings, removed_shares(self.findings)
         names = [str(entry["title"]).split(" (")[0] for entry in findings.datasets.values() if entry["stand_in"]]
         claims = {verdict.statement.key: verdict.statement.claim for verdict in self.checked}
-        judged = {verdict.statement.key: verdict.judgement for verdict in self.checked}
         marks = [place for each in self._grid.claims for place in each.judgement.places.values()]
         values = [
-            (value.dataset, value.count, value.method, value, value.source, here.numbers, badge(here))
-            for value in VALUES
-            if (here := judged.get(value.statement.key))
+            (value.dataset, value.count, value.method, value, value.source, ours.numbers, badge(ours))
+            for value, ours in self._values
         ]
         keys = ("records", "items", "distinct_scores", "kind", "description")
         datasets = [(findings.title(name), *(entry[key] for key in keys)) for name, entry in findings.datasets.items()]
@@ -415,16 +415,20 @@ class Reproduction:
         }
         return render_page("report_sections.html", title=TITLE, parts=parts)
 
+    @property
+    def _values(self) -> list[tuple[ReferenceValue, Judgement]]:
+        judged = {each.statement.key: each.judgement for each in self.checked}
+        return [(value, judged[key]) for value in VALUES if (key := value.statement.key) in judged]
+
     def _ablation(self, shares: dict[str, dict[str, Quantity]]) -> str:
         """One part of SVT-DPBook changed at a time, and what that removes; "" where that was not run."""
         if (figure := self.figures.get("ablation")) is None:
             return ""
+        removed = {panel.dataset: figures.share_chart(shares, panel.dataset, panel.title) for panel in figure.panels}
         panels = []
-        for panel in figure.panels:
-            chart = figures.share_chart(shares, panel.dataset, panel.title)
-            shown = {figures.REMOVED: chart} if chart else {}
+        for panel in sorted(figure.panels, key=lambda panel: not removed[panel.dataset]):  # the first has every view
+            shown = {figures.REMOVED: chart} if (chart := removed[panel.dataset]) else {}
             panels.append(replace(panel, charts={**shown, **panel.charts}, absent=figures.NEAR))
-        panels.sort(key=lambda panel: figures.REMOVED not in panel.charts)  # the first panel has every view
         return replace(figure, panels=tuple(panels)).html()
 
 
@@ -490,27 +494,15 @@ def reproduce(
     from sparsegate.paper import uses as measured
 
     load_extra("matplotlib.figure", extra="plots")  # the report comes last: what it needs is asked for before the work
+    files: dict[str, Any] = {"data": data, "records": records, "scale_to_records": scale_to_records}
+    cases: dict[str, Any] = {"counts": counts, "epsilon": epsilon, "methods": methods, "reading": reading}
+    how: dict[str, Any] = {"runs": runs, "most_runs": most_runs, "seed": seed, "further": further}
     with shared_pool(pool, jobs, progress) as workers:
         workers.plan.expect("figures", (len(figures.COMPARISONS) + 2) * FIGURE_SECONDS)
         workers.plan.expect("report", PAGE_SECONDS)
         tasks = measured.use_tasks(runs=max(measured.LEAST_RUNS, 4 * runs), seed=seed) if further else []
         measured.plan_uses(workers, tasks)
-        run(
-            datasets=datasets,
-            data=data,
-            records=records,
-            scale_to_records=scale_to_records,
-            counts=counts,
-            epsilon=epsilon,
-            methods=methods,
-            runs=runs,
-            most_runs=most_runs,
-            seed=seed,
-            out=out,
-            further=further,
-            reading=reading,
-            pool=workers,
-        )
+        run(datasets=datasets, **files, **cases, **how, out=out, pool=workers)
         if tasks:
             measured.measure_uses(out, workers, tasks)
         reproduction = Reproduction.load(out)

@@ -1,14 +1,11 @@
 """The folder of an experiment: finished cases, tables as CSV and Parquet, where they come from; and all read back.
 
-A *case* is one dataset, method, epsilon and c. Finished ones are kept, so that an interrupted experiment goes on where
-it stopped. The file of a case is named by a hash of everything its numbers depend on: the scores themselves, the noise,
-runs and seed; so a changed parameter never finds a stale case. A *row* is what all runs of a case say.
+A *case* is one dataset, method, epsilon and c; a *row* is what all its runs say. Finished cases are kept, in files
+named by a hash of all that their numbers depend on: an interrupted experiment goes on, and finds no stale case.
 
-A *use* is one that the paper's Introduction names: it selects the c best of what it scores, and is measured in four
-ways, with the original gate at the epsilon that it claims, with the original at the claim for which it costs that
-epsilon, with the paper's correct gate, and with the best that this library has for it. Its error is the share of the c
-best that a run misses.
-"""
+A *use* is one that the paper's Introduction names. It selects the c best of what it scores, with the original gate at
+the epsilon that it claims, the original at the claim for which it costs that epsilon, the paper's correct gate, and the
+best that this library has for it. Its error is the share of the c best that a run misses."""
 
 from __future__ import annotations
 
@@ -25,6 +22,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError, version
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,7 +73,7 @@ class Row:
 
     @classmethod
     def of(cls, entry: Mapping[str, Any]) -> Row:
-        return cls(**{field.name: entry[field.name] for field in fields(cls)})
+        return cls(**{name: entry[name] for name in COLUMNS})
 
     @cached_property
     def cell(self) -> CellKey:
@@ -94,8 +92,7 @@ def columns_of(row: type) -> dict[str, str]:
     return {column.name: kinds[str(column.type)] for column in fields(row)}
 
 
-COLUMNS = columns_of(Row)
-"""The columns of the results, with their PyArrow types: a row for each case."""
+COLUMNS = columns_of(Row)  # the columns of the results, with their PyArrow types: a row for each case
 
 SCORE_COLUMNS = {"dataset": "string", "stand_in": "bool_", "rank": "int64", "score": "float64"}
 THRESHOLD = "oracle: the mean of the c-th and the (c+1)-th true score, which is not private"
@@ -160,28 +157,24 @@ class ResultFolder:
 
     @classmethod
     def open(cls, folder: str | Path) -> ResultFolder:
-        path = Path(folder)
         try:
-            (path / "cases").mkdir(parents=True, exist_ok=True)
+            Path(folder, "cases").mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ParameterError(
-                "out", "must be a folder that can be written", str(folder), str(error.strerror)
-            ) from None
-        return cls(path=path)
+            rule = "must be a folder that can be written"
+            raise ParameterError("out", rule, str(folder), str(error.strerror)) from None
+        return cls(path=Path(folder))
 
     @contextmanager
     def held(self) -> Iterator[None]:
         """Nobody else runs into the folder meanwhile: rows of one run and verdicts of another would be mixed."""
         place = os.open(self.path, os.O_RDONLY)
         try:
-            fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if isinstance(error, BlockingIOError):
-                os.close(place)
-                step = "wait for it, or choose another folder"
-                raise ParameterError("out", "must not be in use by another run", str(self.path), step) from None
-            # Some network file systems have no locks: there it is as it was.
-        try:
+            with suppress(OSError):  # some network file systems have no locks: there it is as it was
+                try:
+                    fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    step = "wait for it, or choose another folder"
+                    raise ParameterError("out", "must not be in use by another run", str(self.path), step) from None
             yield
         finally:
             os.close(place)
@@ -191,13 +184,12 @@ class ResultFolder:
 
         Beside new results it would pass for theirs. What has no manifest of ours is not ours to remove.
         """
+        tables = [f"{name}.{kind}" for name in WRITTEN for kind in ("csv", "parquet")]
         for folder in (*(self.path / name for name in below), self.path):
             manifest = folder / "manifest.json"
-            if not manifest.is_file() or '"threshold"' not in manifest.read_text(encoding="utf-8"):
-                continue
-            tables = (f"{name}.{kind}" for name in WRITTEN for kind in ("csv", "parquet"))
-            for name in ("report.html", "results.json", *tables, "manifest.json"):
-                (folder / name).unlink(missing_ok=True)
+            if manifest.is_file() and '"threshold"' in manifest.read_text(encoding="utf-8"):
+                for name in ("report.html", "results.json", *tables, "manifest.json"):
+                    (folder / name).unlink(missing_ok=True)
 
     def load(self, key: str) -> Record | None:
         try:
@@ -402,12 +394,12 @@ class Findings:
 
     def beside(self, *methods: str) -> dict[str, list[tuple[Row, ...]]]:
         """The rows of these methods side by side, at every c where all are there: by dataset, if it has any."""
-        cases = {
-            dataset: [tuple(self.get(dataset, method, count) for method in methods) for count in self.counts]
-            for dataset in self.datasets
-        }
-        whole = {dataset: [rows for rows in found if None not in rows] for dataset, found in cases.items()}
-        return {dataset: rows for dataset, rows in whole.items() if rows}  # type: ignore[misc]
+        beside: dict[str, list[tuple[Row, ...]]] = {}
+        for dataset, count in product(self.datasets, self.counts):
+            rows = [row for method in methods if (row := self.get(dataset, method, count))]
+            if len(rows) == len(methods):
+                beside.setdefault(dataset, []).append(tuple(rows))
+        return beside
 
     def keys(self, prefix: str) -> list[str]:
         """The methods of ours whose key begins so: no statement of the paper is about anybody else's."""
@@ -431,10 +423,10 @@ def load_part(folder: Path, main: Findings) -> Findings | None:
     part = _load(folder)
     same = all(part.manifest["parameters"][name] == main.manifest["parameters"][name] for name in ("runs", "seed"))
     own, known = (
-        {name: data["fingerprint"] for name, data in findings.datasets.items() if data["kind"] != "rescaled"}
+        {(name, data["fingerprint"]) for name, data in findings.datasets.items() if data["kind"] != "rescaled"}
         for findings in (part, main)
     )
-    return part if same and own.items() <= known.items() else None
+    return part if same and own <= known else None
 
 
 def _load(folder: Path) -> Findings:

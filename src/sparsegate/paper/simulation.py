@@ -1,82 +1,13 @@
 """What a method selects, simulated many times on grouped scores. NOT PRIVATE: an oracle threshold, noise in floats.
 
 The law is that of the per-item mechanism with real-valued noise, items in random order. The time depends on c and on
-the number of runs, and hardly on the number of items. Runs are made in batches, so that what a batch needs beside its
-own selections stays below PEAK_BYTES, however many runs there are.
+the number of runs, and hardly on the number of items: every item carries a clock that rings when the *hazard* H(z, h)
+of its score z at time h reaches an exponential number, the first c rings are selected, and buckets of scores draw who
+rings. Proof: docs/explanation/proofs_in_words/paper.md. What a batch needs stays below PEAK_BYTES, however many runs.
 
-**Noise that is drawn once a run: the first c rings of clocks.** Every item carries a clock E, exponential of mean one,
-and rings when the *hazard* H(z, h) of its score has grown to E, where h is the time and z = (score - level) / scale is
-all that the law knows of the item. Clocks have no memory, so what did not ring by h starts afresh there.
-
-*Traversal in random order.* With level the noisy threshold T + rho and scale the scale of nu, one comparison
-is positive with probability
-
-    p(z) = exp(z) / 2  for z < 0,        1 - exp(-z) / 2  for z >= 0.
-
-Let time h = k + f say that k passes are over and a share f of the next one. In a pass an item's place is uniform,
-so it is selected before time h unless k comparisons failed and the last one came later or failed, too:
-
-    exp(-H(z, h)) = (1 - p)**k (1 - p f).
-
-A pass number is thus geometric, and one pass (h <= 1) is plain SVT. Whether passes keep their order or shuffle anew
-makes no difference: noise is fresh in every pass, and independent of the order. With another noise, one pass has
-exp(-H(z, h)) = 1 - p(z) h: with exponential noise p(z) = exp(min(z, 0)), without noise p is 0 or 1.
-
-*The c largest noisy scores.* Let a bar come down from infinity, at level - scale log(h) at time h, and let an item ring
-when the bar meets its noisy score: exp(-H(z, h)) = P[noise < -(z + log h)], noise in units of its scale. The first c
-rings are the c largest, and the level is free. With Gumbel noise this is H(z, h) = exp(z) h, the exponential mechanism,
-peeled; Laplace noise is "noisy-scores", exponential noise "one-shot".
-
-The first c rings among millions of clocks are drawn exactly in law, in time that depends on c:
-
-*Horizon.* Fix a time h by which somewhat more than c rings are expected (from the scores alone, so it tells
-nothing of the draws), draw who rings by then, and keep the c earliest. A run that is short of c goes on from h, where
-clocks start afresh: any h gives the same law, a good one gives it soon.
-
-*Candidates.* Scores are put into buckets, half a unit of z wide or less. In a bucket whose highest score has hazard H
-every item becomes a candidate with probability 1 - exp(-H): the number of rings is drawn from a Poisson law of mean
-n H, rings are dealt to the n items with replacement, and whoever gets one or more is a candidate. (Where H is large all
-items are.) So the work is one draw a bucket and one a candidate; the rest of two million items is never touched.
-
-*Thinning.* A candidate of hazard H' <= H stays with probability (1 - exp(-H')) / (1 - exp(-H)): with V uniform, its
-clock is E = -log(1 - V (1 - exp(-H))), and it stays where E < H'. That is the clock's law given that it rings in time.
-
-**A threshold that is redrawn after every positive** (Alg. 2), in one pass in random order. Let an item's place in the
-random order be a time u, uniform on (0, 1), and rho(s) the threshold noise in force at time s. The item is selected in
-ds with probability p(rho(s)) ds: it must come just then and pass. So an item of a given score that has not been
-selected by time t has survived with probability 1 - A(t), where
-
-    A(t) = integral from 0 to t of p(rho(s)) ds,
-
-and it is selected when A reaches a uniform number U of its own, if it ever does. Nothing need be remembered of who was
-visited and failed. Between two positives p is constant, A grows linearly, and the next positive is the least (U - A) /
-p over all items still there: no item but the next in line of each bucket can be it. Each item of a bucket is taken as
-if it had the highest score there. One that would pass at that score is *called*, and stays with probability p(own
-score) / p(highest score). If it does not stay it has had its comparison, and rho is not redrawn: exactly what happens
-to an item that fails. So the work is one step for each call, over all runs at once.
-
-**A set at once** ("subset"): the mechanism itself, on grouped scores, its tiles laid once for all runs.
-
-**Answers that are short** have no lower limit of SER but that of the scores: with B(k) the mean of the k highest over
-that of the c highest, k selected items have a SER of at least 1 - B(k). ``least_ser`` is the 1 - B(m) below which SER
-counts for less than ``RARE`` in the mean, from a bound t(k) on the probability that k or fewer are selected:
-
-    E[max(B(|S|) - B(m), 0)]  <=  sum over k < m of (B(k) - B(k+1)) t(k)  <=  RARE.
-
-Both bounds are Chernoff's, averaged over rho: an interval of a grid counts as its upper end, where fewer are selected.
-With *rho drawn once*, items are selected independently. With L the expected number of those, and M that of the c
-highest which are not, t is exp(k - L) (L/k)^k or exp(c-k - M) (M/(c-k))^(c-k), whichever is less. With *rho redrawn*,
-an item that is still there is selected in ds with probability p / (1 - A) >= p, so the j-th wait is no longer than an
-exponential one of rate L_j, the sum of p over all items but the j-1 highest. k or fewer are selected if k+1 waits make
-1 or more, and waits of more than 1 count as 1:
-
-    t  =  exp(-theta) product over j <= k+1 of E[(L_j - theta exp(theta - L_j)) / (L_j - theta)],    any theta > 0.
-
-**A method that is not ours** is given items that are shuffled anew for each run. The orders come from a generator that
-the method never sees, and it is handed copies: nothing it does to the scores or to its generator changes what it is
-measured against. An object is copied for each case, too: what it remembers of one changes no other, whichever process
-has them. What a method prints goes to stderr; stdout is for results.
-"""
+**A method that is not ours** is given items that are shuffled anew for each run, by a generator that it never sees, and
+copies: nothing it does to what it is given changes what it is measured against, or another case. What it prints goes to
+stderr; stdout is for results."""
 
 from __future__ import annotations
 
@@ -220,11 +151,7 @@ class ScoreBuckets:
 
     @classmethod
     def cut(cls, ladder: Ladder, *, count: int, scale: float) -> ScoreBuckets:
-        """Cut the ladder into buckets at most half a scale wide, around the c-th score.
-
-        The larger c, the more candidates there are to every bucket, and the more a finer cut saves of them. Far below
-        the last score that is waited for, one bucket serves all; scores may lie far apart before it.
-        """
+        """Buckets at most half a scale wide around the c-th score, finer for a large c; far below, one serves all."""
         z = (ladder.values - ladder.score(count)) / scale
         lowest = z[ladder.rungs(np.array(min(math.ceil(_wanted(count)), ladder.total) - 1))] - _BELOW
         number = np.floor(np.clip(z, lowest, _ABOVE) / min(_WIDEST, 5 * _WIDEST / math.sqrt(count)))
@@ -244,7 +171,6 @@ class ScoreBuckets:
 
 
 def _wanted(count: int) -> float:
-    """How many rings a horizon should bring."""
     return count + _SLACK * math.sqrt(count) + 1
 
 
@@ -258,10 +184,7 @@ def first_rings(
     count: int,
     end: float,
 ) -> Integers:
-    """The rungs of the first ``count`` items to ring before time ``end``, one row for each of the ``levels``.
-
-    A row is in no particular order; places that nobody took hold NOBODY.
-    """
+    """The rungs of the first ``count`` items to ring before time ``end``, in no order: a row for each level."""
     runs, total = levels.size, buckets.ladder.total
     chosen = np.full((runs, count), NOBODY, dtype=np.int64)
     taken = np.empty(0, dtype=np.int64)
@@ -346,7 +269,6 @@ class _Window:
         return run, item, rung, self.law.time(own[stays], clock[stays])
 
     def _in_halves(self, rng: np.random.Generator, until: Floats) -> tuple[Integers, Integers, Integers, Floats]:
-        """``rings``, of half the runs and then of the others."""
         middle = until.size // 2
         first, others = (
             replace(self, levels=self.levels[part], since=self.since[part]).rings(rng, until[part])
@@ -423,7 +345,6 @@ def simulate_supplied(
 
 
 def _called(select: Callable[[], Any], name: str, count: int, where: str) -> NDArray[Any]:
-    """What the method returns, as an array of whatever it is; one more than c is enough to see that it is too much."""
     try:
         with redirect_stdout(sys.stderr):
             returned = select()
@@ -564,7 +485,6 @@ def _short_tails(chosen: Method, ladder: Ladder, highest: Floats, noise: NoiseSc
 def _batches(
     selected_by: object, ladder: Ladder, count: int, *, epsilon: Number, runs: int, rng: np.random.Generator | int
 ) -> Iterator[Integers]:
-    """The selections of all runs, as many at a time as fit into PEAK_BYTES."""
     chosen, rng = method(selected_by), np.random.default_rng(rng)
     count, runs = ladder.check_count(count), exact_count(runs, "runs")
     draw: Callable[[int], Integers]
@@ -584,7 +504,6 @@ def _batches(
 def _sets(
     chosen: Method, buckets: ScoreBuckets, noise: NoiseScales, count: int, rng: np.random.Generator
 ) -> Callable[[int], Integers]:
-    """What draws the selections of a given number of runs."""
     ladder = buckets.ladder
     threshold = chosen.raised(ladder.oracle_threshold(count), noise)
     if chosen.selection == "subset":
@@ -676,7 +595,6 @@ class _Calls:
 
     @staticmethod
     def shuffled(buckets: ScoreBuckets, count: int) -> NDArray[np.bool_]:
-        """Which buckets are held in a random order, item by item."""
         return buckets.sizes <= 2 * count
 
     def next_items(self, run: Integers, bucket: Integers) -> Integers:

@@ -5,19 +5,9 @@ Each selects the c best of what it scores with a gate that is not private at the
 two depend on each other, c = 13). Every gate has the best threshold there is, between the c-th and the next score: a
 gift, as that number is private. The original at its true epsilon is run at the claim for which it costs epsilon: LC14's
 costs (1 + 3c) epsilon / 4 on counts, CXZX15's n epsilon / 2 on n pairs. SCM14's gate adds no noise to the scores, so it
-has no true epsilon on two features or more (`algorithm_5_is_not_private`, proofs/no_query_noise.v): there each of the d
-features is asked at a gate of its own, where one question costs e/2, and the d gates add up to epsilon.
-
-**The score of a pair** of attributes: of n rows let c(x, y) have the categories x and y, r(x) = sum over y of c(x, y)
-and s(y) = sum over x. Then
-
-    H = floor( 1/2 sum over x, y of abs( c(x, y) - r(x) s(y) / n ) ),    0 for an empty table,
-
-is how many rows would have to change y for the two to be independent (Zhang et al. 2017 call it R where it is divided
-by n). **Theorem.** Adding or removing one row moves H by at most 2, and 2 is the best bound. *Proof.* The sum moves by
-less than 4 (``uses.records.distance_from_independence``), half of it by less than 2, and two numbers less than 2 apart
-are at most 2 apart when both are rounded down. []
-"""
+has no true epsilon (`algorithm_5_is_not_private`, proofs/no_query_noise.v): there each feature has a gate of its own,
+where one question costs e/2. The score H of a pair moves by at most ``SENSITIVITY``. Proof:
+docs/explanation/proofs_in_words/paper.md."""
 
 from __future__ import annotations
 
@@ -109,9 +99,7 @@ class PublicBaskets:
 
         def select(scores: Integers, count: int, share: Fraction) -> list[int]:
             request = Request(count=count, epsilon=share, sensitivity=1, monotonic=True, method=selection)
-            candidates = Scores.each(scores)
-            picks = request.pick(candidates, source.stream())
-            return list(map(int, candidates.numbers(picks.groups, picks.members)))
+            return list(map(int, request.pick(Scores.each(scores), source.stream()).groups))
 
         def first(count: int, share: Fraction) -> list[int]:
             return list(range(len(items))) if plan.everything else sorted(select(items, count, share))
@@ -165,8 +153,7 @@ def _itemsets(way: str, epsilon: Fraction, runs: int, seed: int) -> Missed:
     return missed, claimed, epsilon * factor if way.endswith("as claimed") else epsilon
 
 
-Chosen = NDArray[np.bool_]
-"""A row for each run, a column for each feature."""
+Chosen = NDArray[np.bool_]  # A row for each run, a column for each feature
 
 _FLAWED_FEATURES: Final = "stoddard-2014"
 
@@ -291,8 +278,7 @@ def _features(way: str, epsilon: Fraction, runs: int, seed: int) -> Missed:
     return missed.tolist(), epsilon, true
 
 
-SENSITIVITY: Final = 2
-"""The most that one person moves the score of any pair, up or down."""
+SENSITIVITY: Final = 2  # the most that one person moves the score of any pair, up or down
 
 
 def dependence(counts: Counts) -> int:

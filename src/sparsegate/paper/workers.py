@@ -70,8 +70,7 @@ class Progress:
 class WorkPlan:
     """The work that is expected of each stage; ``report`` is called whenever some is done.
 
-    With l expected seconds left, d done and t passed, l (t + 1 s) / (d + 1 s) seconds should be left: the constant
-    keeps the first few numbers from jumping.
+    With l expected seconds left, d done and t passed, l (t + 1 s) / (d + 1 s) should be left: first numbers jump less.
     """
 
     def __init__(
@@ -99,9 +98,8 @@ class WorkPlan:
 
     def advance(self, seconds: float) -> None:
         """A case of this stage, which should have taken so many seconds, is finished."""
-        left = self._left.get(self._what, 0.0)
-        part = min(seconds / self._jobs, left)
-        self._left[self._what] = left - part
+        part = min(seconds / self._jobs, self._left.get(self._what, 0.0))
+        self._left[self._what] = self._left.get(self._what, 0.0) - part
         self._passed += part
         self._done += 1
         self._tell()
@@ -132,7 +130,7 @@ def _unpickled(path: Path) -> Any:
 class WorkerPool:
     """Processes that are started once for everything a run does; their ``plan`` tells ``progress`` what they have done.
 
-    With one job the work is done in this process, and nothing is started. A context manager.
+    With one job the work is done in this process. A context manager.
     """
 
     def __init__(self, jobs: int = 1, progress: Callable[[Progress], object] | None = None) -> None:
@@ -254,8 +252,7 @@ def _main_kept_from_workers() -> Iterator[None]:
 def _uninterrupted() -> Iterator[None]:
     """Let Ctrl-C wait while workers start: half a worker would stay behind, and Ctrl-C is not for workers at all.
 
-    A worker keeps the signals blocked that are blocked in the thread that starts it. The parent has other threads, so
-    there the handler must wait, too.
+    A worker inherits the signals that its parent's thread blocks; in the parent, with other threads, the handler waits.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # Ctrl-C reaches the main thread alone

@@ -2,17 +2,9 @@
 
     Pr[A(D) = a] = int Pr[rho = z] prod_BELOW Pr[q_i + nu_i < T_i + z] prod_ABOVE Pr[q_i + nu_i >= T_i + z] dz
 
-(the paper's Eq. for Pr[A(D) = a], Sec. 3.1). A row that redraws rho after a positive gives a product of such
-integrals, one for each round. A positive that releases its own noisy value a_i contributes the density of nu at a_i
-- q_i, and limits the integral to z <= a_i - T_i (|e_i - a_i| - T_i for errors). A positive that releases its gap g_i
-= q_i + nu_i - T_i - rho contributes the density of nu at g_i + T_i + z - q_i, inside the integral: all gaps share z. A
-fresh numeric answer contributes a factor outside the integral. Noise that cannot be negative limits z: to z >= 0 by
-rho, to z > q_i - T_i by a BELOW, to z >= q_i - T_i - g_i by a gap. On the lattice, integrals are sums and densities
-are probabilities.
-
-``log_probabilities`` are those of every outcome of a few queries, on one shared grid of values of rho. The tables ln
-Pr[BELOW | z] and ln Pr[ABOVE | z] are computed once; the integrand of an outcome is a sum of their rows, so all 2^n
-outcomes are two matrix products. Numbers that a positive releases are integrated out: outcomes are indicators.
+(the paper's Eq. for Pr[A(D) = a], Sec. 3.1), for each round of one rho. What released values, gaps and one-sided noise
+change is in docs/explanation/proofs_in_words/privacy.md. ``log_probabilities`` are those of every outcome of a few
+queries, on one shared grid of values of rho; numbers that a positive releases are integrated out.
 """
 
 from __future__ import annotations

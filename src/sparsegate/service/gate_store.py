@@ -1,40 +1,15 @@
 """Gates, asks and requests in the database of a ledger: each method is one transaction.
 
 **The store decides, and no lock.** Whether a request came before is read under the one write lock of the ledger; and
-were that ever broken, the unique constraints on (token, path, key) of ``requests`` and on (gate, token, key) of
-``asks`` refuse the second row, and its whole transaction, charge included, is rolled back. So a key has one charge, one
-gate and one answer, whatever becomes of the turns (``locks``).
+the unique constraints of ``requests`` and ``asks`` refuse a second row with its whole transaction, charge included.
+Both commits of an ask write the same rows and columns whatever the outcome: ``intend`` adds an ask and counts it,
+``settle`` writes 0 or 1, and an estimate or none. Whether a gate is through follows from its counters and is never
+written. A gate that gave back is closed for good and takes no outcome any more, in whichever process.
 
-Both commits of an ask write the same rows and the same columns whatever the outcome: ``intend`` adds an ask and counts
-it, ``settle`` writes 0 or 1, and an estimate or none. Whether a gate is through follows from its counters and is never
-written. A gate that gave back is closed for good and takes no outcome any more, in whichever process, until a backup is
-restored: that closes all gates, and no server may be at work meanwhile. Machine-checked: proofs/README.md.
-
-**A gate without a cutoff** has its next ABOVE paid for before a question is admitted, and never when its outcome is
-written: so the outcome's commit is the same whatever it is, and the ledger shows an ABOVE to nobody before it leaves.
-The first is charged with the opening; ``pay_ahead`` charges another where the last one is used, or may be, by an ask
-without an outcome, under the write lock, so of two servers one pays. What a crash leaves behind is an ask without an
-outcome, whose ABOVE stays spent, or a charge that no ask has, which is for the next. A gate whose ledger cannot pay is
-closed for good. Closing gives back the charge that no ask has. Such gates are not in the machine of the proofs.
-
-**A gate for each cell** is one row of ``gates``, charged once, with the sums of its counters, and a row of ``cells``
-for each cell that was ever asked about, written with the cell's threshold noise before its first intent; both commits
-of an ask change both rows.
-
-An intent, and a charge, is refused while there is no room for what follows it (``Database.room``). Where the disk fills
-in between, the ask is lost and counts: how many bytes an outcome takes depends on the digits of its estimate.
-
-Asks take turns, for all cells together, so of a gate only the newest ask can be on its way. Until its answer leaves
-nobody sees it (``departures``), nor that the gate closed with it.
-
-**A ledger does not grow for ever** (``compact``). An open gate keeps every ask, with its key, up to a public number
-(``GateSpec.most_asks``). Of a closed gate the ABOVEs, the lost asks and the newest ask stay; older BELOW asks are
-written elsewhere and removed. **Theorem.** Nothing is answered, spent or given back twice for it. *Proof.* A closed
-gate admits no ask, and never opens again (``Tally.intend``): a retry whose row is gone is told that the gate is closed.
-(One that only looks closed while its last ask is under way is left alone: turns tell that, under the write lock.) What
-a gate has cost and gives back follows from its counters, which stay as they are; what a token has used of its quotas
-from ABOVEs and lost asks, which stay too. [] Rows move in slices, each in one transaction, which ends when the slice is
-safe elsewhere. After a crash a slice may be there twice, and is never nowhere.
+An intent, and a charge, is refused while there is no room for what follows it (``Database.room``). Asks of a gate take
+turns, so only the newest can be on its way: until its answer leaves nobody sees it, nor that the gate closed with it
+(``departures``). Of closed gates ``compact`` moves old BELOW asks out. Machine-checked: proofs/README.md. Gates without
+a cutoff, gates for cells, and why ``compact`` answers nothing twice: docs/explanation/proofs_in_words/ledger.md
 """
 
 from __future__ import annotations

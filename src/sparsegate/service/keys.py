@@ -1,22 +1,10 @@
 """Threshold noise under lock and key: it must outlive the process, and nobody may read it.
 
 Whoever knows rho can undo half of a gate's noise, so it is stored encrypted (AES-256-GCM, a fresh nonce each) under a
-key that is not in the ledger: a backup or an export of the ledger alone tells nothing. The gate's name and public
-parameters are authenticated beside it, so noise cannot be moved from one gate to another.
-
-The ledger holds the name of its key, which opens nothing. A server starts only with the key of that name, and a gate is
-stored only if its noise is sealed with it. So a server that still has the old key answers the gates that it has read,
-whose noise is the same, and can neither read nor open another.
-
-**Rotation** of the key in a file F, each step on disk before the next:
-
-1. a new key is written to a file of its own, F.NAME, where NAME is the name of the new key;
-2. in one transaction the noise of every gate is sealed anew, and NAME becomes the name in the ledger;
-3. F.NAME is renamed to F.
-
-A crash before the commit of step 2 leaves the ledger and F as they were, and a file that nobody asks for. A crash after
-it leaves the file F.NAME that the ledger asks for by name, and whoever starts next takes step 3. Each rotation has a
-file of its own, so that two at once cannot take each other's; the second finds another name in the ledger and stops.
+key that is not in the ledger. The gate's name and public parameters are authenticated beside it, so noise cannot be
+moved from one gate to another. The ledger holds the name of its key, which opens nothing: a server starts only with the
+key of that name. **Rotation** writes a new key to a file F.NAME of its own; seals the noise of every gate anew, and
+puts NAME into the ledger, in one transaction; and renames F.NAME to F, which whoever starts next does after a crash.
 """
 
 from __future__ import annotations

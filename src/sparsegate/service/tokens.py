@@ -1,27 +1,13 @@
 """Bearer tokens: who may ask, and who may open gates and see the budget.
 
-A token is 256 random bits, so its SHA-256 digest gives nothing away and needs no salt. The ledger holds the digest
-alone; the token itself is shown once, when it is made. It is found again by its digest, so a stopwatch on the lookup
-can learn at most something about digests, and a digest opens nothing.
+A token is 256 random bits, so its SHA-256 digest needs no salt, and the ledger holds that alone. A name is used once.
+A token that was found is remembered for a few seconds, so one that was just revoked may still work that long. When each
+was last used is written once a minute by a thread of its own: no request waits for it.
 
-A name is used once: the record must say for ever whose questions those were. A token that was found is remembered for
-a few seconds, so one that was just revoked may still work that long. When each was last used is written for all of them
-at once, once a minute and by a thread of its own: no request waits for it, and a crash loses a minute of it. A list of
-the same process has it at once.
-
-**Quotas** of a token are how many ABOVE it may be given, and how much epsilon it may charge, in all and for ever.
-``most_above`` counts as a gate's cutoff does: an ask that was intended counts as an ABOVE until it has left as a BELOW,
-and one whose outcome is lost counts for ever. ``most_epsilon`` counts what the requests of the token charged, gates and
-top-c alike, less what those gates gave back. Both are read in the transaction that would use them, under the one write
-lock of the ledger, so that two requests at once cannot both have the last of a quota; and before data is touched.
-
-**Theorem.** Whether a request is refused for its quota, and what ``Standing`` shows, tells nothing that is not paid
-for. *Proof.* Let one token ask several gates at once. An ask that is under way was intended and has no outcome, or has
-one that was written and has not left; it counts as one in both cases, and as its outcome only when everybody may see
-that. So the first count is a function of the answers that have left, of which asks are lost, which is the same whatever
-they would have been (``keeper``), and of when asks came. The second is a function of charges, which are public, and of
-what went back, which is a function of the answers that have left (``gates``). A function of what was released costs
-nothing more. []
+**Quotas** are how many ABOVE a token may be given, where an ask counts as one until it has left as a BELOW, and how
+much epsilon it may charge, less what its gates gave back. Both are read in the transaction that would use them, before
+data is touched. **Theorem.** Whether a request is refused for its quota, and what ``Standing`` shows, tells nothing
+that is not paid for. Proof: docs/explanation/proofs_in_words/ledger.md
 """
 
 from __future__ import annotations

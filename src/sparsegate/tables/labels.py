@@ -2,13 +2,11 @@
 
 Inside an engine an item is a *cell* of one of two types, which every engine counts, joins, sorts and hashes alike: a
 whole number of 64 bits, or a string. A date is its number of days, an instant its number of units since 1970, a float
-the 64 bits of its double, a decimal its digits, bytes are in hexadecimal. Different values of a type have different
-cells, and equal ones the same cell.
-
-On the way out a cell is read back as the value it stands for; an instant comes in UTC. A float that is whole is a whole
-number, because pandas makes floats of whole numbers where one is missing. An instant between two microseconds is text
-in ISO form. Cells outside of what Python can hold, such as a date in the year 10000, are no labels, like nulls. JSON
-has the labels as text (``display.plain``), and that text is a label of a domain again.
+the 64 bits of its double, a decimal its digits, bytes are in hexadecimal. Different values have different cells, and
+equal ones the same. On the way out a cell is read back as the value it stands for: an instant in UTC, or, between two
+microseconds, as text in ISO form; a whole float as a whole number, because pandas makes floats of whole numbers where
+one is missing. Cells outside of what Python can hold are no labels, like nulls. JSON has the labels as text
+(``display.plain``), and that text is a label of a domain again.
 """
 
 from __future__ import annotations
@@ -39,17 +37,15 @@ _EXACT: Final = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 @dataclass(frozen=True, eq=False)
 class LabelKind:
-    """What the items of a column are.
-
-    ``name`` is what they are called in an error. ``write`` makes a cell of a public label, None of not-a-number, and
-    raises a ``ValueError``, ``TypeError`` or ``ArithmeticError`` for what no cell of the column can be; ``read`` makes
-    a label of a cell. ``range`` has the least and the largest cell that is a label, where not all are.
-    """
+    """What the items of a column are."""
 
     name: str
     write: Callable[[Any], Cell | None]
+    """The cell of a public label, None of not-a-number; a Value-, Type- or ArithmeticError for what can be no cell."""
     read: Callable[[Any], Hashable]
+    """The label of a cell."""
     range: tuple[int, int] | None = None
+    """The least and the largest cell that is a label, where not all are."""
 
     def __str__(self) -> str:
         return self.name
@@ -87,7 +83,6 @@ class Nanoseconds(int):
 
 
 def _of(label: Any, *kinds: type) -> Any:
-    """The label, if it is of one of these types; a bool is no number."""
     if not isinstance(label, kinds) or (isinstance(label, bool) and bool not in kinds):
         raise TypeError
     return label
@@ -157,7 +152,6 @@ def _as_time(cell: int) -> time | str:
 
 
 def _moment(label: Any, *, zoned: bool) -> int:
-    """Nanoseconds since 1970 of an instant with a time zone, or of one without; of a date its midnight."""
     if isinstance(label, Nanoseconds) and not zoned:
         return int(label)
     more, label = _split(label, datetime.fromisoformat)
@@ -184,7 +178,6 @@ def _nanoseconds(moment: datetime) -> int:
 
 
 def _of_nanoseconds(nanoseconds: int) -> tuple[datetime, str]:
-    """The moment to the microsecond, and the digits that are left; empty where none are."""
     microseconds, more = divmod(nanoseconds, 1000)
     return _EPOCH + timedelta(microseconds=microseconds), f"{more:03}" if more else ""
 

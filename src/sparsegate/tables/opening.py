@@ -32,12 +32,11 @@ if TYPE_CHECKING:
     from sparsegate.tables.workspace import Workspace
 
 
+Result = TypeVar("Result")
+
 # Neither 0 nor 2**63 bytes or more.
 _AMOUNT: Final = r"(?=.*[1-9])([0-9]{1,9}(\.[0-9]+)? ?[KMG]|[0-9]{1,6}(\.[0-9]+)? ?T)i?B"
 _ENDING: Final = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
-
-
-Result = TypeVar("Result")
 
 
 class PaidWork:
@@ -82,10 +81,8 @@ class PaidWork:
 
 @dataclass(frozen=True, kw_only=True)
 class OpenedTable:
-    """A table that is open: what ``open_engine`` takes, and the column of it that tells people apart.
-
-    Of files, ``workspace`` is where they are open, and ``kind`` what they are.
-    """
+    """A table that is open: what ``open_engine`` takes, the column of it that tells people apart, and where files are
+    open, and what they are."""
 
     table: Any
     user: str | None
@@ -124,10 +121,7 @@ class OpenedTable:
             raise ParameterError("item", "must name the column to rank", next_step=f"pass it {known}")
 
     def candidates(self, domain: Any, item: str) -> tuple[Any, Any]:
-        """The domain, and the table with its items in the type of its labels.
-
-        Labels of a file stay in the engine of the files, and text becomes numbers where the domain asks for them.
-        """
+        """The domain, in the engine of the files, and the table with its items in the type of its labels."""
         if self.workspace is None:
             return domain, self.table
         read_columns(open_engine(self.table), item, self.user)  # refuses names and types before the domain is read
@@ -140,9 +134,9 @@ class OpenedTable:
         return file_labels(self.workspace, os.fspath(domain), item=item, kind=kind), self.table
 
     def numbers(self, columns: Sequence[str]) -> Any:
-        """The table with whole numbers in these columns, where they hold text because their source has no types.
+        """The table with whole numbers in these columns where they are text, because their source has no types.
 
-        By a rule that looks at types alone: a cell that is no whole number becomes null, and its row is dropped.
+        By a rule that looks at types alone: a cell that is no whole number becomes null.
         """
         if self.workspace is None:
             return self.table
@@ -207,19 +201,16 @@ class Table:
                 raise ParameterError(name, "must be text", option)
         if self.memory_limit is not None and not re.fullmatch(_AMOUNT, str(self.memory_limit)):
             raise ParameterError("memory_limit", 'must be an amount such as "4GB"', self.memory_limit)
-        if self.database is not None:
-            kinds, kind, unused = "files", "database", of_files
-        elif self.paths is None:
-            kinds, kind, unused = "files and databases", type(self.data).__name__, of_databases | of_files
-        else:
-            return
+        unused, kinds, kind = of_files, "files", "database"
+        if self.database is None:
+            unused = of_databases | of_files if self.paths is None else {}
+            kinds, kind = "files and databases", type(self.data).__name__
         for name, option in unused.items():
             if option is not None:
                 raise ParameterError(name, f"is for {kinds}, and data is a {kind}", option, "leave it out")
 
     @cached_property
     def form(self) -> TextForm:
-        """How text is written."""
         return TextForm(format=self.format, separator=self.separator, encoding=self.encoding)
 
     @cached_property
@@ -239,14 +230,14 @@ class Table:
             raise ParameterError("data", "must be one database alone", len(paths), "name one")
         if addresses:
             return addresses[0]
-        # Nobody has an engine who has not imported what makes one.
-        made = sys.modules.get("sqlalchemy")
-        if made is not None and isinstance(self.data, made.URL):
+        if (sqlalchemy := sys.modules.get("sqlalchemy")) is None:  # nobody has an engine who has not imported it
+            return None
+        if isinstance(self.data, sqlalchemy.URL):
             return self.data.render_as_string(hide_password=False)
-        if made is not None and isinstance(self.data, made.Connection):
+        if isinstance(self.data, sqlalchemy.Connection):
             rule = "must be an engine, and not a connection: a release is a transaction of its own"
             raise ParameterError("data", rule, next_step="pass connection.engine")
-        return self.data if made is not None and isinstance(self.data, made.Engine) else None
+        return self.data if isinstance(self.data, sqlalchemy.Engine) else None
 
 
 @contextmanager
@@ -260,8 +251,8 @@ def open_table(
 ) -> Iterator[OpenedTable]:
     """Open ``data``: a ``Table``, a path or pattern, several of them, "-" for standard input, or a table of any kind.
 
-    ``columns`` are the names that will be asked for, and ``user`` the one that tells people apart: see
-    ``Workspace.open``; ``value`` has numbers. ``report`` is told the time left: see ``Workspace``.
+    ``columns`` are the names that will be asked for, ``user`` the one that tells people apart (``Workspace.open``), and
+    ``value`` one with numbers. ``report`` is told the time left: see ``Workspace``.
     """
     from sparsegate.tables.workspace import Workspace
 
@@ -280,7 +271,7 @@ def open_table(
             table = guarded("DuckDB", lambda: workspace.table(table, asked, user=user, value=value))
             yield OpenedTable(table=table, user=user)
             return
-        read: dict[str, Any] = {"form": source.form, "table": source.table, "sql": source.sql}
         with quiet("the files cannot be read"):
+            read: dict[str, Any] = {"form": source.form, "table": source.table, "sql": source.sql}
             rows = workspace.read(source.paths, columns=asked, user=user, **read)
         yield OpenedTable(table=rows, user=workspace.people, workspace=workspace, kind=workspace.kind)

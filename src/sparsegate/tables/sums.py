@@ -7,9 +7,7 @@ also where [low, high] does not hold 0. The score of an item is the sum of its w
 *Theorem.* Let B = max(abs(low), abs(high)). Adding or removing one person, with all their rows, moves each score by at
 most B, and at most m scores where the person has at most m items, so all of them together by at most m B. If low >= 0
 all rise when a person comes, and if high <= 0 all fall: the scores are monotonic. Otherwise they are not: one person
-may raise some and lower others. *Proof.* A worth depends on the rows of one person alone, so the scores of all others
-stay as they are and each score moves by the worth of the person who comes or goes, which is 0 or lies in [low, high]:
-its size is at most B, and its sign is that of the interval.
+may raise some and lower others. Proof: docs/explanation/proofs_in_words/table_releases.md.
 
 **Whole numbers.** A sum of floats depends on the order of the rows, which is everybody's, so the theorem would fail in
 its last digits. Every cell therefore becomes a whole number of steps g first, g public, and only whole numbers are
@@ -103,11 +101,9 @@ class Clip:
 
     @property
     def ends(self) -> tuple[int | float, int | float]:
-        """low and high, to be shown."""
         return plain(self.low), plain(self.high)
 
     def values(self, steps: int) -> int | float:
-        """A number of steps in the units of the values."""
         return plain(steps * self.granularity)
 
     def place(self, threshold: Fraction) -> int:

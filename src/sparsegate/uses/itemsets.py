@@ -771,9 +771,8 @@ def draw_sets(baskets: Baskets, plan: LevelPlan, asked: ItemsetQuestion, noise: 
         return baskets.pick(asked.request(count, epsilon), noise)
 
     def select(supports: Integers, count: int, epsilon: Fraction) -> list[int]:
-        candidates = Scores.each(supports)
-        picks = asked.request(count, epsilon).pick(candidates, noise.stream())
-        return list(map(int, candidates.numbers(picks.groups, picks.members)))
+        picks = asked.request(count, epsilon).pick(Scores.each(supports), noise.stream())
+        return list(map(int, picks.groups))
 
     return release_sets(plan, asked.spent, first=first, bits_of=baskets.bits, select=select)
 

@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ import numpy as np
 from sparsegate.budget import sequential
 from sparsegate.gates.laws import Floats, NoiseLaw
 from sparsegate.gates.planning import comparison_variance, plan
-from sparsegate.gates.variants import Closes, Scale, Variant
+from sparsegate.gates.variants import Closes, Scale
 from sparsegate.paper.theorems.claim import (
     ABOVE,
     BELOW,
@@ -65,16 +66,15 @@ _EPSILONS = (0.1, 1, 2)
 def _definition(subject: Subject) -> Measured:
     """ε-DP compares Pr[A(D) = S] with e^ε Pr[A(D') = S] for every S ∈ Range(A), a single output."""
     model = build(subject.rows["lyu-2017"], epsilon=1)
-    here, there = (np.exp(log_probabilities(model.compare(q, 0, None))) for q in ([3, 2, 1, 0], [4, 1, 2, -1]))
-    single = max(np.log(here / there))
-    sets = [list(s) for n in range(1, here.size + 1) for s in itertools.combinations(range(here.size), n)]
-    largest = max(math.log(here[s].sum() / there[s].sum()) for s in sets)
+    own, other = (np.exp(log_probabilities(model.compare(q, 0, None))) for q in ([3, 2, 1, 0], [4, 1, 2, -1]))
+    single = max(np.log(own / other))
+    sets = [list(s) for n in range(1, own.size + 1) for s in itertools.combinations(range(own.size), n)]
+    largest = max(math.log(own[s].sum() / other[s].sum()) for s in sets)
     law = NoiseLaw(scale=0.1)  # real-valued output: each single value has probability zero, on D and on D'
     point = difference(-math.inf, -math.inf)
     half_line = float(law.log_above(np.array(0.0)) - law.log_above(np.array(1.0)))
-    what = f"largest loss over {len(sets)} sets of Alg. 1's outcomes, against single ones"
     return [
-        equals(what, largest, float(single)),
+        equals(f"largest loss over {len(sets)} sets of Alg. 1's outcomes, against single ones", largest, float(single)),
         equals("loss of a half-line under Lap(Δ/10), against single values", half_line, point),
     ], f"single outcomes {single:.4f}, sets {largest:.4f}; single reals {point:.4f}, a half-line {half_line:.4f}"
 
@@ -91,16 +91,10 @@ def _laplace(subject: Subject) -> Measured:
     return parts, f"loss {listed(parts[::2])} at ε = 0.1, 1, 2"
 
 
-def selection_loss(
-    rate: float, here: Sequence[float], there: Sequence[float], sizes: Sequence[int] | None = None
-) -> float:
+def selection_loss(rate: float, scores: Sequence[float], moved: Sequence[float], sizes: Sequence[int] = (1,)) -> float:
     """ln of the ratio of Pr[the first is selected] by weights exp(rate q); entry i stands for sizes[i] equal ones."""
-
-    def log_share(scores: Sequence[float]) -> float:
-        weights = rate * (np.asarray(scores) - scores[0]) + np.log(np.ones(len(scores)) if sizes is None else sizes)
-        return -float(np.logaddexp.reduce(weights))
-
-    return log_share(here) - log_share(there)
+    own, other = (np.logaddexp.reduce(rate * (np.asarray(q) - q[0]) + np.log(sizes)) for q in (scores, moved))
+    return float(other - own)
 
 
 def _searched(rate: float, monotonic: bool) -> float:
@@ -137,10 +131,9 @@ def _composition(subject: Subject) -> Measured:
     law = NoiseLaw(scale=float(subject.laplace_scale(0.2)))
     answer = float(law.log_weight(np.array(0.0)) - law.log_weight(np.array(1.0)))
     choice = selection_loss(subject.rate(epsilon=0.3), [0, 0], [-1, 1], CROWD)
-    gate = GateSetting(subject.rows["lyu-2017"], epsilon=0.5).worst()
-    together = answer + choice + gate
-    bound = at_most("loss of the three together", together, float(sequential(0.2, 0.3, 0.5)))
-    return [bound], f"{listed([answer, choice, gate])} sum to {together:.4f}"
+    gate = subject.gate("lyu-2017", epsilon=0.5).worst()
+    together = at_most("loss of the three together", answer + choice + gate, float(sequential(0.2, 0.3, 0.5)))
+    return [together], f"{listed([answer, choice, gate])} sum to {together.measured:.4f}"
 
 
 def _one_sided(setting: GateSetting, entry: bool, counts: Iterable[int]) -> float:
@@ -164,7 +157,7 @@ def _lemma_1(subject: Subject) -> Measured:
     """Alg. 1: Pr[A(D) = BELOW^ℓ] <= e^ε₁ Pr[A(D') = BELOW^ℓ] for every ℓ."""
     parts = []
     for c in (1, 2):
-        setting = GateSetting(subject.rows["lyu-2017"], cutoff=c)
+        setting = subject.gate("lyu-2017", cutoff=c)
         loss = _one_sided(setting, BELOW, (1, 2 * c, 4 * c + 1))
         parts.append(at_most(f"loss of BELOW^ℓ, c = {c}", loss, float(setting.shares.threshold_epsilon)))
     return parts, f"loss {listed(parts)} of ε₁ = 0.5 at c = 1, 2"
@@ -173,7 +166,7 @@ def _lemma_1(subject: Subject) -> Measured:
 @LEMMA.claim("lemma-1-one-threshold", "Sec. 3.1, proof of Lemma 1", HOLDS)
 def _one_threshold(subject: Subject) -> Measured:
     """At one fixed z, f_D(z)/f_D'(z) is unbounded in the number of queries (which the proof calls |L|)."""
-    own, other = GateSetting(subject.rows["lyu-2017"]).query_law.log_below(np.array([0.0, -1.0]))
+    own, other = subject.gate("lyu-2017").query_law.log_below(np.array([0.0, -1.0]))
     parts = [
         exceeds(f"ln f_D(0)/f_D'(0) of {n} queries, against n/5", n * float(own - other), n / 5)
         for n in (10, 100, 1000)
@@ -184,32 +177,29 @@ def _one_threshold(subject: Subject) -> Measured:
 @LEMMA.claim("lemma-1-mirror", "Sec. 3.1, after Lemma 1", HOLDS)
 def _mirror(subject: Subject) -> Measured:
     """Alg. 1: Pr[A(D) = ABOVE^ℓ] <= e^ε₁ Pr[A(D') = ABOVE^ℓ]. (It says ABOVE at most c times: ℓ <= c.)"""
-    row = subject.rows["lyu-2017"]
-    losses = {c: _one_sided(GateSetting(row, cutoff=c), ABOVE, range(1, c + 1)) for c in (1, 2, 3)}
-    endless = _one_sided(GateSetting(replace(row, closes=Closes.NEVER)), ABOVE, (2, 9))
-    parts = [at_most(f"loss of ABOVE^ℓ, ℓ <= c = {c}", loss, 0.5) for c, loss in losses.items()]
+    losses = [_one_sided(subject.gate("lyu-2017", cutoff=c), ABOVE, range(1, c + 1)) for c in (1, 2, 3)]
+    endless = _one_sided(GateSetting(replace(subject.rows["lyu-2017"], closes=Closes.NEVER)), ABOVE, (2, 9))
+    parts = [at_most(f"loss of ABOVE^ℓ, ℓ <= c = {c}", loss, 0.5) for c, loss in enumerate(losses, start=1)]
     parts.append(within("loss of ABOVE^9 without the stop, c = 1", endless, 0.5))
-    return parts, f"loss {losses[3]:.4f} for ℓ <= c, {endless:.4f} for ℓ = 9 without the stop; ε₁ = 0.5"
+    return parts, f"loss {losses[-1]:.4f} for ℓ <= c, {endless:.4f} for ℓ = 9 without the stop; ε₁ = 0.5"
 
 
 @LEMMA.claim("lemma-1-no-noise", "Sec. 3.1, after Lemma 1", TIGHT)
 def _no_query_noise(subject: Subject) -> Measured:
     """Lemma 1 needs no query noise: it holds with ν = 0."""
-    setting = GateSetting(subject.rows["stoddard-2014"])
-    loss = _one_sided(setting, BELOW, (1, 4))
+    setting = subject.gate("stoddard-2014")
+    part = at_most("loss of BELOW^ℓ with ν = 0", _one_sided(setting, BELOW, (1, 4)), 0.5)
     mixed = setting.loss(repeated((0, 1, BELOW, 1), (1, 0, ABOVE, 1)))
-    evidence = f"loss {loss:.4f} of ε₁ = 0.5; BELOW then ABOVE: {mixed}"
-    return [at_most("loss of BELOW^ℓ with ν = 0", loss, 0.5)], evidence
+    return [part], f"loss {part.measured:.4f} of ε₁ = 0.5; BELOW then ABOVE: {mixed}"
 
 
 @LEMMA.claim("alg-1", "Sec. 3.1, Thm. 2", TIGHT)
 def _alg_1(subject: Subject) -> Measured:
     """Alg. 1 (ρ ~ Lap(Δ/ε₁) once, ν ~ Lap(2cΔ/ε₂), stop at c, ε₁ = ε₂ = ε/2) is ε-DP."""
-    row = subject.rows["lyu-2017"]
-    settings = [GateSetting(row, cutoff=c, epsilon=e) for c, e in ((1, 1), (2, 1), (3, 0.1))]
-    settings.append(GateSetting(row, noise="lattice"))
-    parts = [s.bounded(f"loss at c = {s.cutoff}, ε = {s.epsilon}, {s.noise} noise") for s in settings]
-    one_way = GateSetting(row, monotonic=True).worst()
+    settings = [subject.gate("lyu-2017", cutoff=c, epsilon=e) for c, e in ((1, 1), (2, 1), (3, 0.1))]
+    settings.append(subject.gate("lyu-2017", noise="lattice"))
+    parts = [setting.bounded("loss at c = {c}, ε = {epsilon}, {noise} noise") for setting in settings]
+    one_way = subject.gate("lyu-2017", monotonic=True).worst()
     return parts, f"loss {listed(parts[:3])} of 1, 1, 0.1 at c = 1, 2, 3; monotonic {one_way:.4f}"
 
 
@@ -220,29 +210,31 @@ def _shifts(subject: Subject) -> Measured:
     One factor of each for every z and every move of the answer; then what the two together would prove. Shifting f and
     g apart undoes the move from D to D': the integral of p(z) f_D'(z+Delta) g_D'(z-Delta) is Pr_D[a] again.
     """
-    setting = GateSetting(subject.rows["lyu-2017"])
-    pair = repeated((40, 41, BELOW, 4), (0, -1, ABOVE, 1))
+    setting, pair = subject.gate("lyu-2017"), repeated((40, 41, BELOW, 4), (0, -1, ABOVE, 1))
     nu, z, moves = setting.query_law, np.linspace(-100, 100, 801), np.linspace(-1, 1, 9)[:, None]
     f_gap = float((nu.log_below(z) - nu.log_below(z + 1 - moves)).max())
     g_gap = float((nu.log_above(z) - nu.log_above(z - 1 - moves)).max())
     shifted = [q - 1 if a is BELOW else q + 1 for q, a in zip(pair.neighbour, pair.outcome, strict=True)]
     apart, itself = (setting.log_probability(q, pair.outcome) for q in (shifted, pair.answers))
     loss = setting.loss(pair)
-    evidence = f"largest ln f_D(z)/f_D'(z+Δ) {abs(f_gap):.4f}, g likewise {abs(g_gap):.4f}"
     return [
         within("max over z of ln f_D(z) - ln f_D'(z+Δ)", f_gap, 0.0),
         within("max over z of ln g_D(z) - ln g_D'(z-Δ)", g_gap, 0.0),
         equals("ln of the integral with f and g shifted apart, against ln Pr_D[a]", apart, itself),
         exceeds("loss of BELOW^4 ABOVE, against the ε₁ that both shifts would prove", loss, 0.5),
-    ], f"{evidence}; BELOW^4 ABOVE loses {loss:.4f}, ε₁ = 0.5"
+    ], (
+        f"largest ln f_D(z)/f_D'(z+Δ) {abs(f_gap):.4f}, g likewise {abs(g_gap):.4f}; "
+        f"BELOW^4 ABOVE loses {loss:.4f}, ε₁ = 0.5"
+    )
 
 
 def _shared(
-    row: Variant, *table: tuple[int, float, float, float], monotonic: bool, what: str = "", noise: Any = "continuous"
+    subject: Subject, *table: tuple[int, float, float, float], monotonic: bool, what: str = "", noise: Any = None
 ) -> list[ClaimPart]:
-    """The largest loss for each cutoff, eps1, eps2 and eps3, said to be their sum."""
+    """The largest loss of Alg. 7 for each cutoff, eps1, eps2 and eps3, said to be their sum."""
+    public = {"monotonic": monotonic, "noise": noise or "continuous"}
     return [
-        GateSetting(row, cutoff=c, budget=split(*shares), monotonic=monotonic, noise=noise).bounded(
+        subject.gate("standard", cutoff=c, budget=split(*shares), **public).bounded(
             f"loss at c = {c}, ε = {' + '.join(f'{share:g}' for share in shares)}{what}"
         )
         for c, *shares in table
@@ -253,17 +245,16 @@ def _shared(
 def _alg_7(subject: Subject) -> Measured:
     """Alg. 7 (ρ ~ Lap(Δ/ε₁), ν ~ Lap(2cΔ/ε₂), answers + Lap(cΔ/ε₃)) is (ε₁+ε₂+ε₃)-DP."""
     table = (1, 0.5, 0.5, 0), (2, 0.25, 0.75, 0), (1, 0.2, 0.5, 0.3), (2, 0.02, 0.05, 0.03)
-    parts = _shared(subject.rows["standard"], *table, monotonic=False)
-    totals = ", ".join(f"{p.claimed:g}" for p in parts)
-    return parts, f"loss {listed(parts)} of {totals} (the last two with answers)"
+    parts = _shared(subject, *table, monotonic=False)
+    return parts, f"loss {listed(parts)} of {', '.join(f'{p.claimed:g}' for p in parts)} (the last two with answers)"
 
 
 @OPTIMIZING.claim("monotonic", "Sec. 4.3, Thm. 5", TIGHT)
 def _monotonic(subject: Subject) -> Measured:
     """On monotonic queries ν ~ Lap(cΔ/ε₂) suffices: Alg. 7 without answers is (ε₁+ε₂)-DP."""
-    row, table = subject.rows["standard"], ((1, 0.5, 0.5, 0), (2, 0.25, 0.75, 0), (3, 0.04, 0.06, 0))
-    parts = _shared(row, *table, monotonic=True, what=", continuous noise")
-    parts += _shared(row, table[0], monotonic=True, what=", lattice noise", noise="lattice")
+    table = (1, 0.5, 0.5, 0), (2, 0.25, 0.75, 0), (3, 0.04, 0.06, 0)
+    parts = _shared(subject, *table, monotonic=True, what=", continuous noise")
+    parts += _shared(subject, table[0], monotonic=True, what=", lattice noise", noise="lattice")
     return parts, f"loss {listed(parts[:3])} of 1, 1, 0.1 at c = 1, 2, 3"
 
 
@@ -271,27 +262,25 @@ def _monotonic(subject: Subject) -> Measured:
 def _monotonic_answers(subject: Subject) -> Measured:
     """The same with answers is (ε₁+ε₂+ε₃)-DP. (True, not tight: it is so less the smallest of the three.)"""
     table = (1, 0.2, 0.5, 0.3), (1, 0.5, 0.2, 0.3), (1, 0.4, 0.5, 0.1), (2, 0.3, 0.5, 0.2)
-    parts = _shared(subject.rows["standard"], *table, monotonic=True)
-    spent = [1 - min(shares) for _, *shares in table]
-    return parts, f"loss {listed(parts)} of 1; 1 less the smallest share: {listed(spent, 1)}"
-
-
-def _variance(row: Variant, ratio: float, cutoff: int, monotonic: bool) -> float:
-    budget = split(1 / (1 + ratio), ratio / (1 + ratio))
-    return comparison_variance(row.scales(budget, cutoff=cutoff, monotonic=monotonic))
+    parts = _shared(subject, *table, monotonic=True)
+    smallest = listed((1 - min(shares) for _, *shares in table), 1)
+    return parts, f"loss {listed(parts)} of 1; 1 less the smallest share: {smallest}"
 
 
 @OPTIMIZING.claim("allocation", "Sec. 4.2", TIGHT)
 def _allocation(subject: Subject, monotonic: bool = False) -> Measured:
     """At a given ε₁+ε₂ the comparison's variance is least for ε₁:ε₂ = 1:(2c)^(2/3)."""
-    row = subject.rows["standard"]
-    parts, variance = [], math.nan
+
+    def variance(ratio: float, cutoff: int) -> float:
+        budget = split(1 / (1 + ratio), ratio / (1 + ratio))
+        return comparison_variance(subject.rows["standard"].scales(budget, cutoff=cutoff, monotonic=monotonic))
+
+    parts = []
     for c in (1, 10, 100):
         ratio = float(subject.allocation(c, monotonic=monotonic))
-        least = min(_variance(row, float(x), c, monotonic) for x in ratio * np.geomspace(0.2, 5, 801))
-        variance = _variance(row, ratio, c, monotonic)
-        parts.append(at_most(f"variance at 1:{ratio:.4g}, c = {c}, over the least", variance / least, 1.0))
-    halves = _variance(row, 1.0, 100, monotonic) / variance
+        least = min(variance(float(x), c) for x in ratio * np.geomspace(0.2, 5, 801))
+        parts.append(at_most(f"variance at 1:{ratio:.4g}, c = {c}, over the least", variance(ratio, c) / least, 1.0))
+    halves = variance(1.0, 100) / variance(ratio, 100)
     few, unlimited = (plan(cutoff=10, epsilon=1, monotonic=monotonic, queries=n).variance for n in (10, None))
     return parts, (
         f"variance {parts[2].measured:.4f} of the least at c = 100, at 1:1 {halves:.2f}; "
@@ -325,10 +314,8 @@ def _peeling(subject: Subject) -> Measured:
 @SVT_OR_EM.claim("slip-em-weights", "Sec. 5", WRONG)
 def _slip_weights(subject: Subject) -> Measured:
     """Each query is selected with probability proportional to exp(ε/(2cΔ)). (The score q is missing.)"""
-    rate = subject.rate()
-    printed, with_score = (
-        weights[0] / sum(weights) for weights in ([math.exp(rate)] * 100, [math.exp(20 * rate)] + [1.0] * 99)
-    )
+    printed, best = 1 / 100, math.exp(20 * subject.rate())
+    with_score = best / (best + 99)
     part = exceeds("Pr[the best of 100 is selected], weight exp(ε/2cΔ), against 1/100", printed, 1 / 100)
     return [part], f"best of 100, 20 ahead, ε = 1: Pr {printed:.4f} as printed, {with_score:.4f} with q in the exponent"
 
@@ -342,8 +329,8 @@ def _least(succeeds: Callable[[float], bool], enough: float) -> float:
 
 
 def _right_answer(subject: Subject, queries: int, low: float, last: float) -> float:
-    setting = GateSetting(subject.rows["dwork-roth-2014"])
-    return math.exp(setting.log_probability([low] * (queries - 1) + [last], [BELOW] * (queries - 1) + [ABOVE]))
+    answers, outcome = [low] * (queries - 1) + [last], [BELOW] * (queries - 1) + [ABOVE]
+    return math.exp(subject.gate("dwork-roth-2014").log_probability(answers, outcome))
 
 
 def _svt_formula(queries: int, beta: float) -> float:
@@ -359,19 +346,16 @@ def _svt_needs(subject: Subject, queries: int, beta: float) -> float:
 
 
 def _em_needs(subject: Subject, queries: int, beta: float) -> float:
-    rate = subject.rate()
-    return _least(
-        lambda a: 1 / (1 + (queries - 1) * math.exp(-2 * a * rate)) >= 1 - beta, 4 * _em_formula(queries, beta)
-    )
+    rate, others = subject.rate(), queries - 1
+    return _least(lambda a: 1 / (1 + others * math.exp(-2 * a * rate)) >= 1 - beta, 4 * _em_formula(queries, beta))
 
 
 @SVT_OR_EM.claim("alpha-svt", "Sec. 5", HOLDS)
 def _alpha_svt(subject: Subject) -> Measured:
     """At c = Δ = 1 SVT is right with probability 1 - β for α_SVT = 8(ln k + ln(2/β))/ε."""
-    parts = [
-        at_most(f"α that SVT needs, k = {k}, β = {b}", _svt_needs(subject, k, b), _svt_formula(k, b)) for k, b in _CASES
-    ]
-    return parts, f"needed {listed(parts, 2)}; formula {listed([p.claimed for p in parts], 2)} (ε = 1)"
+    what, needs, formula = "α that SVT needs, k = {}, β = {}", partial(_svt_needs, subject), _svt_formula
+    parts = [at_most(what.format(*case), needs(*case), formula(*case)) for case in _CASES]
+    return parts, f"needed {listed(parts, 2)}; formula {listed((p.claimed for p in parts), 2)} (ε = 1)"
 
 
 @SVT_OR_EM.claim("slip-accuracy", "Sec. 5", WRONG)
@@ -386,10 +370,9 @@ def _slip_accuracy(subject: Subject) -> Measured:
 @SVT_OR_EM.claim("alpha-em", "Sec. 5", TIGHT)
 def _alpha_em(subject: Subject) -> Measured:
     """EM is right with probability 1 - β for α_EM = (ln(k-1) + ln((1-β)/β))/ε."""
-    parts = [
-        at_most(f"α that EM needs, k = {k}, β = {b}", _em_needs(subject, k, b), _em_formula(k, b)) for k, b in _CASES
-    ]
-    return parts, f"needed {listed(parts, 3)}; formula {listed([p.claimed for p in parts], 3)} (ε = 1)"
+    what, needs, formula = "α that EM needs, k = {}, β = {}", partial(_em_needs, subject), _em_formula
+    parts = [at_most(what.format(*case), needs(*case), formula(*case)) for case in _CASES]
+    return parts, f"needed {listed(parts, 3)}; formula {listed((p.claimed for p in parts), 3)} (ε = 1)"
 
 
 @SVT_OR_EM.claim("alpha-ratio", "Sec. 5", HOLDS)
@@ -447,10 +430,7 @@ def _ends(subject: Subject) -> Measured:
     ], f"1,000 items 60 scales below T: nothing selected in a million passes with probability {none:.6f}"
 
 
-def _zipf_scores(total: float = _RECORDS) -> Floats:
-    rank = 1 / np.arange(1.0, _ITEMS + 1)
-    scores: Floats = total * rank / rank.sum()
-    return scores
+_SHARES: Floats = (1 / np.arange(1.0, _ITEMS + 1)) / (1 / np.arange(1.0, _ITEMS + 1)).sum()
 
 
 def _true_share(model: Model, scores: Floats) -> float:
@@ -471,8 +451,8 @@ def _zipf(subject: Subject) -> Measured:
     """
     models = build(subject.rows["dwork-roth-2014"], epsilon=0.1, cutoff=25, monotonic=True), _svt_s(subject, 100)
     readings = {
-        "sum 10^6": _zipf_scores(),
-        "sum 2 x 10^6": _zipf_scores(2 * _RECORDS),
+        "sum 10^6": _RECORDS * _SHARES,
+        "sum 2 x 10^6": 2 * _RECORDS * _SHARES,
         "first 10^6": _RECORDS / np.arange(1.0, _ITEMS + 1),
     }
     shares = {name: [_true_share(model, scores) for model in models] for name, scores in readings.items()}
@@ -498,7 +478,7 @@ def _cost_of_rho(subject: Subject) -> Measured:
         for key, allocation in (("dwork-roth-2014", None), ("lyu-2017", None), ("standard", 1))
     ]
     noise = [math.sqrt(2) * math.hypot(*(law.scale for law in noise_laws(model))) * 0.1 / c for model in models]
-    shares = [_true_share(model, _zipf_scores()) for model in models]
+    shares = [_true_share(model, _RECORDS * _SHARES) for model in models]
     removed = (shares[1] - shares[0]) / (shares[2] - shares[0])
     return [
         exceeds("noise of a comparison, Alg. 2 over Alg. 1, against half as much again", noise[0] / noise[1], 1.5),
@@ -525,19 +505,19 @@ def _slip_rho(subject: Subject) -> Measured:
 @EVALUATION.claim("oracle-threshold", "Sec. 6", HOLDS)
 def _oracle(subject: Subject) -> Measured:
     """SVT-S at T = mean of the c-th and (c+1)-th true count spends ε, although T is taken from the data."""
+
+    def log_masses(model: Model, counts: Floats) -> Floats:
+        falling = np.sort(counts)[::-1]
+        oracle = (falling[model.cutoff - 1] + falling[model.cutoff]) / 2
+        return log_probabilities(model.compare(counts, float(oracle), None))
+
     rng = np.random.default_rng(2)
     worst = 0.0
     for _ in range(_DATASETS):
         c = int(rng.integers(1, 3))
         model = build(subject.rows["standard"], threshold=0.5, epsilon=1, cutoff=c, monotonic=True)
         counts = rng.integers(0, 3, rng.integers(c + 2, 8)) * rng.choice([1, 10, 60])
-        own, other = (_with_oracle(model, q) for q in (counts, counts + rng.integers(0, 2, counts.size)))
+        own, other = (log_masses(model, q) for q in (counts, counts + rng.integers(0, 2, counts.size)))
         worst = max(worst, float(np.abs(own - other).max()))
-    evidence = f"largest loss {worst:.4f} of 1 over all outcomes of {_DATASETS} random pairs of datasets"
-    return [within(f"largest loss over {_DATASETS} pairs of datasets", worst, 1.0)], evidence
-
-
-def _with_oracle(model: Model, counts: Floats) -> Floats:
-    falling = np.sort(counts)[::-1]
-    threshold = (falling[model.cutoff - 1] + falling[model.cutoff]) / 2
-    return log_probabilities(model.compare(counts, float(threshold), None))
+    part = within(f"largest loss over {_DATASETS} pairs of datasets", worst, 1.0)
+    return [part], f"largest loss {worst:.4f} of 1 over all outcomes of {_DATASETS} random pairs of datasets"

@@ -77,7 +77,7 @@ def _bounded(*rows: Variant, queries: int = 6) -> list[ClaimPart]:
     ways: list[tuple[int, bool, Any]] = [(1, False, "continuous"), (2, False, "lattice"), (2, True, "continuous")]
     return [
         GateSetting(row, cutoff=c, budget=split(0.3, 0.7), monotonic=monotonic, noise=noise).bounded(
-            f"loss of {row.key}, c = {c}{_monotonic(monotonic)}, {noise} noise", queries=queries
+            f"loss of {row.key}, c = {{c}}{_monotonic(monotonic)}, {{noise}} noise", queries=queries
         )
         for row, (c, monotonic, noise) in product(rows, ways)
     ]
@@ -95,13 +95,15 @@ def _minus(subject: Subject) -> Measured:
     """With a minus sign on ρ or on ν the same gate has no ε: one answer becomes impossible."""
     sound = build(subject.rows["liu-2024"], budget=_HALVES)
     rho, nu = (replace(law, side=-1) for law in noise_laws(sound))
-    wrong = {"ρ": (replace(sound, rho=rho), -1, BELOW), "ν": (replace(sound, nu=nu), 1, ABOVE)}
-    losses = {}
-    for name, (model, answer, entry) in wrong.items():
+    parts = []
+    for name, model, answer, entry in (
+        ("ρ", replace(sound, rho=rho), -1, BELOW),
+        ("ν", replace(sound, nu=nu), 1, ABOVE),
+    ):
         own, other = (transcript(model.compare([q], -model.shift, None), [entry]) for q in (answer, 0))
-        losses[name] = -math.inf if own == -math.inf else own - other
-    evidence = f"ρ ≤ 0: BELOW loses {losses['ρ']} from −1 to 0; ν ≤ 0: ABOVE loses {losses['ν']} from 1 to 0"
-    return [equals(f"loss with {name} ≤ 0", loss, math.inf) for name, loss in losses.items()], evidence
+        parts.append(equals(f"loss with {name} ≤ 0", -math.inf if own == -math.inf else own - other, math.inf))
+    rho_loss, nu_loss = (part.measured for part in parts)
+    return parts, f"ρ ≤ 0: BELOW loses {rho_loss} from −1 to 0; ν ≤ 0: ABOVE loses {nu_loss} from 1 to 0"
 
 
 @GATES.claim("free-gap", "Ding et al. 2019", TIGHT)
@@ -142,7 +144,7 @@ def _gap_of_below(subject: Subject) -> Measured:
 @GATES.claim("two-sided", "new", TIGHT)
 def _two_sided(subject: Subject) -> Measured:
     """With Laplace noise, and no numbers, a gate may go on until both answers were given c times: same ε."""
-    setting = GateSetting(subject.rows["two-sided"], cutoff=2, budget=_HALVES)
+    setting = subject.gate("two-sided", cutoff=2, budget=_HALVES)
     parts = _bounded(setting.row)
     far = FAR * math.ceil(1 / _HALVES.threshold_epsilon + 8)
     for m, k in ((_MANY, 2), (2, _MANY)):

@@ -17,7 +17,7 @@ any other: its loss is computed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from enum import StrEnum
 from fractions import Fraction
@@ -128,6 +128,9 @@ class Subject:
     round_epsilon: Callable[..., Fraction] = round_epsilon
     renyi_bound: Callable[..., float] = renyi_bound
 
+    def gate(self, key: str, **public: Any) -> GateSetting:
+        return GateSetting(self.rows[key], **public)
+
     def allocation(self, cutoff: int, *, monotonic: bool) -> Fraction:
         return self.ratio("optimal", cutoff=cutoff, monotonic=monotonic)
 
@@ -135,9 +138,7 @@ class Subject:
         return float(self.selection_rate(epsilon=epsilon, count=count, sensitivity=1, monotonic=monotonic))
 
 
-Measured: TypeAlias = tuple[Sequence[ClaimPart], str]
-"""The parts of a claim, and one line that says what was seen."""
-
+Measured: TypeAlias = tuple[Sequence[ClaimPart], str]  # the parts of a claim, and one line that says what was seen
 _Measure = TypeVar("_Measure", bound=Callable[..., Measured])
 
 
@@ -186,12 +187,19 @@ class Section:
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerPair:
-    """Answers on D and on D' (Delta = 1), an outcome, and the threshold or thresholds."""
+    """Answers on D and on D' (Delta = 1), an outcome, and the thresholds; it unpacks to the first three."""
 
     answers: Sequence[float]
     neighbour: Sequence[float]
     outcome: Sequence[Any]
     threshold: Sequence[float] | float = 0
+
+    def __iter__(self) -> Iterator[Sequence[Any]]:
+        return iter((self.answers, self.neighbour, self.outcome))
+
+    @property
+    def sides(self) -> tuple[Sequence[float], Sequence[float]]:
+        return self.answers, self.neighbour
 
 
 def repeated(*blocks: tuple[float, float, Any, int]) -> AnswerPair:
@@ -257,8 +265,11 @@ class GateSetting:
 
     def loss(self, pair: AnswerPair) -> float:
         estimates = None if self.row.compared is Compared.ANSWER else 0
-        answers = pair.answers, pair.neighbour, pair.outcome
-        return loss(self.row, *answers, threshold=pair.threshold, estimates=estimates, **self._public)
+        return loss(self.row, *pair, threshold=pair.threshold, estimates=estimates, **self._public)
+
+    def log_probabilities(self, pair: AnswerPair) -> list[float]:
+        """Of the outcome, on D and on D'."""
+        return [self.log_probability(answers, pair.outcome) for answers in pair.sides]
 
     def far_pairs(self) -> list[AnswerPair]:
         """The shapes that attain the bounds, with as many BELOW as are of use."""
@@ -279,16 +290,14 @@ class GateSetting:
     def worst(self, *, queries: int = 8, thresholds: Sequence[float] = (0,), far: bool = True) -> float:
         """The largest exact loss over the far pairs and over what a blind search climbs to."""
         worst = search(self.row, queries=queries, thresholds=thresholds, **self._public)
-        # The search works on one shared grid; what it found is measured again by adaptive quadrature.
-        climbed = AnswerPair(
-            answers=_whole(worst.answers),
-            neighbour=_whole(worst.neighbour),
-            threshold=_whole(worst.threshold),
-            outcome=worst.outcome,
-        )
+        # The search works on one shared grid; what it climbed to is measured again by adaptive quadrature.
+        answers, neighbour, threshold = map(_whole, (worst.answers, worst.neighbour, worst.threshold))
+        climbed = AnswerPair(answers=answers, neighbour=neighbour, threshold=threshold, outcome=worst.outcome)
         return max(self.loss(pair) for pair in (climbed, *(self.far_pairs() if far else ())))
 
     def bounded(self, what: str, bound: float | None = None, *, queries: int = 8) -> ClaimPart:
+        """The loss, which is at most all of epsilon or the bound; ``what`` may name c, epsilon and noise in braces."""
+        what = what.format(c=self.cutoff, epsilon=self.epsilon, noise=self.noise)
         return at_most(what, self.worst(queries=queries), float(self.shares.total) if bound is None else bound)
 
 

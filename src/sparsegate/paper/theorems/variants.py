@@ -4,25 +4,16 @@ On integers with discrete noise, as the rows run, for every epsilon, sensitivity
 for m BELOW and a number. Alg. 4, (1+6c) eps/4 and no less. Alg. 5, zero against positive. Alg. 6, n eps/4 and more;
 GPTT, t eps2 at least. Exactly n eps/2, and n eps2, for even n. Machine-checked: proofs/README.md.
 
-**GPTT** (Sec. 3.3, App. 9.3). Chen and Machanavajjhala (2015) take D = 0^t 1^t, D' = 1^t 0^t, outcome BELOW^t ABOVE^t,
-and compare integrands:
-
-    kappa(z) = F(z) (1 - F(z-1)) / (F(z-1) (1 - F(z))),    F the distribution function of Lap(1/eps2).
-
-They cut the integrals to [-delta, delta] with delta = |F^-1(alpha/4)|, alpha = Pr[A(D') = a], and conclude ratio >
-kappa^t / 2 for kappa the least kappa(z) there. The paper objects that kappa depends on t.
-
-**The test |e - q + nu| >= T + rho** (Sec. 3.4, Hardt and Rothblum; Roth and Roughgarden). With indicator output alone
-and Alg. 1's scales it is eps-DP, although its noise is inside the absolute value. Shift rho by Delta: a BELOW is free.
-For an ABOVE at t = T + z > 0 the two tails are disjoint, and each costs at most 2 Delta/b; at t <= 0 < t + Delta,
-Pr[|x + nu| >= t + Delta] >= Pr[|nu| >= Delta] = e^(-Delta/b). What leaks is the released noisy answer: it bounds rho
-from above, and then every BELOW costs Delta/b, with the noise inside or outside.
+What App. 9.3 says of GPTT, and why |e - q + nu| >= T + rho with indicators is private: Proof:
+docs/explanation/proofs_in_words/paper.md.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -41,7 +32,6 @@ from sparsegate.paper.theorems.claim import (
     TIGHT,
     WRONG,
     AnswerPair,
-    ClaimPart,
     GateSetting,
     Measured,
     Section,
@@ -90,26 +80,29 @@ _FIG_2 = {
 }
 
 
-def endless_pair(row: Variant, queries: int) -> AnswerPair:
+def endless_pair(key: str, queries: int) -> AnswerPair:
     """The paper's own neighbours for a row without a bound, and this many queries (Thm. 3, 6 and 7)."""
     half = queries // 2
     return {
         "roth-2011": repeated((0, 1, BELOW, queries - 1), (1, 0, 0.0, 1)),
         "stoddard-2014": repeated((0, 1, BELOW, half), (1, 0, ABOVE, half)),
         "chen-2015": repeated((0, 1, BELOW, half), (0, -1, ABOVE, half)),
-    }[row.key]
+    }[key]
 
 
-def _cells(row: Variant, column: _Column) -> dict[str, bool]:
-    cutoff = 2
-    share = row.budget(1, cutoff=cutoff, monotonic=False).threshold_epsilon
-    printed = column.loss[0] + column.loss[1] * cutoff
+def _endless(subject: Subject, key: str, queries: int) -> float:
+    return subject.gate(key).loss(endless_pair(key, queries))
+
+
+def _cells(subject: Subject, key: str, column: _Column) -> dict[str, bool]:
+    row, setting = subject.rows[key], subject.gate(key, cutoff=2)
+    printed = column.loss[0] + column.loss[1] * setting.cutoff
     if math.isinf(printed):
-        losses = GateSetting(row).loss(endless_pair(row, _MANY)) > _ENDLESS
+        losses = _endless(subject, key, _MANY) > _ENDLESS
     else:
-        losses = math.isclose(GateSetting(row, cutoff=cutoff).worst(), printed, rel_tol=NEAR)
+        losses = math.isclose(setting.worst(), printed, rel_tol=NEAR)
     return {
-        "ε₁": float(share) == column.threshold_share,
+        "ε₁": float(setting.shares.threshold_epsilon) == column.threshold_share,
         "scale of ρ": row.threshold_noise.formula("ε₁") == column.threshold_scale,
         "ρ redrawn": row.redraws_threshold == column.redraws,
         "scale of ν": row.query_noise.formula("ε₂") == column.query_scale,
@@ -123,10 +116,9 @@ def _cells(row: Variant, column: _Column) -> dict[str, bool]:
 def _table(subject: Subject) -> Measured:
     """The table of differences: shares, scales, redrawing, output, stop and privacy of Alg. 1 to 6."""
     parts = [
-        ClaimPart(f"{row.algorithm}, {line}", float(same), "=", 1.0, same)
+        equals(f"{subject.rows[key].algorithm}, {line}", float(same), 1.0)
         for key, column in _FIG_2.items()
-        for row in (subject.rows[key],)
-        for line, same in _cells(row, column).items()
+        for line, same in _cells(subject, key, column).items()
     ]
     off = [part.what for part in parts if not part.holds]
     return parts, f"{len(parts) - len(off)} of {len(parts)} cells agree" + (f"; not: {'; '.join(off)}" if off else "")
@@ -150,11 +142,10 @@ def _footnote(subject: Subject) -> Measured:
 @DIFFERENCES.claim("slip-step-3", "Sec. 3, step 3", WRONG)
 def _slip_step_3(subject: Subject) -> Measured:
     """Alg. 1 outputs the noisy answer instead of ABOVE, which makes it non-private. (Alg. 3 is meant.)"""
-    named, meant = subject.rows["lyu-2017"], subject.rows["roth-2011"]
-    most = GateSetting(named).worst()
-    other = GateSetting(meant).loss(endless_pair(meant, 11))
+    setting, other = subject.gate("lyu-2017"), _endless(subject, "roth-2011", 11)
+    most = setting.worst()
     return [
-        equals("Alg. 1 outputs q + ν (1: yes)", float(named.released is Released.NOISY_ANSWER), 1.0),
+        equals("Alg. 1 outputs q + ν (1: yes)", float(setting.row.released is Released.NOISY_ANSWER), 1.0),
         exceeds("loss of Alg. 1, against ε", most, 1.0),
     ], f"Alg. 1 loses {most:.4f} and outputs no number; Alg. 3 loses {other:.4f} after 11 queries"
 
@@ -182,8 +173,7 @@ def _round_loss(row: Variant, scales: Scales) -> float:
     assert scales.query is not None
     far = FAR * math.ceil(scales.threshold + scales.query)
     below = 2 + math.ceil(scales.query / scales.threshold)
-    pair = repeated((far, far + 1, BELOW, below), (0, -1, ABOVE, 1))
-    return loss(row, pair.answers, pair.neighbour, pair.outcome, scales=scales)
+    return loss(row, *repeated((far, far + 1, BELOW, below), (0, -1, ABOVE, 1)), scales=scales)
 
 
 @DIFFERENCES.claim("slip-alg-3-scales", "Sec. 3, Alg. 3 and Fig. 2", OVER_CLAIMS)
@@ -211,19 +201,18 @@ _SIZES = (10, 100, 1000, 10_000)
 @FLAWED.claim("alg-2", "Sec. 3.2", TIGHT)
 def _alg_2(subject: Subject) -> Measured:
     """Alg. 2 (ρ ~ Lap(cΔ/ε₁) redrawn after each ABOVE, ν ~ Lap(2cΔ/ε₂)) is ε-DP."""
-    row = subject.rows["dwork-roth-2014"]
-    settings = [*(GateSetting(row, cutoff=c) for c in (1, 2, 3)), GateSetting(row, cutoff=2, noise="lattice")]
-    parts = [s.bounded(f"loss at c = {s.cutoff}, {s.noise} noise") for s in settings]
-    one_way = GateSetting(row, cutoff=2, monotonic=True).worst()
+    gate = partial(subject.gate, "dwork-roth-2014")
+    settings = [*(gate(cutoff=c) for c in (1, 2, 3)), gate(cutoff=2, noise="lattice")]
+    parts = [setting.bounded("loss at c = {c}, {noise} noise") for setting in settings]
+    one_way = gate(cutoff=2, monotonic=True).worst()
     return parts, f"loss {listed(parts[:3])} of 1 at c = 1, 2, 3; monotonic {one_way:.4f}"
 
 
 @FLAWED.claim("rho-with-c", "Sec. 3.2", HOLDS)
 def _rho_with_c(subject: Subject) -> Measured:
     """ρ must scale with c only if it is redrawn after each ABOVE."""
-    once = subject.rows["lyu-2017"]
     redrawn = replace(subject.rows["dwork-roth-2014"], threshold_noise=Scale(factor=1))
-    kept = [within(f"drawn once, c = {c}", GateSetting(once, cutoff=c).worst(), 1.0) for c in (2, 5)]
+    kept = [within(f"drawn once, c = {c}", subject.gate("lyu-2017", cutoff=c).worst(), 1.0) for c in (2, 5)]
     fresh = [exceeds(f"redrawn, c = {c}", GateSetting(redrawn, cutoff=c).worst(), 1.0) for c in (2, 5)]
     return kept + fresh, f"ρ ~ Lap(Δ/ε₁), c = 2, 5: drawn once {listed(kept)}, redrawn {listed(fresh)}"
 
@@ -233,35 +222,29 @@ def _alg_3_indicators(subject: Subject) -> Measured:
     """Alg. 3's comparisons, ν ~ Lap(cΔ/ε₂), suffice for 3ε/2-DP and not for ε-DP."""
     row = _indicators(subject.rows["roth-2011"])
     parts = [GateSetting(row, cutoff=c).bounded(f"loss at c = {c}", 1.5) for c in (1, 2)]
-    evidence = f"loss {listed(parts)} of 3ε/2 = 1.5 at c = 1, 2"
-    return [*parts, exceeds("the same, against ε", max(part.measured for part in parts), 1.0)], evidence
+    strict = exceeds("the same, against ε", max(part.measured for part in parts), 1.0)
+    return [*parts, strict], f"loss {listed(parts)} of 3ε/2 = 1.5 at c = 1, 2"
 
 
 @FLAWED.claim("alg-3", "App. 9.1, Thm. 6", HOLDS)
 def _alg_3(subject: Subject) -> Measured:
     """Alg. 3 is not ε'-DP for any finite ε': 0^m Δ against Δ^m 0 loses (m-1)ε/2 on BELOW^m 0."""
-    setting = GateSetting(subject.rows["roth-2011"])
-    parts = [
-        equals(f"loss at m = {m}, against (m-1)ε/2", setting.loss(endless_pair(setting.row, m + 1)), (m - 1) / 2)
-        for m in _SIZES
-    ]
-    worst = setting.loss(repeated((0, 1, BELOW, 10), (0, 1, 0.0, 1)))
+    losses = {m: _endless(subject, "roth-2011", m + 1) for m in _SIZES}
+    parts = [equals(f"loss at m = {m}, against (m-1)ε/2", loss, (m - 1) / 2) for m, loss in losses.items()]
+    worst = subject.gate("roth-2011").loss(repeated((0, 1, BELOW, 10), (0, 1, 0.0, 1)))
     return parts, f"loss {listed(parts[:3], 1)} at m = 10, 100, 1000; 0^11 → Δ^11 gives {worst:.4f} at m = 10"
 
 
 @FLAWED.claim("roth-step", "Sec. 3.2", HOLDS)
 def _roth_step(subject: Subject) -> Measured:
     """The proof of Alg. 3 drops the condition q + ν >= T + z beside q + ν = a, and that is its error."""
-    setting = GateSetting(subject.rows["roth-2011"])
-    pair = repeated((0, 1, BELOW, 10), (0, 1, 0.0, 1))
-    nu = setting.query_law
+    setting, pair = subject.gate("roth-2011"), repeated((0, 1, BELOW, 10), (0, 1, 0.0, 1))
 
-    def dropped(answers: list[float]) -> float:
-        density = float(nu.log_weight(np.array(0.0 - answers[-1])))
+    def dropped(answers: Sequence[float]) -> float:
+        density = float(setting.query_law.log_weight(np.array(0.0 - answers[-1])))
         return setting.log_probability(answers[:-1], pair.outcome[:-1]) + density
 
-    kept = [setting.log_probability(q, pair.outcome) for q in (pair.answers, pair.neighbour)]
-    free = [dropped(list(q)) for q in (pair.answers, pair.neighbour)]
+    kept, free = setting.log_probabilities(pair), [dropped(answers) for answers in pair.sides]
     actual, proved = kept[0] - kept[1], free[0] - free[1]
     return [
         exceeds("ln Pr_D[a] without the condition, against with it", free[0], kept[0]),
@@ -273,13 +256,10 @@ def _roth_step(subject: Subject) -> Measured:
 @FLAWED.claim("alg-4", "Sec. 3.2", TIGHT)
 def _alg_4(subject: Subject, monotonic: bool = False) -> Measured:
     """Alg. 4 (ε₁ = ε/4, ν ~ Lap(Δ/ε₂)) is (1+6c)ε/4-DP."""
-    row, per_positive = subject.rows["lee-clifton-2014"], 3 if monotonic else 6
-    parts = [
-        GateSetting(row, cutoff=c, epsilon=epsilon, monotonic=monotonic).bounded(
-            f"loss at c = {c}, ε = {epsilon}", (1 + per_positive * c) / 4 * epsilon
-        )
-        for c, epsilon in ((1, 1), (2, 1), (3, 0.1))
-    ]
+    gate, per_positive = partial(subject.gate, "lee-clifton-2014", monotonic=monotonic), 3 if monotonic else 6
+    bounds = {(c, epsilon): (1 + per_positive * c) / 4 * epsilon for c, epsilon in ((1, 1), (2, 1), (3, 0.1))}
+    what = "loss at c = {c}, ε = {epsilon}"
+    parts = [gate(cutoff=c, epsilon=epsilon).bounded(what, bound) for (c, epsilon), bound in bounds.items()]
     return parts, f"loss {listed(parts)} at (c, ε) = (1, 1), (2, 1), (3, 0.1)"
 
 
@@ -293,10 +273,11 @@ def _alg_4_monotonic(subject: Subject) -> Measured:
 def _split(subject: Subject) -> Measured:
     """Alg. 4's ε₁ = ε/4 instead of ε/2 has no impact on privacy; its scale of ν has."""
     skewed, even = split(0.25, 0.75), split(0.5, 0.5)
-    part = GateSetting(subject.rows["lyu-2017"], cutoff=2, budget=skewed).bounded("loss of Alg. 1 at ε₁ = ε/4, c = 2")
-    own = [GateSetting(subject.rows["lee-clifton-2014"], cutoff=2, budget=b).worst() for b in (skewed, even)]
-    alone = f"Alg. 4 itself {own[0]:.4f} at 1:3, {own[1]:.4f} at 1:1 (c = 2)"
-    return [part], f"Alg. 1 at 1:3 loses {part.measured:.4f} of 1; {alone}"
+    part = subject.gate("lyu-2017", cutoff=2, budget=skewed).bounded("loss of Alg. 1 at ε₁ = ε/4, c = 2")
+    own = [subject.gate("lee-clifton-2014", cutoff=2, budget=budget).worst() for budget in (skewed, even)]
+    return [part], (
+        f"Alg. 1 at 1:3 loses {part.measured:.4f} of 1; Alg. 4 itself {own[0]:.4f} at 1:3, {own[1]:.4f} at 1:1 (c = 2)"
+    )
 
 
 @FLAWED.claim("product-of-integrals", "Sec. 3.2", HOLDS)
@@ -305,10 +286,10 @@ def _product(subject: Subject) -> Measured:
 
     Alg. 6 on 0^2m and 1^m (-1)^m: integral of p f g beside (integral of p f) times (integral of p g).
     """
-    setting, m = GateSetting(subject.rows["chen-2015"]), 6
-    pair = endless_pair(setting.row, 2 * m)
+    setting, m = subject.gate("chen-2015"), 6
+    pair = endless_pair("chen-2015", 2 * m)
     whole, parts_f, parts_g = (
-        [setting.log_probability(list(q)[part], list(pair.outcome)[part]) for q in (pair.answers, pair.neighbour)]
+        [setting.log_probability(answers[part], pair.outcome[part]) for answers in pair.sides]
         for part in (slice(None), slice(m), slice(m, None))
     )
     f, g, mixed = (x[0] - x[1] for x in (parts_f, parts_g, whole))
@@ -327,26 +308,22 @@ def _product(subject: Subject) -> Measured:
 @FLAWED.claim("alg-5", "Sec. 3.2, Thm. 3", HOLDS)
 def _alg_5(subject: Subject) -> Measured:
     """Alg. 5 (no query noise) is not ε'-DP for any finite ε': (0,1) against (1,0), BELOW ABOVE."""
-    setting = GateSetting(subject.rows["stoddard-2014"])
-    pair = endless_pair(setting.row, 2)
-    here, there = (math.exp(setting.log_probability(q, pair.outcome)) for q in (pair.answers, pair.neighbour))
+    setting, pair = subject.gate("stoddard-2014"), endless_pair("stoddard-2014", 2)
+    own, other = map(math.exp, setting.log_probabilities(pair))
     counts = setting.loss(repeated((0, 1, BELOW, 1), (1, 1, ABOVE, 1)))
     return [
-        exceeds("Pr[A(D) = BELOW ABOVE]", here, 0.0),
-        equals("Pr[A(D') = BELOW ABOVE]", there, 0.0),
+        exceeds("Pr[A(D) = BELOW ABOVE]", own, 0.0),
+        equals("Pr[A(D') = BELOW ABOVE]", other, 0.0),
         equals("loss after two queries", setting.loss(pair), math.inf),
-    ], f"Pr {here:.4f} on D, {there:.0f} on D'; counts (0,1) → (1,1) already lose {counts}"
+    ], f"Pr {own:.4f} on D, {other:.0f} on D'; counts (0,1) → (1,1) already lose {counts}"
 
 
 @FLAWED.claim("alg-6", "App. 9.2, Thm. 7", HOLDS)
 def _alg_6(subject: Subject) -> Measured:
     """Alg. 6 is not ε'-DP for any finite ε': 0^2m against 1^m (-1)^m loses at least mε/2."""
-    setting = GateSetting(subject.rows["chen-2015"])
-    parts = [
-        at_least(f"loss at m = {m}, against mε/2", setting.loss(endless_pair(setting.row, 2 * m)), m / 2)
-        for m in _SIZES
-    ]
-    worst = setting.loss(repeated((400, 401, BELOW, 10), (-400, -401, ABOVE, 10)))
+    losses = {m: _endless(subject, "chen-2015", 2 * m) for m in _SIZES}
+    parts = [at_least(f"loss at m = {m}, against mε/2", loss, m / 2) for m, loss in losses.items()]
+    worst = subject.gate("chen-2015").loss(repeated((400, 401, BELOW, 10), (-400, -401, ABOVE, 10)))
     return parts, f"loss {listed(parts[:3], 1)} at m = 10, 100, 1000 (n = 2m); far answers {worst:.4f} at m = 10"
 
 
@@ -366,9 +343,7 @@ def _log_kappa(nu: NoiseLaw, z: Floats) -> Floats:
 def _is_alg_6(subject: Subject) -> Measured:
     """GPTT with ε₁ = ε₂ = ε/2 is Alg. 6."""
     pair = repeated((0, 1, BELOW, 3), (1, 0, ABOVE, 3), (-2, -2, BELOW, 2))
-    gptt, other = (
-        GateSetting(subject.rows[k]).log_probability(pair.answers, pair.outcome) for k in ("gptt", "chen-2015")
-    )
+    gptt, other = (subject.gate(key).log_probability(pair.answers, pair.outcome) for key in ("gptt", "chen-2015"))
     part = equals("ln Pr of BELOW^3 ABOVE^3 BELOW^2: GPTT, against Alg. 6", gptt, other)
     return [part], f"ln Pr {gptt:.6f} and {other:.6f} for the same eight queries"
 
@@ -376,7 +351,7 @@ def _is_alg_6(subject: Subject) -> Measured:
 @GPTT.claim("gptt", "Sec. 3.3", HOLDS)
 def _not_private(subject: Subject) -> Measured:
     """GPTT is not ε'-DP for any finite ε'. (The published pair loses at least tε₂.)"""
-    setting = GateSetting(subject.rows["gptt"])
+    setting = subject.gate("gptt")
     share = float(setting.shares.query_epsilon)
     parts = [at_least(f"loss at t = {t}, against tε₂", setting.loss(_gptt_pair(t)), t * share) for t in _TIMES]
     return parts, f"loss {listed(parts[:4])} at t = 1, 5, 10, 20, ε₁ = ε₂ = 0.5"
@@ -385,7 +360,7 @@ def _not_private(subject: Subject) -> Measured:
 @GPTT.claim("gptt-kappa", "App. 9.3", WRONG)
 def _kappa_limit(subject: Subject) -> Measured:
     """κ(z) goes to 1 as |z| goes to infinity."""
-    setting = GateSetting(subject.rows["gptt"])
+    setting = subject.gate("gptt")
     nu, share = setting.query_law, float(setting.shares.query_epsilon)
     left, right = (float(_log_kappa(nu, np.array(z))) for z in (-100.0, 100.0))
     least = float(_log_kappa(nu, np.linspace(-100, 100, _GRID)).min())
@@ -401,8 +376,8 @@ def _cut(setting: GateSetting, log_alpha: float) -> float:
 @GPTT.claim("gptt-proof", "App. 9.3", OVER_CLAIMS)
 def _proof(subject: Subject) -> Measured:
     """α falls, δ grows and κ(t) falls with t, so κ(t)^t / 2 need not pass every bound: the proof fails."""
-    setting = GateSetting(subject.rows["gptt"])
-    log_alpha = [setting.log_probability(_gptt_pair(t).neighbour, _gptt_pair(t).outcome) for t in _TIMES]
+    setting = subject.gate("gptt")
+    log_alpha = [setting.log_probabilities(_gptt_pair(t))[1] for t in _TIMES]
     delta = [_cut(setting, value) for value in log_alpha]
     log_kappa = [float(_log_kappa(setting.query_law, np.linspace(-d, d, _GRID)).min()) for d in delta]
     reached = [t * value - math.log(2) for t, value in zip(_TIMES, log_kappa, strict=True)]
@@ -420,8 +395,7 @@ def _proof(subject: Subject) -> Measured:
 
 def _turned(setting: GateSetting, t: int) -> tuple[float, float]:
     """(ln beta/alpha, ln kappa^t/2) for Alg. 1 on 0^t against 1^t, outcome BELOW^t."""
-    pair = repeated((0, 1, BELOW, t))
-    log_beta, log_alpha = (setting.log_probability(q, pair.outcome) for q in (pair.answers, pair.neighbour))
+    log_beta, log_alpha = setting.log_probabilities(repeated((0, 1, BELOW, t)))
     delta = _cut(setting, log_alpha)
     nu, z = setting.query_law, np.linspace(-delta, delta, _GRID)
     log_kappa = float((nu.log_below(z) - nu.log_below(z - 1)).min())
@@ -431,7 +405,7 @@ def _turned(setting: GateSetting, t: int) -> tuple[float, float]:
 @GPTT.claim("gptt-on-alg-1", "App. 9.3", HOLDS)
 def _turned_on_alg_1(subject: Subject) -> Measured:
     """The same logic, κ > 1 hence κ^t/2 without bound, would show that Alg. 1 on BELOW^t is not private."""
-    setting = GateSetting(subject.rows["lyu-2017"])
+    setting = subject.gate("lyu-2017")
     share = float(setting.shares.threshold_epsilon)
     both = [_turned(setting, t) for t in _TIMES]
     largest = max(ratio for ratio, _ in both)
@@ -446,7 +420,7 @@ def _turned_on_alg_1(subject: Subject) -> Measured:
 @GPTT.claim("slip-gptt-equality", "App. 9.3", WRONG)
 def _equality(subject: Subject) -> Measured:
     """β/α = κ^t / 2. (The chain of inequalities before it gives β/α >= κ^t / 2.)"""
-    both = {t: _turned(GateSetting(subject.rows["lyu-2017"]), t) for t in (10, 200)}
+    both = {t: _turned(subject.gate("lyu-2017"), t) for t in (10, 200)}
     parts = [equals(f"ln β/α at t = {t}, against ln κ^t/2", a, b) for t, (a, b) in both.items()]
     return parts, f"t = 10, 200: ln β/α = {listed(parts)}, ln κ^t/2 = {listed(p.claimed for p in parts)}"
 
@@ -470,9 +444,8 @@ def _randomised_response(runs: int, epsilon: float, composed: float) -> float:
     """sum_j C(k,j) max(0, p^(k-j) q^j - e^eps' p^j q^(k-j)) with p = e^eps/(1+e^eps), q = 1-p."""
     j, log_ways = np.arange(runs + 1), np.array(log_binomials(runs))
     log_p, log_q = -np.logaddexp(0, -epsilon), -np.logaddexp(0, epsilon)
-    here = log_ways + (runs - j) * log_p + j * log_q
-    there = log_ways + j * log_p + (runs - j) * log_q
-    return float(np.maximum(0, np.exp(here) - np.exp(composed + there)).sum())
+    own, other = log_ways + (runs - j) * log_p + j * log_q, log_ways + j * log_p + (runs - j) * log_q
+    return float(np.maximum(0, np.exp(own) - np.exp(composed + other)).sum())
 
 
 _QUERIES = 41
@@ -506,7 +479,7 @@ def _passage(subject: Subject) -> Measured:
 @OTHERS.claim("slip-hr10-reveals", "Sec. 3.4", WRONG)
 def _reveals(subject: Subject) -> Measured:
     """With the noise inside, one ABOVE tells that ρ >= -T. (A BELOW does.)"""
-    setting, threshold = GateSetting(subject.rows["hardt-rothblum-2010-indicator"]), 2
+    setting, threshold = subject.gate("hardt-rothblum-2010-indicator"), 2
     rho, nu = NoiseLaw(scale=1 / float(setting.shares.threshold_epsilon)), setting.query_law
     prior = math.exp(float(rho.log_below(np.array(-float(threshold)))))
     t = -np.geomspace(1e-9, 100, 50)  # T + rho where rho < -T
@@ -516,8 +489,8 @@ def _reveals(subject: Subject) -> Measured:
         / math.exp(log_probability(setting.row, [0], [entry], threshold=threshold, estimates=[0], epsilon=1))
         for law, entry in ((nu.log_outside, ABOVE), (nu.log_inside, BELOW))
     ]
-    evidence = f"Pr[ρ < -T] is {prior:.4f} before, {after[0]:.4f} after an ABOVE, {after[1]:.0f} after a BELOW"
-    return [equals("Pr[ρ < -T | ABOVE]", after[0], 0.0)], evidence
+    part = equals("Pr[ρ < -T | ABOVE]", after[0], 0.0)
+    return [part], f"Pr[ρ < -T] is {prior:.4f} before, {after[0]:.4f} after an ABOVE, {after[1]:.0f} after a BELOW"
 
 
 @OTHERS.claim("hr10-repaired", "Sec. 3.4", TIGHT)

@@ -116,11 +116,9 @@ class RateLimiter:
         return wait
 
     def wait(self, key: Hashable, amount: float) -> float:
-        """How many seconds until there is this much."""
         return max(0.0, amount - self._level(key)) / self._rate
 
     def charge(self, key: Hashable, amount: float) -> None:
-        """Take this much, whether it is there or not."""
         level = self._level(key) - amount
         # Put back at the end: whoever was seen least recently is forgotten first, and starts anew with a full bucket.
         self._levels.pop(key, None)
@@ -280,7 +278,6 @@ class FairTurn:
 
     @asynccontextmanager
     async def at(self, sender: Hashable) -> AsyncIterator[None]:
-        """Wait for the turn, and hold it; too long a line is ``GateBusy``."""
         if self.held:
             await self._wait(sender)
         else:
@@ -381,7 +378,6 @@ class GateQueues:
 
     @property
     def waiting(self) -> int:
-        """How many wait, at all gates."""
         return sum(len(turn.waiting) for turn in self._turns.values())
 
 
@@ -457,7 +453,6 @@ class ThreadedKeeper:
         self._lookers = anyio.CapacityLimiter(_LOOKERS)
 
     async def run(self, method: Callable[..., _Result], *args: Any, ask: bool = False, **options: Any) -> _Result:
-        """A look, or a question."""
         limiter = self._askers if ask else self._lookers
         return await anyio.to_thread.run_sync(partial(method, *args, **options), limiter=limiter)
 
@@ -496,7 +491,6 @@ class ThreadedPractice:
         self._now: ThreadedKeeper | None = None
 
     async def at(self, token: Token, *, opens: bool) -> ThreadedKeeper:
-        """The keeper of the practice gates, for one request."""
         if wait := self._requests.take(token.number):
             raise Refused(TOO_MANY, wait=wait)
         wanted = partial(self._practice.keeper, opens=opens)
@@ -513,7 +507,6 @@ class ThreadedPractice:
         self._practice.follow(schema)
 
     def close(self) -> None:
-        """Throw the practice gates away."""
         self._practice.close()
 
 

@@ -98,7 +98,6 @@ class Guard:
         self._waiting: dict[GuardedProtocol, None] = {}
 
     def admit(self, newcomer: GuardedProtocol) -> bool:
-        """Whether there is room, or somebody made some."""
         of_one = self._addresses[newcomer.address]
         crowded = of_one >= self.limits.most_of_one and newcomer.address not in self.limits.proxies
         if crowded or self._addresses.total() >= self._most:
@@ -110,7 +109,6 @@ class Guard:
         return True
 
     def left(self, connection: GuardedProtocol) -> None:
-        """A connection that was admitted has ended."""
         self._waiting.pop(connection, None)
         self._addresses[connection.address] -= 1
         if not self._addresses[connection.address]:
@@ -159,7 +157,6 @@ class GuardedProtocol(H11Protocol):
 
     @property
     def address(self) -> str:
-        """Whose connection it is."""
         return self.client[0] if self.client else ""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -196,7 +193,6 @@ class GuardedProtocol(H11Protocol):
                 self.data_received(self._early)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Make room."""
         super().connection_lost(exc)
         self._forget()
 
@@ -222,12 +218,10 @@ class GuardedProtocol(H11Protocol):
         self._guard.waits(self, self._idle and self._admitted)
 
     def pause_writing(self) -> None:
-        """The client does not take what it is sent."""
         super().pause_writing()
         self._write_timer = self._write_timer or self.loop.call_later(self._guard.limits.write_seconds, self.cut)
 
     def resume_writing(self) -> None:
-        """It does again."""
         super().resume_writing()
         if self._write_timer is not None:
             self._write_timer.cancel()
@@ -302,7 +296,6 @@ class GuardedServer(uvicorn.Server):
         self._places, self._limits = places, limits
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen."""
         await super().startup(sockets=[])
         guard, loop = Guard(self._limits), asyncio.get_running_loop()
         for place, tls in self._places:

@@ -45,7 +45,6 @@ class TextLines(logging.Formatter):
     """A line to be read; an exception is its class alone, because its text may hold a cell."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Time, level, and what happened."""
         text = " ".join([record.getMessage(), *_raised(record)])
         return f"{_moment(record)} {record.levelname} {text}"
 
@@ -54,7 +53,6 @@ class JsonLines(logging.Formatter):
     """One JSON object a line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The same, with the fields of a request by name."""
         fields = getattr(record, "request", {})
         line = {"time": _moment(record), "level": record.levelname.lower(), "logger": record.name, **fields}
         return json.dumps(line | ({} if fields else {"message": " ".join([record.getMessage(), *_raised(record)])}))

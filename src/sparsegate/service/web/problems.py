@@ -47,7 +47,6 @@ class Sort:
     own_words: bool = False
 
     def body(self, detail: str = "", **members: Any) -> dict[str, Any]:
-        """The problem as an object."""
         shown = detail if self.own_words and detail else self.says
         return {"type": self.type, "title": self.title, "status": self.status, "detail": shown, **members}
 
@@ -194,7 +193,6 @@ class Refused(Exception):
         self.sort, self.detail, self.wait, self.members = sort, detail, wait, members
 
     def response(self) -> Response:
-        """The problem, with the headers that belong to it."""
         headers = {}
         if self.wait is not None:
             headers["Retry-After"] = str(max(1, math.ceil(self.wait)))

@@ -123,11 +123,9 @@ class SharedFigures:
         return self
 
     def others(self) -> list[dict[str, Any]]:
-        """Those that the other workers wrote last."""
         return [json.loads(file.read_text()) for file in self.folder.glob("*.figures") if file != self._own]
 
     def close(self) -> None:
-        """Write no more."""
         self._stopped.set()
 
 

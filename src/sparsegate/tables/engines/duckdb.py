@@ -103,9 +103,8 @@ class DuckDBFrame(Frame):
 class Relation(Engine):
     """A relation. What is kept becomes a temporary table of its connection, which spills to disk.
 
-    ``known`` says more of some columns than DuckDB's types do, and ``readings`` from which other column cells come, by
-    alias and name. Of a ``typed`` source a value in text is no number. ``connection`` is that of a relation over a
-    table of this process.
+    ``known`` says more of some columns than DuckDB's types do, ``readings`` from which other column cells come, by
+    alias and name. Of a ``typed`` source text is no value. ``connection`` is that of a table of this process.
     """
 
     name = "DuckDB"
@@ -149,9 +148,8 @@ class Relation(Engine):
     def _exact(self, name: str, kind: str, alias: str) -> str:
         """SQL in which two labels are one only where they are written alike, and people where DuckDB calls them equal.
 
-        A collation, of the column or of the session, would make one group of 'Secret' and 'secret', and then show the
-        spelling of one person under the count of many. Of people nothing is shown: they are compared as their column
-        says. Values in text, as all columns of a CSV file are, are read as numbers, and are null where they are none.
+        A collation would make one group of 'Secret' and 'secret', and show the spelling of one person for both; of
+        people nothing is shown. Values in text, as of a CSV file, are read as numbers, null where they are none.
         """
         column = identifier(name)
         if kind == "varchar" and alias == "value" and not self._typed:
@@ -180,8 +178,8 @@ class Relation(Engine):
     def bring(self, columns: Mapping[str, Sequence[Cell]]) -> Frame:
         from duckdb import ConstantExpression, FunctionExpression
 
-        # The connection of a relation cannot be had, and it may be closed to Python's variables. A constant always gets
-        # in, and one text is read in a fraction of the time that a list of a million constants would take.
+        # The connection of a relation cannot be had, and may be closed to Python variables. A constant always gets in,
+        # and one text in a fraction of the time of a list of a million constants.
         kinds = {name: "varchar" if isinstance(values[0], str) else "bigint" for name, values in columns.items()}
         chosen = []
         for name, values in columns.items():
