@@ -196,6 +196,19 @@ def test_the_opening_is_charged_and_the_next_above_is_held_until_the_gate_is_clo
     assert gate.spent <= gate.budget.threshold_epsilon + 6 * gate.budget.query_epsilon
 
 
+def test_a_below_touches_no_disk(ledger: Ledger, monkeypatch: pytest.MonkeyPatch):
+    gate = sg.SparseVector(**GATE, ledger=ledger)
+    ledger.close()
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("the ledger was used")
+
+    for name in ("writing", "reading", "together"):
+        monkeypatch.setattr(type(ledger.database), name, refuse)
+    assert not any(gate.ask(-FAR) for _ in range(1000))
+    assert not gate.ask_many([-FAR] * 100_000).any()
+
+
 def test_a_gate_closes_where_its_ledger_cannot_hold_another_above(ledger: Ledger):
     gate = sg.SparseVector(**GATE, ledger=ledger)
     opening, each = price_of(gate)
@@ -334,14 +347,12 @@ def test_a_ledger_that_cannot_be_written_keeps_the_answer_and_closes_the_gate(
 
 def test_a_refund_on_a_zcdp_ledger_is_of_all_that_was_reserved(ledger: Ledger):
     """Anything else in its place is damage."""
-    from sqlalchemy import text
-
     with sg.SparseVector(**GATE, ledger=ledger):
         pass
     with ledger.database.writing() as connection:
         for trigger in ("entries_stay", "entries_last"):
-            connection.execute(text(f"DROP TRIGGER {trigger}"))
-        connection.execute(text("UPDATE entries SET rho = '0.001' WHERE kind = 'refund'"))
+            connection.run(f"DROP TRIGGER {trigger}")
+        connection.run("UPDATE entries SET rho = '0.001' WHERE kind = 'refund'")
     with pytest.raises(sg.LedgerError, match="entry 4 gives back what was not spent"):
         ledger.statement()
 

@@ -480,7 +480,7 @@ class Keeper:
 
     def standing(self, token: int) -> Standing:
         """What the token of that number has used of its quotas."""
-        with self.ledger.database.looking() as connection:
+        with self.ledger.database.reading() as connection:
             return standing(connection, token, self._store.departures)
 
     def budget(self) -> Statement:
