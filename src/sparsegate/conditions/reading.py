@@ -434,8 +434,7 @@ class _Reader:
         if all(part.node.kind is None for part in parts):
             return tuple(part.node for part in parts), None
         # A text in quotes takes the kind of what it is compared with.
-        quoted = [part for part in parts if isinstance(part.node, Literal) and part.node.kind is Kind.TEXT]
-        firm = [part for part in parts if part.node.kind and part not in quoted]
+        firm = [p for p in parts if p.node.kind and not (isinstance(p.node, Literal) and p.node.kind is Kind.TEXT)]
         kinds = {part.node.kind for part in firm if part.node.kind} or {Kind.TEXT}
         kind = next((wide for wide in _WIDER if wide in kinds), next(iter(kinds)))
         if len(kinds) > 1 and not any(kinds <= family for family in _FAMILIES):
