@@ -39,9 +39,7 @@ from sparsegate.selection.select import AUTO, METHODS, Request, select_top
 from sparsegate.uses.records import category_places, contingency, distance_from_independence, unmasked
 
 Integers: TypeAlias = NDArray[np.int64]
-
-FINE: Final = 1024
-"""Steps of a score that is no count, and of a clipped number on each side of its middle."""
+FINE: Final = 1024  # steps of a score that is no count, and of a clipped number on each side of its middle
 
 
 class FeatureScore(NamedTuple):
@@ -234,8 +232,7 @@ def clipped(table: Floats, bounds: Bounds) -> Integers:
     return np.rint(np.nan_to_num((2 * _unit(table, bounds) - 1) * FINE)).astype(np.int64)
 
 
-Scored = Callable[[NDArray[Any], NDArray[Any]], Any]
-"""A table and a target in, one number for each feature out."""
+Scored = Callable[[NDArray[Any], NDArray[Any]], Any]  # A table and a target in, one number for each feature out
 
 
 def _own_scores(own: Scored, features: int, table: NDArray[Any], target: NDArray[Any]) -> Any:

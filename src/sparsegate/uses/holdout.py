@@ -98,11 +98,10 @@ def _log_transcripts(questions: int, cutoff: int, values: int) -> float:
     return term(peak) + math.log(most + 1)
 
 
+# The gate: |train - holdout| + nu >= T + rho + kappa, where a positive also carries a fresh noisy mean.
 ROW: Final = replace(VARIANTS["hardt-rothblum-2010-repaired"], released=Released.FRESH_ANSWER, noise=Noise.EXPONENTIAL)
-"""The gate: |train - holdout| + nu >= T + rho + kappa, where a positive also carries a fresh noisy mean."""
 
 CONFIDENCE: Final = 0.95
-
 _MOST_RECORDS = 2**39  # their sum fits the lattice
 _LONGEST_NAME = 100
 _ANSWER_SHARE = Fraction(1, 3)  # of epsilon; the gate has the rest
@@ -118,16 +117,13 @@ class HoldoutTerms:
     that of its ``question``, which found them apart, and of its ``answer``, the number.
 
     **The statistic.** A record's value v, clamped to [low, high], is x = round(2**20 (v - low) / (high - low)) whole
-    steps (``uses.records``). The mean of the records is low + (high - low) X / (2**20 n), where X is the sum of the x,
-    exact in integers, and n the PUBLIC size. *Adding or removing one record moves X by at most 2**20, and so does
-    replacing one*, because n does not follow the data: a holdout of fewer records than n has its missing ones at low.
-    So no length is refused (that would tell whether somebody is in it), and one epsilon holds for both kinds of
-    neighbours, without a factor of two.
+    steps (``uses.records``). The mean of the records is low + (high - low) X / (2**20 n), where X is the sum of the x
+    and n the PUBLIC size. *Adding, removing or replacing one record moves X by at most 2**20*, because n does not
+    follow the data: missing records are at low, and no length is refused, which would tell whether somebody is there.
 
-    **The prices.** With one-sided noise a transcript with a BELOW and k ABOVE costs e1 + k p, exactly, however many
-    BELOWs there are (``gates.bounds``): e1 opens a holdout, and p = eps2/c + eps3/c is the price of a paid answer. All
-    are whole multiples of 10**-12, as is all that goes back to a ledger, so that a holdout goes on after a restart to
-    the last answer.
+    **The prices.** A transcript with a BELOW and k ABOVE costs e1 + k p, however many BELOWs there are
+    (``gates.bounds``): e1 opens a holdout, and p = eps2/c + eps3/c is the price of a paid answer. All are whole
+    multiples of 10**-12, as is all that goes back to a ledger: a restart loses no answer by rounding.
     """
 
     size: int
@@ -630,8 +626,8 @@ class Holdout(AsksGate):
         return f"<Holdout {self._name!r}: size {self._terms.size}, {paid}, {state}>"
 
 
+# (estimator, records, labels) -> a value for each record, from that record and the estimator alone.
 PerRecord = Callable[[Any, Any, Any], Any]
-"""(estimator, records, labels) -> a value for each record, from that record and the estimator alone."""
 
 
 def right(estimator: Any, records: Any, labels: Any) -> Any:
@@ -647,20 +643,17 @@ class HoldoutScorer(Uncopied):
     """``scorer(estimator, X, y)``: the score of a fitted estimator, by records that are public and by a holdout.
 
     X and y are what scikit-learn hands to a scorer, records that the theorem does not protect: the training set itself,
-    or a fold of it. Their mean is the *training score* of ``Holdout.score``; the holdout is asked whether it agrees. So
-    a search needs no change but ``scoring=``: with ``cv=scorer.training_only(X)`` one question for each candidate; with
-    ``cv=5`` one about each of its five models, and fewer are paid for, because folds are more honest than the training
-    set.
+    or a fold of it. Their mean is the *training score* of ``Holdout.score``; the holdout is asked whether it agrees. A
+    search needs no change but ``scoring=``: with ``cv=scorer.training_only(X)`` one question for each candidate; with
+    ``cv=5`` one about each of its five models.
 
     **Theorem.** That of ``Holdout``, if (1) no estimator was fitted on the holdout, nor on anything computed from it
     but for these scores, and (2) ``per_record`` gives each record its value from that record and the estimator alone,
-    and gives one to every record: an error because of one of them (a model that takes no NaN) tells of it. What looks
-    at several records at once (an AUC, a rank, a batch that is normalised) is no mean, and has no such theorem.
+    and gives one to every record: an error because of one of them tells of it. What looks at several records at once
+    (an AUC, a rank, a batch that is normalised) is no mean, and has no such theorem.
 
-    A search must run in this process: ``n_jobs=None`` or 1, or threads (``joblib.parallel_config("threading")``),
-    because a holdout can be neither copied nor pickled; nor can a search that holds it, so keep
-    ``search.best_estimator_``. Where the holdout is used up a search goes on with NaN and a warning unless it has
-    ``error_score="raise"``.
+    A search must run in this process: ``n_jobs=None`` or 1, or threads; keep ``search.best_estimator_``. Where the
+    holdout is used up a search goes on with NaN and a warning unless it has ``error_score="raise"``.
 
     Parameters
     ----------

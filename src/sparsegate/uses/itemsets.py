@@ -64,12 +64,8 @@ from sparsegate.tables.top import names_of
 
 ItemSet: TypeAlias = tuple[int, ...]
 Integers: TypeAlias = NDArray[np.int64]
-
-MASK_ITEMS: Final = 60
-"""Items whose bits one whole number of an engine holds: the sum of them stays below 2**60."""
-
-_BLOCK: Final = 1 << 13
-"""Words that are counted at a time: rows of so many stay in the cache of a processor."""
+MASK_ITEMS: Final = 60  # items whose bits one whole number of an engine holds: the sum of them stays below 2**60
+_BLOCK: Final = 1 << 13  # words that are counted at a time: rows of so many stay in the cache of a processor
 
 
 def number_of_sets(items: int, smallest: int, size: int) -> int:
@@ -254,15 +250,12 @@ def _by_label(cells: list[Any]) -> list[Any]:
 
 AUTO, WHOLE, ITEMS_FIRST, LEVELS = "auto", "whole", "items-first", "levels"
 METHODS: Final = (AUTO, WHOLE, ITEMS_FIRST, LEVELS)
-
+# Candidates of one selection at most: a million people and as many sets take some ten seconds.
 MOST_SETS: Final = 300_000
-"""Candidates of one selection at most: a million people and as many sets take some ten seconds."""
-
+# With so many sets a level has MOST_SETS candidates at most, and they are joined in seconds.
 MOST_COUNT, MOST_SIZE = 5_000, 20
-"""With so many sets a level has MOST_SETS candidates at most, and they are joined in seconds."""
-
+# Items that are selected first, unless told otherwise; that many have fewer than MOST_SETS pairs.
 LEAST_POOL, MOST_POOL = 10, 700
-"""Items that are selected first, unless told otherwise; that many have fewer than MOST_SETS pairs."""
 
 POOL_ROOTS: Final = {True: 4, False: 5}
 """For items-first the pool is this many times the root of ``count``, where single items are asked for, and not.
@@ -270,11 +263,10 @@ POOL_ROOTS: Final = {True: 4, False: 5}
 A rule of thumb: docs/how-to/itemsets.md has the data that it was chosen on.
 """
 
+# Selects so many items at this epsilon, and names them in an order of their labels.
 First: TypeAlias = Callable[[int, Fraction], Sequence[Any]]
-"""Selects so many items at this epsilon, and names them in an order of their labels."""
-
+# Selects so many of these supports at this epsilon: their places.
 Select: TypeAlias = Callable[[Integers, int, Fraction], Sequence[int]]
-"""Selects so many of these supports at this epsilon: their places."""
 
 
 @dataclass(frozen=True, kw_only=True)

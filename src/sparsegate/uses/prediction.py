@@ -61,21 +61,14 @@ from sparsegate.selection.select import select_top
 from sparsegate.uses.asking import AsksGate
 
 Integers = NDArray[np.int64]
+# Takes the tokens so far, a tuple, and gives a number for each that may come next; or for a question, a label.
 Model = Callable[[Any], Any]
-"""Takes the tokens so far, a tuple, and gives a number for each that may come next; or for a question, a label."""
 
 Gives = Literal["logits", "probabilities", "labels"]
 GIVES: Final[tuple[Gives, ...]] = ("logits", "probabilities", "labels")
-
-WHOLE: Final = 2**40
-"""The parts of a distribution."""
-
-LEVELS: Final = 2**16
-"""The steps from a clipped logit of 0 to the clip."""
-
-MOST_BATCHES: Final = 2**20
-"""The weights of this many callables fit 64 bits."""
-
+WHOLE: Final = 2**40  # the parts of a distribution
+LEVELS: Final = 2**16  # the steps from a clipped logit of 0 to the clip
+MOST_BATCHES: Final = 2**20  # the weights of this many callables fit 64 bits
 MOST_TOKENS: Final = 2**22
 
 
@@ -163,13 +156,10 @@ def answer_of(model: Model | None, text: Any) -> Any:
         return None
 
 
-STEP: Final = Fraction(1, 1024)
-"""Distances are whole numbers of these, in batches."""
-
+STEP: Final = Fraction(1, 1024)  # distances are whole numbers of these, in batches
 _TOKENS = Fraction(1, 2)  # the most of a pure epsilon that tokens get
+# The epsilon of the gate were it alone, as a part of all: moments are squares, so 7/10 leaves half to tokens.
 _GATE = (Fraction(9, 10), Fraction(4, 5), Fraction(7, 10))
-"""The epsilon of the gate were it alone, as a part of all: moments are squares, so 7/10 leaves half to tokens."""
-
 _CLIP = 2**20  # the largest
 _DEFAULT_CLIP = 10
 _BITS, _DIGITS = 128, 40
@@ -429,17 +419,13 @@ class PrivatePredictor(AsksGate):
     (proofs/exponential_gate.v), and a draw: `exponential_is_private`, `exponential_bounded_range`
     (proofs/exponential_mechanism.v).
 
-    What the theorem asks of you: a callable sees the records of its batch and public things alone; one model that was
-    trained on everybody's records is not that. Who is in which batch depends on each person alone: ``batches`` is a
-    hash. To sort people by length, or to fill batches evenly, moves others when one comes. s is a public number. A
-    batch may be empty, and then its callable still is one (None says that nobody is there).
+    What the theorem asks of you: a callable sees the records of its batch and public things alone. Who is in which
+    batch depends on each person alone: ``batches`` is a hash. s is a public number; a batch may be empty, and then its
+    callable still is one (None says that nobody is there).
 
     An exception in a private callable, or an answer that is none, is an abstention and raises nothing; so try callables
-    on records that you made up. KeyboardInterrupt passes. A callable that asks or closes its own predictor abstains:
-    what that did could be seen, and would depend on records.
-
-    *Time.* For every token each callable is called once, in order, whatever the gate says. How long one takes, and what
-    it writes to a log, is yours to hide. That a token was paid for is said, and so may be seen.
+    on records that you made up. KeyboardInterrupt passes. A callable that asks or closes its own predictor abstains.
+    *Time*, and logs, are yours to hide: for every token each callable is called once, in order, whatever the gate says.
 
     Parameters
     ----------

@@ -49,8 +49,7 @@ from sparsegate.uses.tree_model import (
     table_weight,
 )
 
-MOST_ROWS: Final = 2**48
-"""As large as a threshold may be: a gate must refuse none of them once it is paid for."""
+MOST_ROWS: Final = 2**48  # as large as a threshold may be: a gate must refuse none of them once it is paid for
 
 
 class ChosenEdges(NamedTuple):
@@ -143,11 +142,9 @@ def gate_forest(
     return ChosenEdges(tuple(sorted(edges)), gate.spent)
 
 
-EDGES_SHARE: Final = Fraction(13, 100)
-"""Of epsilon, for the choice of the edges."""
-
+EDGES_SHARE: Final = Fraction(13, 100)  # of epsilon, for the choice of the edges
+# Of the rest, for the counts of every attribute; what is left pays for the tables of the edges.
 ALONE_SHARE: Final = Fraction(17, 40)
-"""Of the rest, for the counts of every attribute; what is left pays for the tables of the edges."""
 
 
 @dataclass(frozen=True, kw_only=True)

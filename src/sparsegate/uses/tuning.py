@@ -43,8 +43,7 @@ from sparsegate.selection.accuracy import check_confidence
 from sparsegate.uses.run_cost import ETA, RunCost, RunLaw, Runs, best_of
 
 SCHEMA: Final = "sparsegate/tuned/1"
-Train = Callable[[Any, np.random.Generator], tuple[Any, Any]]
-"""A candidate and a generator in, a score and a model out."""
+Train = Callable[[Any, np.random.Generator], tuple[Any, Any]]  # A candidate and a generator in, a score and a model out
 _MEANS: Final = (2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000)
 
 
