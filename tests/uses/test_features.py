@@ -318,19 +318,6 @@ def test_scikit_learn_accepts_it(estimator):
         check_estimator(estimator, expected_failed_checks=EXPECTED)
 
 
-def test_letters_and_names_of_columns_go_through():
-    rng = np.random.default_rng(2)
-    letters = np.array(list("abc"))[rng.integers(0, 3, size=(300, 4))]
-    frame = pd.DataFrame(letters, columns=["cap", "odor", "gill", "ring"])
-    frame.loc[0, "cap"] = None
-    y = np.where(frame["odor"] == "a", "edible", "not")
-    options = {"classes": ["edible", "not"], "categories": [list("abc")] * 4}
-    fitted = made("information", epsilon=20, **options).fit(frame, y)
-    assert fitted.get_feature_names_out().tolist() == ["odor"]
-    assert fitted.transform(frame).shape == (300, 1)
-    assert fitted.set_output(transform="pandas").transform(frame).columns.tolist() == ["odor"]
-
-
 def test_every_fit_is_charged_and_a_refused_one_changes_nothing(tmp_path):
     rng = np.random.default_rng(1)
     X, y = rng.integers(0, 2, size=(30, 4)), rng.integers(0, 2, size=30)  # noqa: N806

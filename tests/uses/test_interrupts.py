@@ -8,7 +8,6 @@ import pickle
 from collections import defaultdict
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -26,25 +25,10 @@ either_error = pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError]
 
 
 class Watched:
-    """A use with its account, and what it has told; two answers that are paid for are all that it may give."""
+    """A use with its account, and what it has told; two answers that are paid for are all that it may give.
 
-    account: Account
-    use: Any
-
-    def ask(self):
-        """Something that is paid for."""
-        raise NotImplementedError
-
-    def ask_on(self):
-        """Much that is free, and then that."""
-        raise NotImplementedError
-
-    @property
-    def ended(self):
-        raise NotImplementedError
-
-    def check(self):
-        raise NotImplementedError
+    ``ask``: something that is paid for; ``ask_on``: much that is free, and then that.
+    """
 
     def ask_until_closed(self, *asks):
         with contextlib.suppress(sg.GateClosed):

@@ -56,18 +56,6 @@ def test_support_is_the_number_of_people_who_have_all_items(baskets):
     assert ItemBits.of_people(holders, len(baskets)).supports(sets).tolist() == supports(baskets, sets)
 
 
-@pytest.mark.parametrize("items", [7, 60, 61, 130])
-def test_people_with_the_same_numbers_count_each(items):
-    """Three people have the first and the last item, two the last alone."""
-    last, words = items - 1, -(-items // 60)
-    both, one = [0] * words, [0] * words
-    both[0] += 1
-    for mask in (both, one):
-        mask[last // 60] += 1 << last % 60
-    held = ItemBits.of_masks(items, [(*both, 3), (*one, 2)])
-    assert held.supports([(0,), (last,), (0, last), (1,)]).tolist() == [3, 5, 3, 0]
-
-
 @settings(max_examples=40)
 @given(st.sets(st.frozensets(st.integers(0, 5), min_size=2, max_size=2)))
 def test_a_set_is_joined_where_all_its_parts_were_released(pairs):

@@ -177,16 +177,6 @@ def test_a_free_token_has_the_law_of_the_public_model():
         assert (law_p(seen, dict(enumerate(softmax([0, 0, largest])))) > FALSE_ALARM) == right
 
 
-@pytest.mark.soak
-def test_whole_runs_have_the_law_that_the_check_is_of():
-    private, numbers = [says("b", "p")] * 3 + [says("c", "a")] * 5, {"epsilon": 6, "temperature": 1}
-    terms = predictor(private, **numbers).terms
-    runs = (predictor(private, seed, **numbers).generate((), 2) for seed in range(12_000))
-    seen = Counter(tuple((each.paid, each.token) for each in run) for run in runs)
-    assert law_p(seen, law(terms, 2, of_tokens(terms, private))) > FALSE_ALARM
-    assert law_p(seen, law(terms, 2, of_tokens(terms, private), 0.8)) < FALSE_ALARM
-
-
 # How answers are read
 
 

@@ -142,15 +142,6 @@ def test_the_figures_of_theorem_2_are_met_and_undercut():
     assert [round(run.composed(times, DELTA), 2) for times in (10, 30, 100)] == [3.49, 6.48, 13.16]
 
 
-@each_law
-def test_pure_runs_cost_at_most_what_the_theorem_says(law):
-    for e in (0.1, 1.0):
-        whole = float(best_of(RunCost.pure(e), law, Fraction(0)).epsilon)
-        bound = e + float(law.mean) * math.tanh(e / 2) if law.eta is None else float(2 + law.eta) * e
-        assert e < whole <= bound * (1 + 2e-6)
-        assert float(best_of(RunCost.pure(e), law, DELTA).epsilon) <= whole
-
-
 @pytest.mark.parametrize("by", ["noise_multiplier", "rho", "epsilon"])
 def test_the_solver_gives_the_least_noise_that_keeps_to_epsilon(by):
     law = RunLaw.of("logarithmic", 100)

@@ -83,18 +83,6 @@ def test_a_window_closes_when_the_clock_has_passed_its_end_and_the_lateness():
     assert windows.label(1) == datetime.fromtimestamp(START + HOUR, UTC).isoformat()
 
 
-def test_people_are_counted_once_in_each_window_and_late_rows_nowhere():
-    counted = PeopleInWindows(WINDOWS)
-    for user, hour in [("a", 0), ("a", 0), ("b", 0), (None, 0), ("c", 1), (float("nan"), 1), ("a", 7), ("d", -1)]:
-        counted.add(user, START + hour * HOUR)
-    counted.add("e", "no time")
-    assert counted.take(0) == 2
-    counted.add("late", START)
-    with pytest.raises(ParameterError, match="window must be 1 or later"):
-        counted.take(0)
-    assert [counted.take(window) for window in (1, 7)] == [1, 1]
-
-
 @pytest.mark.parametrize("per_user", [None, 2])
 def test_rows_of_closed_windows_are_not_held(per_user):
     people = PeopleInWindows(WINDOWS, per_user=per_user)
