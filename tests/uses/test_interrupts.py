@@ -221,8 +221,8 @@ CASES = {
     "holdout": (WatchedHoldout, 1),
     "improvement": (WatchedImprovement, 1),
     "no_improvement": (lambda: WatchedImprovement(300), 1),
-    "paid_token": (WatchedPredictor, 3),
-    "free_token": (lambda: WatchedPredictor(0), 3),
+    "paid_token": (WatchedPredictor, 5),
+    "free_token": (lambda: WatchedPredictor(0), 5),
 }
 """How each is made, and at every how many lines it is interrupted; the soak takes every line."""
 

@@ -53,7 +53,7 @@ def test_the_best_is_given_and_charged_once_before_anything_is_drawn():
 
 
 def test_a_tiny_training_is_tuned_by_the_exact_law_of_the_best():
-    law, runs = RunLaw.of("geometric", 4), 2000
+    law, runs = RunLaw.of("geometric", 4), 1000
 
     def coin(candidate, rng):
         return float(response(1, rng)), None
