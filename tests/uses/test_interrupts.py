@@ -155,7 +155,6 @@ class WatchedImprovement(Watched):
         if not better.finished:
             assert better.seen - before in (0, 1)  # 1: where it was counted, and was on its way
             best = {2: 300, 3: 500}[better.best or 0]
-            assert better.best is not None
             assert better.best < better.seen
             assert better._best_sum == best * STEPS
             self.told.append(better(best + 200 > RECORDS))
