@@ -34,13 +34,10 @@ def test_the_peers_are_installed_where_no_other_target_looks() -> None:
     assert all(".venv-bench/" in line for line in measured if "pip install" in line or "-m benchmarks" in line)
 
 
-def test_clean_removes_both_environments_and_neither_is_committed() -> None:
+def test_clean_removes_both_environments_and_one_that_once_had_the_peers_is_made_anew() -> None:
     (removed,) = [line for line in commands("clean") if line.startswith("rm -rf ")]
     assert {".venv", ".venv-bench"} <= set(removed.split())
     assert {".venv/", ".venv-bench/"} <= set((ROOT / ".gitignore").read_text(encoding="utf-8").splitlines())
-
-
-def test_an_environment_that_once_had_the_peers_is_made_anew() -> None:
     made = commands("setup")
     removal = next(place for place, line in enumerate(made) if line == "test ! -e .venv/.bench || rm -rf .venv")
     assert removal < next(place for place, line in enumerate(made) if "pip install" in line)
@@ -59,7 +56,7 @@ def test_an_installed_package_of_this_name_does_not_hide_the_tests(tmp_path: Pat
 
 
 def test_the_tests_of_ctrl_c_hold_where_it_is_ignored_as_under_nohup() -> None:
-    one = "tests/tables/test_opening.py::test_before_the_charge_a_signal_ends_the_work_at_once"
+    one = "tests/tables/test_opening.py::test_ctrl_c_waits_until_what_is_paid_for_is_kept"
     tests = f"{sys.executable} -m pytest -q -p no:cacheprovider {one}"
     done = subprocess.run(["sh", "-c", f"trap '' INT HUP; exec {tests}"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from tests.support.audited import SOUND, laplace, randomized_response, too_many
 from tests.support.display import valid
-from tests.support.goodness import FALSE_ALARM
 
-from sparsegate.auditor import Evidence, Verdict, audit, blackbox
+from sparsegate.auditor import Evidence, Verdict, audit
 from sparsegate.auditor.betting import Counts
 from sparsegate.errors import ParameterError
 from sparsegate.gates.variants import VARIANTS
@@ -53,50 +51,6 @@ def test_exactly_tight_mechanisms_are_accused_no_more_often_than_stated_and_thos
             for seed in range(runs)
         )
         assert too_many(accused, runs, RATE) is (leak > 1)
-
-
-class Clock:
-    """A clock that only the mechanism moves."""
-
-    now = 0.0
-
-    def perf_counter(self) -> float:
-        return self.now
-
-
-def named_vector(leak: float, seed: int, clock: Clock) -> Callable:
-    """A name and four numbers, of which 4 in 5 say by randomized response which input it was: loss exactly ``leak``.
-
-    Where the name is one of a thousand only a classifier finds the event. On the input 1 a run is quick right after
-    one on the input 0, and slow otherwise: so that outcomes on 1 are drawn one at a time, those on 0 four at a time.
-    """
-    rng, told = np.random.default_rng(seed), np.arange(1, 5)
-    names, lie = np.array([f"n{number}" for number in range(1000)]), 1 / (1 + np.exp(leak))
-    last = 0
-
-    def mechanism(answers: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-        nonlocal last
-        clock.now += n * (1e-9 if answers[0] > last else 0.9)
-        last = int(answers[0])
-        sign = np.where((rng.random(n) < lie) ^ (last == 1), 1, -1)
-        numbers = np.where(rng.random((n, 1)) < 0.8, sign[:, None] * told, rng.integers(-20, 21, (n, 4)))
-        return names[rng.integers(0, 1000, n)], numbers
-
-    return mechanism
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("seed", [33, 19, 23])
-def test_a_run_time_that_depends_on_the_input_does_not_make_a_violation(monkeypatch, seed: int) -> None:
-    # Chunks follow the clock. If the event of an outcome depended on how many are encoded with it, it would say which.
-    clock = Clock()
-    monkeypatch.setattr(blackbox, "time", clock)
-    options = {"patterns": False, "samples": 4000, "stop_at_violation": False, "seed": seed}
-    pair = (np.ones(1, dtype=int), np.zeros(1, dtype=int))
-    mechanism = named_vector(1.5, seed, clock)
-    verdict = audit(mechanism, epsilon=1.5, confidence=1 - FALSE_ALARM / 3, neighbours=[pair], **options)
-    assert "score" in verdict.witness.event
-    assert not verdict.violates
 
 
 @pytest.mark.parametrize("name", SOUND)

@@ -103,12 +103,6 @@ def test_a_mechanism_that_does_not_work_is_named(mechanism, message: str) -> Non
     assert "test_blackbox." in str(refused.value)
 
 
-def test_what_a_batch_raises_is_the_cause() -> None:
-    with pytest.raises(ParameterError) as refused:
-        draw(leave, np.array([0, 1]), 2, batch=True)
-    assert isinstance(refused.value.__cause__, SystemExit)
-
-
 def test_an_endless_loop_in_python_is_given_up_and_ended_and_slow_calls_that_come_back_are_waited_for() -> None:
     ended = threading.Event()
 
@@ -123,14 +117,3 @@ def test_an_endless_loop_in_python_is_given_up_and_ended_and_slow_calls_that_com
         draw(spin, np.zeros(1), 1, timeout=0.2)
     assert ended.wait(10)
     assert draw(lambda answers: time.sleep(0.3) or 1, np.zeros(1), 4, timeout=0.9) == [1, 1, 1, 1]
-
-
-def test_chunks_grow_for_quick_mechanisms_and_stay_small_for_slow_ones() -> None:
-    chunks = []
-    for mechanism in (Single(), lambda answers: time.sleep(0.01) or 1):
-        with BlackBox(mechanism, batch=None, call_timeout=5.0) as box:
-            for _ in range(6):
-                box.draw(np.zeros(1), min(box.chunk(1 << 20), 16))
-            chunks.append(box.chunk(1 << 20))
-    assert 10 <= chunks[1] < 256
-    assert chunks[0] > 4 * chunks[1]  # 65,536 of an idle machine, a tenth of that of a busy one

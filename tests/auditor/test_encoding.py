@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparsegate.auditor.encoding import BITS, Encoder, Sample, joined, outcome_text
-from sparsegate.auditor.events import keys, place_of
+from sparsegate.auditor.events import keys
 from sparsegate.errors import ParameterError
 
 
@@ -165,13 +165,6 @@ def test_a_frozen_encoder_calls_new_shapes_unknown_and_samples_of_different_widt
     assert encoder.encode(np.array([[1.0, 2.0]]), 1).word.tolist() == [-1]
     both = joined([encoder.encode([(1,)], 1), encoder.encode([(1, 2)], 1)])
     assert np.array_equal(both.columns, [[1, math.nan], [1, 2]], equal_nan=True)
-
-
-@given(st.lists(st.integers(0, 2**64 - 1), min_size=1, unique=True), st.lists(st.integers(0, 2**64 - 1)))
-def test_a_lookup_finds_what_it_knows_and_nothing_else(known: list[int], wanted: list[int]) -> None:
-    listed, asked = sorted(known), [*wanted, *known]
-    places = place_of(np.array(asked, dtype=np.uint64), np.array(listed, dtype=np.uint64))
-    assert places.tolist() == [listed.index(key) if key in listed else len(listed) for key in asked]
 
 
 LOOP: list = []

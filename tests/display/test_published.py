@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import replace
 from typing import Any
 
@@ -57,18 +56,6 @@ def test_every_dataframe_has_the_same_columns() -> None:
     named = release(item="rank", ordered=True, answers_epsilon=1).to_pandas()
     assert list(named.columns) == ["rank", "item", "estimate"], "a column that is called like ours does not hide it"
     assert json.loads(arrow.schema.metadata[b"sparsegate"])["error_bar_all"] == top.error_bar_all
-
-
-@pytest.mark.parametrize(
-    ("method", "package"), [("to_pandas", "pandas"), ("to_polars", "polars"), ("to_arrow", "pyarrow")]
-)
-def test_a_missing_package_is_asked_for_in_the_words_of_the_house(
-    monkeypatch: pytest.MonkeyPatch, method: str, package: str
-) -> None:
-    top = release()
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(sg.SparsegateError, match=rf"this needs {package}; run: pip install '.*{package}>="):
-        getattr(top, method)()
 
 
 def test_selections_verdicts_and_online_answers_have_schemas_of_their_own() -> None:

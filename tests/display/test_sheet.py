@@ -119,12 +119,6 @@ def test_numbers_stand_below_one_another_and_text_is_folded_and_not_lost() -> No
 FOLDED = ["/a page of a long  2", "name"]
 
 
-def test_a_notebook_prints_the_same_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    printed = sheet("a", "b").text()
-    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
-    assert sheet("a", "b").text() == printed
-
-
 def test_a_row_that_does_not_fit_is_a_list_and_of_several_rows_the_last_columns_are_named() -> None:
     names = [f"column {place}" for place in range(9)]
     wide = {name: [str(place) * 5] for place, name in enumerate(names)}

@@ -145,8 +145,8 @@ def test_a_server_that_keeps_old_snapshots_refuses_nobody(cluster: Any) -> None:
     """A transaction that waited for the lock sees what was spent while it waited, whatever the server's default is."""
     place = cluster.database()
     with Ledger.create(place, dataset="visits", budget=1) as ledger, ledger.database.writing() as connection:
-        name = connection.exec_driver_sql("SELECT current_database()").scalar()
-        connection.exec_driver_sql(f"ALTER DATABASE {name} SET default_transaction_isolation = 'repeatable read'")
+        name = connection.value("SELECT current_database()")
+        connection.run(f"ALTER DATABASE {name} SET default_transaction_isolation = 'repeatable read'")
     with Ledger(place) as ledger, ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda number: ledger.spend(epsilon=0.05, what=f"release {number}"), range(20)))
         assert ledger.total_spent().epsilon == 1
@@ -291,7 +291,7 @@ def test_what_is_written_is_never_changed_or_removed(shared: Ledger) -> None:
     for table, column in {"entries": "number", "releases": "part", "refunds": "of"}.items():
         for change in (f"DELETE FROM {table}", f"UPDATE {table} SET {column}=1"):
             with pytest.raises(LedgerError), shared.database.writing() as connection:
-                connection.exec_driver_sql(change)
+                connection.run(change)
     assert shared.release(2).gave == ({"value": 1},)
 
 

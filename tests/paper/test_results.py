@@ -68,9 +68,7 @@ def test_results_are_rows_and_columns_and_convert() -> None:
     assert results["method"] == [row["method"] for row in results]
     assert results.to_pandas()["count"].tolist() == results.to_polars()["count"].to_list() == results["count"]
     assert pa.table(results).equals(results.to_arrow())
-    record = results.to_dict()
-    assert (record["schema"], record["items"][0]["epsilon"]) == ("sparsegate/evaluation/1", "0.1")
-    assert "ser_mean" in results._repr_html_()
+    assert results.to_dict()["items"][0]["epsilon"] == "0.1"
     assert len(results.plot().axes[0].lines) == 2
     with pytest.raises(IndexError):
         results[99]

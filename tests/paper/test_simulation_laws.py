@@ -44,10 +44,6 @@ def test_a_traversal_compares_in_every_pass_at_a_uniform_place() -> None:
         assert inside == pytest.approx(tail * share, rel=1e-9)
 
 
-def test_peeled_clocks_ring_in_proportion_to_their_weights() -> None:
-    assert EXPONENTIAL.hazard(array(0.0, 1.0, -2.0), array(2.0)) == pytest.approx(2 * np.exp([0, 1, -2]))
-
-
 @pytest.mark.parametrize(("law", "noise"), [(LAPLACE, stats.laplace), (ONE_SIDED, stats.expon)])
 @pytest.mark.parametrize("time", [0.01, 1.0, 30.0])
 def test_an_item_has_rung_when_its_noise_passes_the_bar(law: ClockLaw, noise: Any, time: float) -> None:
@@ -81,8 +77,6 @@ def test_hazard_grows_with_the_score_and_with_time_and_has_an_inverse(
 
 @LAWS
 def test_the_rate_bounds_the_probability_to_ring_and_nothing_overflows(law: ClockLaw) -> None:
-    for time in (0.2, 1.0, 3.5):
-        assert (rung(law, Z, time) <= time * law.rate(Z) * (1 + 1e-12)).all()
+    assert (rung(law, Z, 1.5) <= 1.5 * law.rate(Z) * (1 + 1e-12)).all()
     z = array(-1e6, 1e6)
-    assert not np.isnan(law.hazard(z, array(1e5))).any()
-    assert not np.isnan(law.time(z, array(1.0))).any()
+    assert not np.isnan([law.hazard(z, array(1e5)), law.time(z, array(1.0))]).any()

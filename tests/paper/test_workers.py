@@ -49,6 +49,7 @@ def test_the_same_processes_work_off_one_list_after_the_other(tmp_path: Path) ->
     assert list(map(sorted, (first, second))) == [sorted(names[:6])] * 2
     assert len({*first.values(), *second.values()}) <= 2
     assert os.getpid() not in first.values()
+    assert set(dict(WorkerPool(1).each("work", touch, names[:2])).values()) == {os.getpid()}  # one job starts nothing
     assert added == [sum(range(1000))] * 3
     assert not shared.path.exists()  # it goes with the pool
     assert all(deaf.values())  # it is the parent that stops the work
@@ -57,11 +58,6 @@ def test_the_same_processes_work_off_one_list_after_the_other(tmp_path: Path) ->
 def test_a_process_that_dies_is_told_in_one_line() -> None:
     with pytest.raises(SparsegateError, match=r"^a process died"), WorkerPool(2) as pool:
         list(pool.each("work", os._exit, [3]))
-
-
-def test_with_one_job_nothing_is_started(tmp_path: Path) -> None:
-    with WorkerPool(1) as pool:
-        assert dict(pool.each("work", touch, [tmp_path / "one"])) == {tmp_path / "one": os.getpid()}
 
 
 SCRIPT = """

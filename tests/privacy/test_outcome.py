@@ -149,14 +149,6 @@ def test_numbers_on_the_lattice_add_up_to_the_indicator(row: str) -> None:
     )
 
 
-def test_without_query_noise_only_the_gap_between_the_answers_counts_and_without_any_nothing_is_left_open() -> None:
-    value = log_probability("stoddard-2014", [0, 1, 3], [B, A, A], epsilon=1)
-    assert math.exp(value) == pytest.approx((1 - math.exp(-0.5)) / 2, rel=1e-12)
-    nothing = Scales(None, None, None)
-    assert log_probability("stoddard-2014", [0, -1], [A, B], scales=nothing) == 0
-    assert log_probability("stoddard-2014", [0, -1], [A, A], scales=nothing) == -math.inf
-
-
 def test_a_thousand_equal_comparisons_count_as_a_power() -> None:
     value = log_probability("chen-2015", [0] * 1000, [B] * 1000, scales=Scales(Fraction(1), Fraction(1), None))
     # For equal scales the integral of F(z)^n p(z) is 1/(n+1).

@@ -115,54 +115,32 @@ def test_answers_move_by_the_whole_sensitivity_of_any_lattice(
         holds(key, cutoff=2, epsilon=1, monotonic=monotonic, **options)
 
 
-def confirm(
-    key: str,
-    scales: Scales,
-    expected: float,
-    *,
-    queries: int,
-    cutoff: int,
-    monotonic: bool = False,
-    thresholds: tuple[int, ...] = (0,),
+INSIDE = ("hardt-rothblum-2010-indicator", Scales(Fraction(10), Fraction(2), None), (0, 400), False)
+CLOSED = [
+    *((*INSIDE, *row) for row in ((4, 1, 0.1), (4, 2, 1.0), (4, 5, 2.5), (4, 7, 3.5), (1, 2, 1.0), (1, 4, 1.1))),
+    *(
+        ("dwork-roth-2014", Scales(Fraction(rho), Fraction(nu), None), (0,), True, *row)
+        for rho, nu, *row in ((2, 4, 2, 3, 0.5), (2, 4, 3, 7, 1.25), (3, 5, 3, 5, 11 / 15), (1, 4, 2, 5, 1.0))
+    ),
+    *(
+        ("standard", Scales(*(1 / Fraction(x) for x in rates)), (0,), True, 1, 3, expected)
+        for *rates, expected in (("2.2", "1.7", "0.8", 3.4), ("2.1", "1.6", "1.3", 3.4), ("1.6", "1.2", "0.4", 2.4))
+    ),
+]
+"""With the noise inside every query costs up to the cutoff; redrawn rounds all move in one direction; and only whole
+positives rise."""
+
+
+@pytest.mark.parametrize(("key", "scales", "thresholds", "monotonic", "cutoff", "queries", "expected"), CLOSED)
+def test_the_witness_reaches_the_closed_form_and_the_search_does_not_pass_it(
+    key, scales, thresholds, monotonic, cutoff, queries, expected
 ) -> None:
-    """The witness reaches the expected loss, the search does not pass it, and the closed form says the same."""
-    tight = tight_loss(VARIANTS[key], scales, cutoff=cutoff, monotonic=monotonic, queries=queries)
-    witness = worst_case(key, scales=scales, queries=queries, cutoff=cutoff, monotonic=monotonic)
-    found = search(
-        key, scales=scales, queries=queries, cutoff=cutoff, monotonic=monotonic, thresholds=thresholds, restarts=3
-    )
+    options = {"scales": scales, "queries": queries, "cutoff": cutoff, "monotonic": monotonic}
+    witness = worst_case(key, **options)
+    climbed = search(key, thresholds=thresholds, restarts=3, **options)
     assert witness.loss == pytest.approx(expected, rel=1e-3)
-    assert max(witness.loss, found.loss) <= expected + TOLERANCE
-    assert float(tight) == pytest.approx(expected, rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("cutoff", "queries", "expected"),
-    [(4, 1, 0.1), (4, 2, 1.0), (4, 3, 1.5), (4, 5, 2.5), (4, 7, 3.5), (1, 2, 1.0), (1, 3, 1.1), (1, 4, 1.1)],
-)
-def test_with_the_noise_inside_every_query_costs_up_to_the_cutoff(cutoff: int, queries: int, expected: float) -> None:
-    scales = Scales(Fraction(10), Fraction(2), None)
-    confirm("hardt-rothblum-2010-indicator", scales, expected, queries=queries, cutoff=cutoff, thresholds=(0, 400))
-
-
-@pytest.mark.parametrize(
-    ("rho", "nu", "cutoff", "queries", "expected"),
-    [(2, 4, 2, 3, 0.5), (2, 4, 3, 4, 0.75), (2, 4, 3, 7, 1.25), (3, 5, 3, 5, 11 / 15), (1, 4, 2, 5, 1.0)],
-)
-def test_redrawn_rounds_all_move_in_one_direction(
-    rho: int, nu: int, cutoff: int, queries: int, expected: float
-) -> None:
-    scales = Scales(Fraction(rho), Fraction(nu), None)
-    confirm("dwork-roth-2014", scales, expected, queries=queries, cutoff=cutoff, monotonic=True)
-
-
-@pytest.mark.parametrize(
-    ("e1", "r", "a3", "cutoff", "queries", "expected"),
-    [("2.2", "1.7", "0.8", 1, 3, 3.4), ("2.1", "1.6", "1.3", 1, 3, 3.4), ("1.6", "1.2", "0.4", 1, 3, 2.4)],
-)
-def test_only_whole_positives_rise(e1: str, r: str, a3: str, cutoff: int, queries: int, expected: float) -> None:
-    scales = Scales(*(1 / Fraction(x) for x in (e1, r, a3)))
-    confirm("standard", scales, expected, queries=queries, cutoff=cutoff, monotonic=True)
+    assert max(witness.loss, climbed.loss) <= expected + TOLERANCE
+    assert float(tight_loss(VARIANTS[key], **options)) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("monotonic", [False, True])

@@ -20,14 +20,12 @@ from pathlib import Path
 
 import httpx
 import pytest
-from sqlalchemy import func, select
 from tests.support.postgres_cluster import Cluster
 from tests.support.serving import MANY, NOBODY, write_visits
 
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.gate_store import WITH_LAST, stored_tally
 from sparsegate.service.gates import cost
-from sparsegate.service.schema import ASKS
 
 CUTOFF, EPSILON, BUDGET = 5, 100, 1_000_000
 ASKERS = 3
@@ -195,9 +193,9 @@ def check(load: Load, place: str) -> None:
         assert (again.status_code, again.json()["above"]) == (200, above)
     ledger = Ledger(place)
     with ledger.database.reading() as connection:
-        stored = {row.id: row for row in connection.execute(WITH_LAST)}
-        sums = select(ASKS.c.gate, func.count(), func.sum(ASKS.c.above), func.count(ASKS.c.above))
-        counted = connection.execute(sums.group_by(ASKS.c.gate)).all()
+        stored = {row.id: row for row in connection.rows(WITH_LAST)}
+        counts = "SELECT gate, count(*), sum(above), count(above) FROM asks GROUP BY gate"
+        counted = connection.rows(counts)
     by_entry = {row.entry: row for row in stored.values()}
     # The counters of a gate are what its asks add up to, and what is not settled counts as ABOVE.
     for gate, asked, above, settled in counted:

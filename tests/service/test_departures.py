@@ -8,14 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from sqlalchemy import update
 from tests.support.pretend_service import HIGH, LOW, Pretend, Shop, broken, swallow, until
 
 from sparsegate.errors import OutcomeLost
 from sparsegate.service.departures import Departures
 from sparsegate.service.gate_store import GateStore
 from sparsegate.service.keeper import FAILED, Keeper
-from sparsegate.service.schema import ASKS
 
 D = 0.8
 DAY = 86_400.0
@@ -101,7 +99,7 @@ def test_a_server_that_starts_shows_what_nobody_is_at_work_on(shop_on_both: Shop
     gate, other = shop.open(first), shop.open(first)
     first.ask(shop.caller(), gate, LOW)
     with first.ledger.database.writing() as connection:
-        connection.execute(update(ASKS).values(lasts=DAY))
+        connection.run("UPDATE asks SET lasts = :day", day=DAY)
     with first._turns.at(first._store.gate(other).number):  # another gate is another turn
         assert look(shop.keeper(), gate) == (1, False, [(1, False)])
     with first._turns.at(first._store.gate(gate).number):

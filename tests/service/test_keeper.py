@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import select
 from tests.support.pretend_service import HIGH, LOW, Pretend, Shop, broken, swallow, until
 
 from sparsegate.conditions import Column, Condition, ConditionError, Kind, Schema, read_condition
@@ -29,8 +28,8 @@ from sparsegate.errors import (
 )
 from sparsegate.gates.gate import Gate, threshold_noise
 from sparsegate.ledger import schema
+from sparsegate.ledger.database import Connection
 from sparsegate.noise import Reservoir
-from sparsegate.service import gate_store
 from sparsegate.service import schema as service_schema
 from sparsegate.service.deadline import Asking
 from sparsegate.service.gate_store import GateStore
@@ -197,11 +196,11 @@ def test_a_top_that_fails_leaves_at_a_multiple_of_the_delay(shop: Shop) -> None:
 def test_an_opening_that_was_cut_short_spends_nothing_and_gives_no_gate(
     shop: Shop, keeper: Keeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **row: object) -> None:
         raise LedgerError("the disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(gate_store, "insert", fail)  # after the charge, in the same transaction
+        patch.setattr(Connection, "add_once", fail)  # after the charge, in the same transaction
         with pytest.raises(LedgerError):
             keeper.open_gate(shop.caller("k"), threshold=5, cutoff=1, epsilon=4)
     assert keeper.budget().spent.epsilon == 0
@@ -374,7 +373,7 @@ def test_the_threshold_noise_is_in_the_ledger_encrypted_only(shop: Shop, keeper:
     secrets = [threshold_noise(live) for live in keeper._live.values()]
     assert len(set(secrets)) > 1
     with keeper.ledger.database.reading() as connection:  # type: ignore[attr-defined]
-        stored = connection.execute(select(schema.GATES)).all()
+        stored = connection.rows("SELECT * FROM gates")
     sealed = [bytes(row.sealed) for row in stored]
     assert len({len(value) for value in sealed}) == 1
     assert all(secret not in value for value in sealed for secret in secrets)
@@ -413,10 +412,7 @@ def test_a_start_on_other_data_is_refused_while_gates_are_open_and_writes_nothin
 
 def everything(keeper: Keeper) -> list[Any]:
     with keeper.ledger.database.reading() as connection:
-        return [
-            list(connection.execute(select(table)))
-            for table in (*schema.METADATA.sorted_tables, *service_schema.METADATA.sorted_tables)
-        ]
+        return [connection.rows(f"SELECT * FROM {table}") for table in (*schema.TABLES, *service_schema.TABLES)]
 
 
 def test_a_place_goes_to_whoever_waits_longest_and_to_no_newcomer() -> None:

@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import select
 from tests.support.pretend_service import HIGH, LOW, Shop
 from tests.support.processes import in_forked_child
 
 from sparsegate.errors import LedgerError
 from sparsegate.gates.gate import threshold_noise
 from sparsegate.ledger.ledger import Ledger
-from sparsegate.ledger.schema import LEDGER
 from sparsegate.service import keys
 from sparsegate.service.keys import SealingKey, key_of, rotate_key
 from sparsegate.service.web.server import open_key
@@ -110,7 +108,7 @@ def noise_of(shop: Shop, gates: list[str]) -> list[bytes]:
 
 def named(shop: Shop) -> str | None:
     with Ledger(shop.place) as ledger, ledger.database.reading() as connection:
-        name: str | None = connection.execute(select(LEDGER.c.key_name)).scalar_one()
+        name: str | None = connection.value("SELECT key_name FROM ledger")
         return name
 
 

@@ -11,13 +11,11 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from sqlalchemy import select
 from tests.support.pretend_service import HIGH, LOW, Pretend, Shop, broken, until
 
 from sparsegate.errors import OutcomeLost, ParameterError, QuotaExceeded
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.keeper import Keeper
-from sparsegate.service.schema import ASKS, REQUESTS
 from sparsegate.service.tokens import Role, Standing, Token, Tokens
 
 
@@ -206,7 +204,7 @@ def test_an_outcome_that_is_written_and_has_not_left_counts_as_an_above_whatever
 
     def outcome() -> list[Any]:
         with keeper.ledger.database.reading() as connection:
-            return list(connection.execute(select(ASKS.c.above)).scalars())
+            return [row.above for row in connection.rows("SELECT above FROM asks")]
 
     until(lambda: outcome() == [int(where == HIGH)])
     with pytest.raises(QuotaExceeded):
@@ -240,8 +238,7 @@ def test_the_count_of_a_quota_reads_the_index_alone(shop: Shop, keeper: Keeper) 
     if keeper.ledger.database.engine.dialect.name != "sqlite":
         return
     with keeper.ledger.database.reading() as connection:
-        query, values = _GIVEN.on(connection.dialect, {"whose": 1})
-        plan = [row.detail for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {query}", tuple(values))]
+        plan = [row.detail for row in connection.rows(f"EXPLAIN QUERY PLAN {_GIVEN}", token=1)]
     assert sum("INDEX asks_of_token (token=? AND above=?" in line for line in plan) == 2, plan
 
 
@@ -255,7 +252,7 @@ def test_a_token_charges_as_much_as_it_may_and_what_goes_back_counts_down(shop: 
         keeper.top(shop.caller(), question)
     assert keeper.budget().spent.epsilon == 1
     with keeper.ledger.database.reading() as connection:
-        assert len(connection.execute(select(REQUESTS.c.entry)).all()) == 1
+        assert connection.value("SELECT count(*) FROM requests") == 1
     keeper.close_gate(gate)  # it was never asked: all of it goes back
     assert standing(keeper, token).epsilon == 0
     keeper.top(shop.caller(), question)

@@ -256,6 +256,7 @@ def test_what_is_chosen_is_recorded_and_charged_once() -> None:
     assert f"{clip_people(1000, Fraction(2, 5), 0.95):,} of at most 1,000" in told.statement
 
 
+@pytest.mark.parametrize(("worth", "epsilon"), [(1, Fraction(1, 10)), (10**6, Fraction(1, 100))])
 def test_so_many_people_keep_the_clip_from_collapsing_and_fewer_do_not(worth: int, epsilon: Fraction) -> None:
     """By the exact law of the choice: with 0.95, and a tenth fewer people are not enough."""
 
@@ -270,7 +271,7 @@ def test_so_many_people_keep_the_clip_from_collapsing_and_fewer_do_not(worth: in
 
 
 def test_nothing_is_chosen_where_the_ledger_cannot_pay(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drawing, "choose_bound", lambda *_: pytest.fail("drawn before it was paid for"))
+    monkeypatch.setattr(choosing, "choose_bound", lambda *_: pytest.fail("drawn before it was paid for"))
     with Ledger.create(tmp_path / "x.ledger", dataset="visits", budget=3.9) as ledger:
         with pytest.raises(BudgetExceeded):
             top_items(visits(20), count=5, domain=DOMAIN, max_items_per_user="auto", ledger=ledger, **TABLE)

@@ -6,17 +6,20 @@ import math
 from fractions import Fraction
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.accounts import Noted
+from tests.support.accounts import Account, Noted
 from tests.support.goodness import FALSE_ALARM, proportion_p
+from tests.support.interrupts import interrupt_by_signal, interrupt_everywhere
 from tests.support.processes import in_forked_child
 from tests.support.threads import at_once
 from tests.tables.conftest import table
 
+import sparsegate as sg
 from sparsegate.budget import Budget
 from sparsegate.errors import BudgetExceeded, GateClosed, ParameterError, TableError
 from sparsegate.gates.gate import Answer
@@ -133,20 +136,6 @@ def test_a_question_is_paid_for_as_often_as_the_exact_law_of_the_noise_says(monk
         assert proportion_p(paid, questions, probability(other)) < FALSE_ALARM
 
 
-def test_an_error_beyond_what_the_theorem_allows_is_let_through_as_rarely_as_rho_is_large() -> None:
-    """nu only raises an error: of the noise nothing but rho can hide it, and that with probability 1/60 at most."""
-    budget = Budget(threshold_epsilon=0.05, query_epsilon=1, answer_epsilon=1)
-    terms = {"cutoff": 20, "threshold": 500.0, "budget": budget, "noise": "lattice", "granularity": STEP}
-    shift = ROW.noise.law.shift(Fraction(20), Fraction(40), lattice=False)
-
-    def hidden(error: float) -> float:
-        return math.exp(log_probability(ROW, [error], [False], estimates=[0.0], **terms))  # type: ignore[arg-type]
-
-    bound = 500 + shift + 20 * math.log(60)
-    assert hidden(bound + 4 / 1024) <= 1 / 60
-    assert hidden(bound - 20 * math.log(4)) > 1 / 60
-
-
 # What it learns
 
 
@@ -185,14 +174,6 @@ def test_one_person_moves_the_true_answer_by_their_weight_however_many_others_th
         for cell, moved in ((0, Fraction(1)), (1, STEP), (2, Fraction(1))):
             made._counts = counts + np.eye(6, dtype=np.int64)[cell]
             assert Fraction(made._truth(weights)) - Fraction(before) == moved
-
-
-def test_people_outside_of_the_categories_and_a_population_too_large_are_learned_as_nowhere() -> None:
-    made = online(population=4000, cutoff=20)
-    for query in ({}, {"country": "DE"}, {"smokes": 1}, {}):
-        made.ask(query)
-    assert made.ask({}).estimate == pytest.approx(1250, abs=41)
-    assert made.synthetic.sum() < 1400
 
 
 def test_a_noisy_population_is_close_and_hardly_ever_too_small() -> None:
@@ -511,3 +492,64 @@ def test_what_is_bad_is_refused_by_name() -> None:
             with pytest.raises(ParameterError) as refused:
                 read(bad)
             assert refused.value.parameter == parameter
+
+
+ERRORS = [KeyboardInterrupt, MemoryError]
+GERMANS = duckdb.sql("SELECT 'DE' AS country")
+PUBLIC: dict[str, Any] = {"unit": "row", "epsilon": 4000, "tolerance": 2, "cutoff": 2, "population": 10}
+
+
+class Watched:
+    """Answers with their account, and what was said: one that is paid for, and one that is known from it."""
+
+    def __init__(self) -> None:
+        self.account = Account()
+        with pytest.MonkeyPatch.context() as patch:  # what a table says is known: questions are interrupted, not counts
+            patch.setattr("sparsegate.tables.online._counted", lambda *_, **__: np.array([9, 1]))
+            self.online = sg.uses.OnlineAnswers(GERMANS, {"country": ["DE", "FR"]}, ledger=self.account, **PUBLIC)
+        self.said: list[sg.uses.OnlineAnswer] = []
+        self.ask("DE")
+
+    def ask(self, country: str = "DE") -> None:
+        self.said.append(self.online.ask({"country": country}))
+
+    def surprise(self) -> None:
+        """What the histogram says now is wrong again."""
+        self.online._histogram = type(self.online._histogram).uniform(2)
+        self.ask()
+
+    def ask_on(self) -> None:
+        for _ in range(8):
+            self.ask()
+        self.surprise()
+
+    @property
+    def paid(self) -> int:
+        return sum(each.paid for each in self.said)
+
+    def check(self) -> None:
+        online = self.online
+        for _ in range(4):
+            try:
+                self.surprise()
+            except sg.GateClosed:
+                break
+        assert online.closed
+        assert self.paid <= 2
+        cost = online._gate._calibration.spent([(len(self.said) - self.paid, self.paid)])
+        assert online.spent >= cost
+        online.close()
+        assert self.account.spent >= cost
+        assert online.synthetic.sum() <= 10.001
+        assert not online.ask({"country": "DE"}, unchecked=True).checked
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # what cannot be given back is a warning
+@pytest.mark.parametrize("every", [2, pytest.param(1, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("error", ERRORS)
+def test_what_was_drawn_counts_wherever_it_is_interrupted(error: type[BaseException], every: int) -> None:
+    assert interrupt_everywhere(Watched, Watched.surprise, Watched.check, error=error, every=every) > 50
+
+
+def test_what_was_drawn_counts_whenever_a_signal_comes() -> None:
+    assert interrupt_by_signal(Watched, Watched.ask_on, Watched.check, times=60, within=1e-3) > 10

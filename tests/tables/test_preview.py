@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import json
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -37,22 +35,11 @@ def test_every_method_that_fits_has_a_row_with_its_promise_and_the_one_that_runs
     taken = choose(**public, delta=Fraction(1, 10**6), ordered=False)
     assert [each["method"] for each in preview.alternatives if each["chosen"]] == [taken] == [preview.method]
     assert preview.within == row(preview, taken)["within"]
-
-
-@pytest.mark.parametrize(
-    ("options", "methods"),
-    [
-        ({"domain": "observed", "delta": 1e-6}, ["exponential"]),
-        ({"method": "sparse-vector", "threshold": 100}, [*BY_SCORE, "sparse-vector", "retraversal"]),
-    ],
-)
-def test_methods_that_do_not_fit_have_no_row(options: dict[str, Any], methods: list[str]) -> None:
-    preview = sg.preview(**ASKED | {"epsilon": 1} | options)
-    assert [each["method"] for each in preview.alternatives] == methods
-    assert preview.delta == Fraction(str(options.get("delta", 0)))
-    if "threshold" in options:
-        assert (preview.method, preview.within) == ("sparse-vector", None)
-        assert "promises nothing" in preview.statement
+    observed = sg.preview(**ASKED | {"domain": "observed"}, epsilon=1, delta=1e-6)  # other methods do not fit
+    assert ([each["method"] for each in observed.alternatives], observed.delta) == (["exponential"], Fraction(1, 10**6))
+    threshold = sg.preview(**ASKED, epsilon=1, method="sparse-vector", threshold=100)
+    assert (threshold.method, threshold.within, len(threshold.alternatives)) == ("sparse-vector", None, 6)
+    assert "promises nothing" in threshold.statement
 
 
 def test_within_gives_the_least_epsilon_of_three_digits_and_a_little_less_is_not_enough() -> None:
@@ -96,19 +83,6 @@ def test_a_hopeless_release_has_a_warning_and_a_promise_beyond_all_counts_says_s
     assert "at most 20: this promises nothing" in shared.statement
 
 
-def test_it_becomes_dataframes_json_and_a_picture() -> None:
-    asked = {"count": 4, "domain": 50, "max_items_per_user": 1, "people": 10_000}
-    preview = sg.preview(**asked, epsilon=0.5, like="60:6,10:40")
-    told = json.loads(json.dumps(preview.to_dict()))
-    assert (told["release"], told["epsilon"], told["items"][0]["epsilon"]) == ("top items", "0.5", "0.5")
-    curves = {(curve.figure, curve.label): curve.points for curve in preview.curves}
-    promised, recalls = curves["within", preview.method], curves["recall", preview.method]
-    assert (0.5, preview.within) in promised
-    assert all(more > less for (_, more), (_, less) in itertools.pairwise(promised))
-    assert recalls[0][1] < recalls[-1][1] == 1
-    assert len(preview.plot().axes) == 2
-
-
 def test_on_a_stand_in_recall_is_shown_and_less_is_lost_than_promised() -> None:
     counts = np.concatenate((np.arange(1_000, 2_000, 200), np.full(95, 10)))
     preview = sg.preview(count=5, epsilon=1, like=counts)
@@ -116,6 +90,9 @@ def test_on_a_stand_in_recall_is_shown_and_less_is_lost_than_promised() -> None:
         assert each["recall"] > 0.99
         assert each["like_within"] <= each["within"]
     assert preview.domain_size == 100
+    curves = {(curve.figure, curve.label): dict(curve.points) for curve in preview.curves}
+    assert curves["within", preview.method][1.0] == preview.within
+    assert curves["recall", preview.method][1.0] == 1
     poor = sg.preview(count=5, epsilon=0.0005, like=counts)
     assert all(each["recall"] < 0.5 for each in poor.alternatives)
 

@@ -149,6 +149,7 @@ def test_a_failure_after_the_draw_says_that_it_is_spent(monkeypatch: pytest.Monk
         ask(relation, ledger=account, source=Seeded(1))
     with pytest.raises(TableError, match="differently a second time.*counts as spent"):
         guarded("Engine", changed, charged=True)
+    monkeypatch.undo()
     with pytest.raises(OSError, match="disk full"):  # what the ledger raises is not put down to the engine
         ask(relation, ledger=Noted(refuses=OSError("disk full")))
     assert connection.sql("SELECT count(*) FROM duckdb_tables() WHERE temporary").fetchall() == [(0,)]

@@ -62,64 +62,43 @@ def place_of(wanted: Keys, known: Keys) -> Cells:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Atoms:
-    """A cell for each frequent outcome, the last one for all the rest."""
-
-    width: int
-    known: Keys
-    examples: Sample
-    distinct: int
-
-    @staticmethod
-    def learned(sample: Sample) -> Atoms:
-        """The outcomes that came up more than once; of those with numbers only the frequent ones: bins do the rest."""
-        distinct, first, count = np.unique(keys(sample.word, sample.columns), return_index=True, return_counts=True)
-        keep = np.flatnonzero(count > max(1, len(sample) * _FREQUENT if sample.columns.shape[1] else 1))
-        if keep.size > _MOST_ATOMS:
-            keep = np.sort(keep[np.argsort(-count[keep], kind="stable")[:_MOST_ATOMS]])
-        examples = Sample(word=sample.word[first[keep]], columns=sample.columns[first[keep]])
-        width = sample.columns.shape[1]
-        return Atoms(width=width, known=distinct[keep], examples=examples, distinct=distinct.size)
-
-    @property
-    def size(self) -> int:
-        return self.known.size + 1
-
-    def cells(self, sample: Sample) -> Cells:
-        return place_of(keys(sample.word, sample.wide(self.width)), self.known)
-
-    def words(self, chosen: list[int], shapes: list[Shape]) -> str:
-        atoms = [cell for cell in chosen if cell < self.size - 1]
-        texts = [_outcome(int(self.examples.word[a]), self.examples.columns[a], shapes) for a in atoms]
-        return _either(texts, "outcomes", rest=self.size - 1 in chosen)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Group:
-    """Outcomes that agree in their discrete part; ``cuts`` slice some numeric columns, cells count from ``first``."""
-
-    word: int
-    columns: Reals
-    cuts: tuple[tuple[int, Reals], ...]
-    first: int
-
-    @property
-    def size(self) -> int:
-        return int(np.prod([cut.size + 1 for _, cut in self.cuts], dtype=np.int64))
-
-
-@dataclass(frozen=True, kw_only=True)
 class Bins:
-    """Groups by the discrete part, each cut along its numeric columns; the last cell is for all the rest.
+    """Groups of outcomes that agree in their ``discrete`` columns; ``cuts`` slice numeric columns of some groups.
 
-    ``blunt`` says that some group varies in several numbers at once, where a grid is coarse and a score may do better.
+    The cells of a group count from ``first``; the last cell is for all the rest. ``blunt`` says that some group varies
+    in several numbers at once, where a grid is coarse and a score may do better.
     """
 
     width: int
+    size: int
     discrete: Cells
     known: Keys
-    groups: tuple[Group, ...]
-    blunt: bool
+    examples: Sample
+    first: Cells
+    cuts: dict[int, tuple[tuple[int, Reals], ...]]
+    blunt: bool = False
+
+    @staticmethod
+    def atoms(sample: Sample) -> tuple[Bins, int]:
+        """A cell for each outcome that came up more than once, and how many there were in all.
+
+        Of outcomes with numbers only the frequent ones: groups do the rest.
+        """
+        width = sample.columns.shape[1]
+        distinct, first, count = np.unique(keys(sample.word, sample.columns), return_index=True, return_counts=True)
+        keep = np.flatnonzero(count > max(1, len(sample) * _FREQUENT if width else 1))
+        if keep.size > _MOST_ATOMS:
+            keep = np.sort(keep[np.argsort(-count[keep], kind="stable")[:_MOST_ATOMS]])
+        atoms = Bins(
+            width=width,
+            size=keep.size + 1,
+            discrete=np.arange(width),
+            known=distinct[keep],
+            examples=sample.part(first[keep]),
+            first=np.arange(keep.size),
+            cuts={},
+        )
+        return atoms, distinct.size
 
     @staticmethod
     def learned(sample: Sample) -> Bins | None:
@@ -128,55 +107,67 @@ class Bins:
         few = np.array([np.unique(column[:4096]).size <= _FEW_VALUES for column in columns.T], dtype=np.bool_)
         if few.all():
             return None
-        discrete = np.flatnonzero(few)
+        discrete, numeric = np.flatnonzero(few), np.flatnonzero(~few)
         discrete_keys = keys(sample.word, columns[:, discrete])
         kinds, inverse, count = np.unique(discrete_keys, return_inverse=True, return_counts=True)
         keep = np.sort(np.argsort(-count, kind="stable")[:_MOST_GROUPS])
-        groups: list[Group] = []
-        first, blunt = 0, False
-        for number in keep:
+        examples, first, cuts, blunt = [], [0], {}, False
+        for group, number in enumerate(keep):
             rows = np.flatnonzero(inverse == number)
-            varying = [int(c) for c in np.flatnonzero(~few) if np.unique(columns[rows[:256], c]).size > 1]
-            cells = int(min(max(rows.size / _RUNS_A_CELL, 4), _CUTS + 1))
-            cuts = _cuts(columns[rows], varying, cells)
-            groups.append(Group(word=int(sample.word[rows[0]]), columns=columns[rows[0]], first=first, cuts=cuts))
-            first, blunt = first + groups[-1].size, blunt or len(varying) > 1
-        width, known = columns.shape[1], kinds[keep]
-        return Bins(width=width, discrete=discrete, known=known, groups=tuple(groups), blunt=blunt)
-
-    @property
-    def size(self) -> int:
-        return self.groups[-1].first + self.groups[-1].size + 1
+            varying = [int(c) for c in numeric if np.unique(columns[rows[:256], c]).size > 1]
+            cuts[group] = _cuts(columns[rows], varying, int(min(max(rows.size / _RUNS_A_CELL, 4), _CUTS + 1)))
+            examples.append(int(rows[0]))
+            first.append(first[-1] + math.prod(cut.size + 1 for _, cut in cuts[group]))
+            blunt = blunt or len(varying) > 1
+        return Bins(
+            width=columns.shape[1],
+            size=first[-1] + 1,
+            discrete=discrete,
+            known=kinds[keep],
+            examples=sample.part(np.array(examples)),
+            first=np.array(first[:-1]),
+            cuts={group: cut for group, cut in cuts.items() if cut},
+            blunt=blunt,
+        )
 
     def cells(self, sample: Sample) -> Cells:
         columns = sample.wide(self.width)
         place = place_of(keys(sample.word, columns[:, self.discrete]), self.known)
-        result = np.full(len(sample), self.size - 1, dtype=np.intp)
-        for number, group in enumerate(self.groups):
-            rows = np.flatnonzero(place == number)
+        result = np.append(self.first, self.size - 1)[place]
+        for group, cuts in self.cuts.items():
+            rows = np.flatnonzero(place == group)
             inside = np.zeros(rows.size, dtype=np.intp)
-            for column, cut in group.cuts:
+            for column, cut in cuts:
                 inside = inside * (cut.size + 1) + np.searchsorted(cut, columns[rows, column])
-            result[rows] = group.first + inside
+            result[rows] += inside
         return result
 
     def smooth(self, counts: Reals) -> Reals:
         """Each count with those of the cells beside it: likelihood ratios seldom jump along a number."""
         result = counts.copy()
-        for group in self.groups:
-            if len(group.cuts) == 1:
-                cells = slice(group.first, group.first + group.size)
+        for group, cuts in self.cuts.items():
+            if len(cuts) == 1:
+                cells = slice(self.first[group], self.first[group] + cuts[0][1].size + 1)
                 result[cells] = np.convolve(np.pad(counts[cells], _BESIDE, "edge"), np.ones(2 * _BESIDE + 1), "valid")
         return result
 
     def words(self, chosen: list[int], shapes: list[Shape]) -> str:
-        texts: list[str] = []
-        for group in self.groups:
-            inside = [cell - group.first for cell in chosen if group.first <= cell < group.first + group.size]
-            if inside:
-                outcome = _outcome(group.word, group.columns, shapes, {column for column, _ in group.cuts})
-                texts.append(f"{outcome} with {_ranges(group, inside)}" if group.cuts else outcome)
-        return _either(texts, "kinds", rest=self.size - 1 in chosen)
+        inside: dict[int, list[int]] = {}
+        for cell in sorted(set(chosen) - {self.size - 1}):
+            group = int(np.searchsorted(self.first, cell, side="right")) - 1
+            inside.setdefault(group, []).append(cell - int(self.first[group]))
+        texts = []
+        for group, cells in inside.items():
+            cuts, word = self.cuts.get(group, ()), int(self.examples.word[group])
+            outcome = "anything unknown"
+            if word != UNKNOWN:
+                blank = {column for column, _ in cuts}
+                outcome = outcome_text(shapes[word >> BITS], word, self.examples.columns[group], blank)
+            texts.append(f"{outcome} with {_ranges(cuts, cells)}" if cuts else outcome)
+        if len(texts) > 3:
+            kind = "outcomes" if self.discrete.size == self.width else "kinds"
+            texts[2:] = [f"one of {len(texts) - 2} other {kind}"]
+        return " or ".join([*texts, *(["an outcome too rare to be listed"] if self.size - 1 in chosen else [])])
 
 
 def _cuts(columns: Reals, varying: list[int], cells: int) -> tuple[tuple[int, Reals], ...]:
@@ -194,19 +185,10 @@ def _cuts(columns: Reals, varying: list[int], cells: int) -> tuple[tuple[int, Re
     return tuple(cuts)
 
 
-def _outcome(word: int, columns: Reals, shapes: list[Shape], blank: set[int] | frozenset[int] = frozenset()) -> str:
-    return "anything unknown" if word == UNKNOWN else outcome_text(shapes[word >> BITS], word, columns, blank)
-
-
-def _either(texts: list[str], kind: str, *, rest: bool) -> str:
-    listed = texts if len(texts) <= 3 else [*texts[:2], f"one of {len(texts) - 2} other {kind}"]
-    return " or ".join([*listed, *(["an outcome too rare to be listed"] if rest else [])])
-
-
-def _ranges(group: Group, inside: list[int]) -> str:
-    if len(group.cuts) > 1:
-        return f"its numbers x in {len(inside)} of {group.size} boxes"
-    texts = _stretches(group.cuts[0][1], inside)
+def _ranges(cuts: tuple[tuple[int, Reals], ...], cells: list[int]) -> str:
+    if len(cuts) > 1:
+        return f"its numbers x in {len(cells)} of {math.prod(cut.size + 1 for _, cut in cuts)} boxes"
+    texts = _stretches(cuts[0][1], cells)
     return " or ".join(texts) if len(texts) <= 3 else f"x in one of {len(texts)} ranges"
 
 
@@ -336,7 +318,7 @@ def _weighed_sum(bits: list[float], columns: list[float]) -> Callable[[Sample], 
     return score
 
 
-Partition: TypeAlias = Atoms | Bins | Slices
+Partition: TypeAlias = Bins | Slices
 """Numbers the cell of each outcome, from 0 to ``size`` - 1."""
 
 
@@ -610,18 +592,18 @@ def _finding(event: OutcomeEvent, swapped: bool, estimate: Estimate, aim: Aim, c
 def _partitions(runs: Runs, thorough: bool, seed: int) -> Iterator[tuple[Partition, Reals | None]]:
     """Partitions worth trying; a score for each cell where a classifier knows a better order than the frequencies."""
     both = joined([runs.one, runs.other])
-    atoms = Atoms.learned(both)
+    atoms, distinct = Bins.atoms(both)
     yield atoms, None
     bins = Bins.learned(both)
     if bins is not None:
         yield bins, None
-    if atoms.distinct > _SOME_ATOMS:
+    if distinct > _SOME_ATOMS:
         for tally in Slices.tallies(both, runs.moves):
             yield tally, np.arange(tally.size, dtype=np.float64)
-    rare = atoms.distinct > _MANY_ATOMS and len(both) < _RUNS_AN_ATOM * atoms.distinct
+    rare = distinct > _MANY_ATOMS and len(both) < _RUNS_AN_ATOM * distinct
     if not (bins.blunt if bins is not None else rare) or len(both) < _ENOUGH:
         return
-    few = bins is None and atoms.distinct <= _MOST_ATOMS  # all could be listed, were there runs enough
+    few = bins is None and distinct <= _MOST_ATOMS  # all could be listed, were there runs enough
     for boosted in (False, True) if thorough and not few else (False,):
         scores = Slices.learned(runs.one, runs.other, boosted=boosted, seed=seed)
         if scores is not None:

@@ -54,7 +54,12 @@ def mcp(
     from sparsegate.service import agents
 
     with ExitStack() as stack:
-        listening = stack.enter_context(closing(_listen(port))) if http else None
+        listening = None
+        if http:
+            load_extra("fastapi", extra="serve")
+            from sparsegate.service.web.server import listen
+
+            listening = stack.enter_context(closing(listen("127.0.0.1", port)))
         if service is None:
             if account.ledger is None:
                 rule = "must be given: each start would spend the budget anew"
@@ -77,13 +82,6 @@ def mcp(
                 _serve_http(agents.http_app(server, os.environ.get("SPARSEGATE_MCP_TOKEN") or None), listening)
         except KeyboardInterrupt:
             raise KeyboardInterrupt("stopped; its gates are closed") from None
-
-
-def _listen(port: int) -> socket:
-    load_extra("fastapi", extra="serve")
-    from sparsegate.service.web.server import listen
-
-    return listen("127.0.0.1", port)
 
 
 def _serve_http(app: Any, listening: socket) -> None:

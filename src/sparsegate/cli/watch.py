@@ -89,7 +89,10 @@ def watch(
             record |= {"unit": unit_text, "margin": gate.margin(), "confidence": 0.95, "recorded": spending.recorded}
             report.add({"release": "watch", "record": record})
             refused = False
-            for line, condition in _numbered(_standard_input()) if listed is None else listed:
+            if listed is None and isinstance(sys.stdin, io.TextIOWrapper):
+                # A byte that is no UTF-8 is then a condition to refuse like any other, not the end of the stream.
+                sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
+            for line, condition in _numbered(sys.stdin) if listed is None else listed:
                 try:
                     people = engine.run(partial(matching.count, condition))
                 except ParameterError as error:
@@ -161,13 +164,6 @@ def _lines(file: str) -> Numbered:
         return list(_numbered(Path(file).read_text(encoding="utf-8").splitlines()))
     except (OSError, UnicodeDecodeError):
         raise ParameterError("conditions", "must be a readable text file, or -", file, "check the path") from None
-
-
-def _standard_input() -> Iterable[str]:
-    if isinstance(sys.stdin, io.TextIOWrapper):
-        # A byte that is no UTF-8 is then a condition to refuse like any other, not the end of the stream.
-        sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
-    return sys.stdin
 
 
 def _numbered(lines: Iterable[str]) -> Iterator[tuple[int, str]]:

@@ -3,9 +3,9 @@
 **SQL.** Nothing of the text that was read is in it: names and texts are quoted here. Every conversion is a TRY_CAST, so
 no cell makes a query fail, and a comparison has sides of one type already.
 
-**Leaves.** An engine stops early, so its time would tell whether somebody is in the ward. So the tree is cut into atomic
-tests, each is worked out for every row, and ``combine`` takes the same steps for all of them. A test is FALSE, UNKNOWN
-or TRUE: 0, 1 and 2. In this order AND is the least of two, OR the greatest, and NOT x is 2 - x (Kleene).
+**Leaves.** An engine stops early, so its time would tell whether somebody is in the ward. So the tree is cut into
+atomic tests, each is worked out for every row, and ``combine`` takes the same steps for all of them. A test is FALSE,
+UNKNOWN or TRUE: 0, 1 and 2. In this order AND is the least of two, OR the greatest, and NOT x is 2 - x (Kleene).
 """
 
 from __future__ import annotations

@@ -80,43 +80,34 @@ class Type:
         return own or self.zoned or self.bounds is not None
 
 
-def _whole(name: str, bits: int, *, sign: bool = True) -> Type:
-    return Type(name, Kind.INTEGER, (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if sign else (0, 2**bits - 1))
-
-
-_KNOWN: Final = [
-    *(_whole(name, bits) for name, bits in {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64}.items()),
-    _whole("HUGEINT", 128),
-    *(_whole(f"U{name}INT", bits, sign=False) for name, bits in {"TINY": 8, "SMALL": 16, "BIG": 64}.items()),
-    _whole("UINTEGER", 32, sign=False),
-    *(Type(name, Kind.REAL) for name in ("FLOAT", "DOUBLE", "DECIMAL", "UHUGEINT")),
-    *(Type(name, Kind.TEXT) for name in ("VARCHAR", "UUID")),
-    *(Type(f"TIMESTAMP{unit}", Kind.TIMESTAMP) for unit in ("", "_S", "_MS", "_NS")),
-    Type("TIMESTAMP WITH TIME ZONE", Kind.TIMESTAMP, zoned=True),
-    Type("BOOLEAN", Kind.BOOLEAN),
-    Type("DATE", Kind.DATE),
-    Type("TIME", Kind.TIME),
-]
-_ALIASES: Final = {
-    "VARCHAR": "TEXT STRING CHAR BPCHAR NVARCHAR",
-    "TINYINT": "INT1",
-    "SMALLINT": "INT2 SHORT INT16",
-    "INTEGER": "INT INT4 SIGNED INT32",
-    "BIGINT": "INT8 LONG INT64",
-    "HUGEINT": "INT128",
-    "UINTEGER": "UINT32",
-    "UBIGINT": "UINT64",
-    "FLOAT": "FLOAT4 REAL",
-    "DOUBLE": "FLOAT8",
-    "DECIMAL": "NUMERIC DEC",
-    "BOOLEAN": "BOOL LOGICAL",
-    "TIMESTAMP": "DATETIME TIMESTAMP_US",
-    "TIMESTAMP WITH TIME ZONE": "TIMESTAMPTZ",
+_NAMES: Final = {
+    Kind.INTEGER: (
+        *("TINYINT INT1", "SMALLINT INT2 SHORT INT16", "INTEGER INT INT4 SIGNED INT32", "BIGINT INT8 LONG INT64"),
+        *("HUGEINT INT128", "UTINYINT", "USMALLINT", "UINTEGER UINT32", "UBIGINT UINT64"),
+    ),
+    Kind.REAL: ("FLOAT FLOAT4 REAL", "DOUBLE FLOAT8", "DECIMAL NUMERIC DEC", "UHUGEINT"),
+    Kind.TEXT: ("VARCHAR TEXT STRING CHAR BPCHAR NVARCHAR", "UUID"),
+    Kind.TIMESTAMP: ("TIMESTAMP DATETIME TIMESTAMP_US", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"),
+    Kind.BOOLEAN: ("BOOLEAN BOOL LOGICAL",),
+    Kind.DATE: ("DATE",),
+    Kind.TIME: ("TIME",),
 }
+_BITS: Final = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64, "HUGEINT": 128}
+
+
+def _type(name: str, kind: Kind) -> Type:
+    if kind is not Kind.INTEGER:
+        return Type(name, kind)
+    most = 2 ** _BITS[name.removeprefix("U")]
+    return Type(name, kind, (0, most - 1) if name.startswith("U") else (-(most // 2), most // 2 - 1))
+
+
+_ZONED: Final = Type("TIMESTAMP WITH TIME ZONE", Kind.TIMESTAMP, zoned=True)
 TYPES: Final[dict[str, Type]] = {
-    **{each.name: each for each in _KNOWN},
-    **{alias: each for each in _KNOWN for alias in _ALIASES.get(each.name, "").split()},
+    **{name: _type(names.split()[0], kind) for kind in _NAMES for names in _NAMES[kind] for name in names.split()},
+    **dict.fromkeys(("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ"), _ZONED),
 }
+"""By each of the names that a type has."""
 
 _NUMBERS: Final = {Kind.INTEGER, Kind.REAL, Kind.BOOLEAN}
 CONVERTS: Final[dict[Kind, set[Kind]]] = {

@@ -352,7 +352,7 @@ def exact_amount(
 ) -> Amount:
     """Read an epsilon > 0 and a delta in [0, 1) as exact rationals; floats stand for the decimals they print as.
 
-    ``rho`` is ``pure_rho`` of epsilon where it is not given; it is rounded up to fifteen digits, so that sums stay short.
+    ``rho`` is ``pure_rho`` of epsilon where it is not given; rounded up to fifteen digits: sums stay short.
 
     >>> str(exact_amount(0.1, 1e-6)), float(exact_amount(0.1, 1e-6).rho)
     ('epsilon 0.1, delta 0.000001', 0.004995837495788)

@@ -18,14 +18,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import Connection, select, update
-
 from sparsegate.budget import Number, exact_epsilon
 from sparsegate.errors import LedgerError, ParameterError
 from sparsegate.ledger.account import Amount, EntryKind, Statement, recordable
-from sparsegate.ledger.database import Database, SqliteFile, now, open_database
+from sparsegate.ledger.database import Connection, Database, SqliteFile, now, open_database
 from sparsegate.ledger.ledger import Ledger, append, read_statement, read_version
-from sparsegate.ledger.schema import GATES, LEDGER, migrate
+from sparsegate.ledger.schema import migrate
 
 RESTORED: Final = "the ledger was restored from a backup"
 
@@ -85,7 +83,7 @@ def _copy_back(place: str, backup: Path, since: Amount | None) -> None:
         if Path(log).exists():
             raise LedgerError(f"{log} is left of another ledger, and would be read as this one's; move it away first")
     with source.reading() as connection:
-        if connection.execute(select(LEDGER.c.backed_up_at)).scalar_one_or_none() is None:
+        if connection.value("SELECT backed_up_at FROM ledger") is None:
             raise LedgerError(f"{backup} is no backup: give the file that `sparsegate ledger backup` made")
 
     def change(copy: Connection) -> None:
@@ -97,7 +95,7 @@ def _copy_back(place: str, backup: Path, since: Amount | None) -> None:
 
 
 def _mark(connection: Connection, moment: str | None) -> None:
-    connection.execute(update(LEDGER).values(backed_up_at=moment))
+    connection.run("UPDATE ledger SET backed_up_at = :moment", moment=moment)
 
 
 def _account_for(database: Database, connection: Connection, since: Amount | None) -> None:
@@ -112,7 +110,7 @@ def _account_for(database: Database, connection: Connection, since: Amount | Non
     rho = None if left.rho is None else max(left.rho, Fraction(0))
     rest = Amount(epsilon=max(left.epsilon, Fraction(0)), delta=max(left.delta, Fraction(0)), rho=rho)
     append(connection, number, EntryKind.RESTORE, since or rest, f"{RESTORED}; {why}")
-    connection.execute(update(GATES).where(GATES.c.closed_because.is_(None)).values(closed_because=RESTORED))
-    connection.execute(update(GATES).values(refund=0))
+    connection.run("UPDATE gates SET closed_because = :why WHERE closed_because IS NULL", why=RESTORED)
+    connection.run("UPDATE gates SET refund = 0")
     # No gate is open: whichever key a service starts with next may seal new ones.
-    connection.execute(update(LEDGER).values(key_name=None))
+    connection.run("UPDATE ledger SET key_name = NULL")

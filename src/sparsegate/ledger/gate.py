@@ -24,9 +24,8 @@ from sparsegate.budget import Charge, Cost, Number, Spender, charge, conversion_
 from sparsegate.errors import GateClosed, LedgerError, ParameterError
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
     from sparsegate.ledger.account import Amount, Entry
+    from sparsegate.ledger.database import Connection
     from sparsegate.ledger.ledger import Ledger
 
 BY_HAND: Final = "it gave its last answer, or was closed by hand"

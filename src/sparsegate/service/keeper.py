@@ -236,7 +236,7 @@ class Keeper:
         if epsilon is not None or cutoff is not None:
             exact["epsilon"] = exact_amount(epsilon, 0).epsilon  # type: ignore[arg-type]
         if within is not None:
-            exact["within"] = exact_epsilon(within, "within")  # type: ignore[arg-type]
+            exact["within"] = exact_epsilon(within, "within")
         spec = GateSpec.of(**terms | exact | self.cells_of(per, cutoff), most_asks=self._most_asks)
         check_work(spec)
         # What cannot be made must not be charged; and a gate keeps its law, whatever a later version would choose.
@@ -480,7 +480,7 @@ class Keeper:
 
     def standing(self, token: int) -> Standing:
         """What the token of that number has used of its quotas."""
-        with self.ledger.database.looking() as connection:
+        with self.ledger.database.reading() as connection:
             return standing(connection, token, self._store.departures)
 
     def budget(self) -> Statement:

@@ -17,12 +17,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import Connection, select, update
-
 from sparsegate.errors import LedgerError
-from sparsegate.ledger.database import sync_folder
+from sparsegate.ledger.database import Connection, sync_folder
 from sparsegate.ledger.ledger import Ledger
-from sparsegate.ledger.schema import GATES, LEDGER
 from sparsegate.service.gate_store import WITH_LAST, stored
 from sparsegate.service.gates import noise_context
 from sparsegate.service.schema import make_tables
@@ -152,19 +149,19 @@ def rotate_key(ledger: Ledger, path: Path) -> int:
 def rename_key(ledger: Ledger, key: SealingKey) -> None:
     """The old key is lost, and a new one in its place."""
     with ledger.database.writing() as connection:
-        connection.execute(update(LEDGER).values(key_name=key.name))
+        connection.run("UPDATE ledger SET key_name = :name", name=key.name)
 
 
 def _seal_anew(ledger: Ledger, connection: Connection, old: SealingKey, new: SealingKey) -> int:
     """Seal what the old key opens with the new one, which gives its name; every open gate must be among it."""
     count = 0
-    for row in connection.execute(WITH_LAST).all():
+    for row in connection.rows(WITH_LAST):
         gate = stored(row)
         for unit in ("user", "row"):
             context = noise_context(ledger.dataset, unit, gate.id, gate.tally.spec)
             with suppress(LedgerError):
                 sealed = new.seal(old.unseal(gate.sealed, context), context)
-                connection.execute(update(GATES).where(GATES.c.entry == gate.number).values(sealed=sealed))
+                connection.run("UPDATE gates SET sealed = :sealed WHERE entry = :gate", gate=gate.number, sealed=sealed)
                 count += 1
                 break
         else:
@@ -172,12 +169,12 @@ def _seal_anew(ledger: Ledger, connection: Connection, old: SealingKey, new: Sea
                 raise LedgerError(
                     f"the gate {gate.id} cannot be read with this key; give the key file that belongs to the ledger"
                 )
-    connection.execute(update(LEDGER).values(key_name=new.name))
+    connection.run("UPDATE ledger SET key_name = :name", name=new.name)
     return count
 
 
 def _name(connection: Connection) -> str | None:
-    name: str | None = connection.execute(select(LEDGER.c.key_name)).scalar_one()
+    name: str | None = connection.value("SELECT key_name FROM ledger")
     return name
 
 

@@ -12,9 +12,8 @@ the r numbers is (eps3 / r)-DP, and their rhos add (``budget.pure_rho``).
 that of ``gates.normal`` for (eps3, delta3), rounded up. *Theorem.* For any fixed items this is (eps3, delta3)-DP, and r
 s**2 / (2 sigma**2)-zCDP. Proof: docs/explanation/proofs_in_words/table_releases.md.
 
-Laplace noise grows with r and Gaussian noise with its root. Where there is a delta, and half of it makes Gaussian noise
-at most seven tenths of the other, that half goes to the counts, and the selection has the rest; else the selection has
-all of delta, which it needs more.
+Where there is a delta, and half of it makes Gaussian noise at most seven tenths of the other, that half goes to the
+counts, and the selection has the rest; else the selection has all of delta.
 
 **On a zCDP ledger** no delta is needed: eps3 then is an epsilon at the delta d at which that ledger makes one of its
 rho, as its budget is. Noise for (eps3, d) is taken where it is at most seven tenths of the other, and what the ledger

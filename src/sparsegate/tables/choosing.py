@@ -8,15 +8,12 @@ A_i have at most m_i of the candidates, a public m_i is selected by the exponent
 
     - |4 A_i - 3 n|.
 
-**A look first.** Where "auto" may take any method for a set of c counts, nothing is cut if "subset" will do without: it
-is right all but surely, or lost. Let q_a be the a-th largest count, d the number of candidates, E the epsilon that is
-left for the selection. A set with the ranks 1 to a-1, without a, and with items that nobody has, weighs less than the
-right one by E q_a / 2 in its exponent, and there are less than C(d - a + 1, c - a + 1) of them. So "subset" is taken if
+**A look first.** Where "auto" may take any method for a set of c counts, nothing is cut if "subset" will do without.
+Let q_a be the a-th largest count, d the number of candidates, E the epsilon that is left: "subset" is taken if
 
     g + Laplace(1/e) >= 2/e,      g = min over a of  q_a - ceil((2/E) ln C(d - a + 1, c - a + 1)),
 
-and otherwise a bound is chosen, and with it "noisy-scores", which is never lost: hence the 2/e. The look has as much of
-choice_epsilon as each choice. ``python -m benchmarks choice`` measures what it brings on baskets.
+and otherwise a bound is chosen, and with it "noisy-scores". The look has as much of choice_epsilon as each choice.
 
 **The clip** is (0, b). Its public candidates b_i grow by about the square root of 2, from a millionth to 4 * 10**11.
 Let W_i be the number of people with an item that is worth more than b_(i-1) to them, one candidate below b_i. A
@@ -24,10 +21,8 @@ candidate is selected with a probability proportional to
 
     exp(-e (W_i + p_i)),        p_i = floor(i STEP / e),
 
-where e is what the choice may spend. p makes each candidate less likely than the one before, by more than it is larger:
-so the *mean* of the clip that is chosen is finite, too. The right clip has about 2/epsilon people above it, whose
-number is hardly seen with a tenth of epsilon: hence one candidate more. ``python -m benchmarks budget`` measures both.
-Those who would be cut must outweigh p, or the clip ends near its least (``clip_people``).
+where e is what the choice may spend: so the *mean* of the clip that is chosen is finite, too. Those who would be cut
+must outweigh p, or the clip ends near its least (``clip_people``).
 
 *Theorem.* A release with a choice is (epsilon, delta)-differentially private as a whole, epsilon with choice_epsilon in
 it. As zCDP each choice is e-bounded-range: e**2/8; a look counts as any pure release: e**2/2. All outcomes are checked

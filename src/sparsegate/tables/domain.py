@@ -128,7 +128,6 @@ class Listed:
 
 
 Domain: TypeAlias = Sized | Listed
-"""Public candidates: how many, which rows mention one, and the names of those without a score."""
 
 
 def public_domain(engine: Engine, domain: Any, *, item: str, kind: LabelKind) -> Domain:
@@ -169,7 +168,7 @@ def _public(domain: Any, item: str, kind: LabelKind) -> Any:
         raise ParameterError("domain", EXPLAINED[0], domain, EXPLAINED[1])
     if isinstance(domain, os.PathLike):
         return read_labels(domain, item=item, kind=kind)
-    if isinstance(domain, range) and domain.start == 0 and domain.step == 1 and kind is INTEGER and domain:
+    if isinstance(domain, range) and domain and domain == range(len(domain)) and kind is INTEGER:
         domain = len(domain)
     if not isinstance(domain, int | np.integer):
         return domain
@@ -183,7 +182,6 @@ def _public(domain: Any, item: str, kind: LabelKind) -> Any:
 
 
 def _labels_of(other: Engine, item: str) -> tuple[Frame, LabelKind]:
-    """The labels of a public table, as cells, and what they are; whole numbers beyond 64 bits are refused."""
     column = other.names[0] if len(other.names) == 1 else item
     check_columns(other.names, [column])
     kind = label_kind(other.types[column], column)
@@ -263,7 +261,7 @@ def file_labels(
     file, column = split_column(domain)
     try:
         kinds = {kind_of(name) for name in expand([file])}
-        if kinds & set(DATABASES):
+        if kinds & {*DATABASES}:
             raise ParameterError(parameter, "must be a file of labels, not a database", file, "export the column first")
         public = workspace.open([file], columns=[column] if column and kinds == {"CSV"} else None)
     except TableError as error:  # encoding= is that of the data, and would not help

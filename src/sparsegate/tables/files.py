@@ -273,8 +273,8 @@ class Inbox:
 
     def shown(self, *files: str) -> str:
         """The files as an error names them."""
-        first, *others = (self._shown.get(file, file) for file in files)
-        return f"{first} and {len(others)} more" if others else first
+        first = self._shown.get(files[0], files[0])
+        return f"{first} and {len(files) - 1} more" if files[1:] else first
 
 
 def _ending(start: bytes, form: TextForm) -> str:

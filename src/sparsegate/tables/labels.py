@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import functools
 import re
-import struct
 import uuid
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
@@ -88,13 +87,15 @@ def _of(label: Any, *kinds: type) -> Any:
     return label
 
 
-def _integer(label: Any) -> int | None:
-    if _of(label, int, float, Decimal) != label:
-        return None
-    number = int(label)
-    if number != label or not -_LIMIT <= number < _LIMIT:
+def _exactly(number: Any, step: int = 1) -> int:
+    cell, rest = divmod(number, step)
+    if rest or not -_LIMIT <= cell < _LIMIT:
         raise ValueError
-    return number
+    return int(cell)
+
+
+def _integer(label: Any) -> int | None:
+    return _exactly(label) if _of(label, int, float, Decimal) == label else None
 
 
 def _float(label: Any) -> int | None:
@@ -103,12 +104,12 @@ def _float(label: Any) -> int | None:
         return None
     if not isinstance(label, str) and number != label:
         raise ValueError
-    return int(struct.unpack("<q", struct.pack("<d", number + 0.0))[0])  # 0 for -0
+    return int(np.float64(number + 0.0).view(np.int64))  # 0 for -0
 
 
 def _of_bits(cell: int) -> int | float:
-    (number,) = struct.unpack("<d", struct.pack("<q", cell))
-    return int(number) if number.is_integer() else float(number)
+    number = float(np.int64(cell).view(np.float64))
+    return int(number) if number.is_integer() else number
 
 
 def _boolean(label: Any) -> int:
@@ -130,13 +131,6 @@ def decimals(scale: int) -> LabelKind:
         return format(exact if exact else abs(exact), "f")
 
     return LabelKind(f"decimals of {scale} places", write, Decimal)
-
-
-def _date(label: Any) -> int:
-    days, rest = divmod(_moment(label, zoned=False), _DAY)
-    if rest:
-        raise ValueError
-    return days
 
 
 def _time(label: Any) -> int:
@@ -188,10 +182,7 @@ def moments(unit: str, *, zoned: bool) -> LabelKind:
     step = {"s": _SECOND, "ms": 10**6, "us": 1000, "ns": 1}[unit]
 
     def write(label: Any) -> int:
-        cell, rest = divmod(_moment(label, zoned=zoned), step)
-        if rest or not -_LIMIT <= cell < _LIMIT:
-            raise ValueError
-        return cell
+        return _exactly(_moment(label, zoned=zoned), step)
 
     def read(cell: int) -> datetime | str:
         moment, more = _of_nanoseconds(cell * step)
@@ -211,9 +202,9 @@ FLOAT: Final = LabelKind("floats", _float, _of_bits)
 BOOLEAN: Final = LabelKind("booleans", _boolean, bool)
 DATE: Final = LabelKind(
     "dates",
-    _date,
-    lambda cell: _EPOCH.date() + timedelta(days=cell),
-    ((date.min - _EPOCH.date()).days, (date.max - _EPOCH.date()).days),
+    lambda label: _exactly(_moment(label, zoned=False), _DAY),
+    lambda cell: (_EPOCH + timedelta(days=cell)).date(),
+    ((datetime.min - _EPOCH).days, (datetime.max - _EPOCH).days),
 )
 TIME: Final = LabelKind("times of day", _time, _as_time, (0, _DAY - 1))
 BINARY: Final = LabelKind(

@@ -204,6 +204,7 @@ class OnlineAnswer(Single):
         return {"schema": "sparsegate/online/1", **{name: plain(self[name]) for name in self.keys()}}
 
     def sheet(self) -> Sheet:
+        """One row."""
         columns = {name: [self[name]] for name in self.keys() if name != "note"}
         numbers = frozenset({"estimate", "margin"})
         return Sheet(title="online answer", brief=self.note or "", columns=columns, numbers=numbers)

@@ -42,8 +42,8 @@ _ENDING: Final = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(si
 class PaidWork:
     """A stretch of the main thread in which signals do what they did, until ``pay`` is called, and then wait.
 
-    An engine may turn what a handler raises into an error of its own (SQLite does, where a function of ours is
-    running), so at the end a signal that came is heard again. Signals that no handler of Python's has are left alone.
+    SQLite turns what a handler raises into an error of its own, where a function of ours is running: so at the end a
+    signal that came is heard again. Signals that no handler of Python's has are left alone.
     """
 
     def __init__(self) -> None:
@@ -74,20 +74,19 @@ class PaidWork:
             self._before[number](number, frame)
 
     def run(self, work: Callable[[], Result]) -> Result:
-        """Do the work in this stretch, as ``Workspace.run`` does it in a thread."""
+        """Do the work in this stretch."""
         with self:
             return work()
 
 
 @dataclass(frozen=True, kw_only=True)
 class OpenedTable:
-    """A table that is open: what ``open_engine`` takes, the column of it that tells people apart, and where files are
-    open, and what they are."""
+    """A table that is open: what ``open_engine`` takes, and the column of it that tells people apart."""
 
     table: Any
     user: str | None
-    workspace: Workspace | None = None
-    kind: str = ""
+    workspace: Workspace | None = None  # where files are open
+    kind: str = ""  # what they are
     signals: PaidWork = field(default_factory=PaidWork, init=False)
 
     def run(self, work: Callable[[], Result]) -> Result:
@@ -95,7 +94,7 @@ class OpenedTable:
         return (self.workspace or self.signals).run(work)
 
     def pay(self) -> None:
-        """To be called by the work before it is charged: if it was to stop it stops here, and later it cannot."""
+        """To be called by the work before it is charged: from here on it is finished."""
         (self.workspace or self.signals).pay()
 
     @contextmanager
@@ -110,7 +109,7 @@ class OpenedTable:
             raise_alone(TableError(f"{error}; {cause}"))
 
     def check_item(self, item: str | None) -> None:
-        """Raise a ParameterError where no column to rank was named, and the table has not one that everybody knows."""
+        """Raise a ParameterError where no column to rank was named, and none is known."""
         if self.kind == "lines" and self.user is not None:
             rule = "must say how the lines of text are baskets: without it each line is one item, and nobody's"
             raise ParameterError("format", rule, next_step='pass "fimi" or "baskets", or unit="row"')

@@ -22,17 +22,8 @@ from sparsegate.errors import ParameterError
 from sparsegate.noise import Source
 from sparsegate.selection.scores import Scores
 from sparsegate.selection.select import by_label
-from sparsegate.tables.choosing import (
-    BOUND,
-    CLIP,
-    choose_bound,
-    choose_clip,
-    largest_worths,
-    numbers_of_items,
-    subset_bars,
-    subset_margin,
-    subset_works,
-)
+from sparsegate.tables import choosing
+from sparsegate.tables.choosing import BOUND, CLIP
 from sparsegate.tables.columns import label_kind, read_columns
 from sparsegate.tables.counting import (
     Counted,
@@ -143,10 +134,9 @@ class TableInPlace(ABC):
     def counts(self, question: Question, domain: Any) -> tuple[Sized | None, CountsInPlace]:
         """The size of the public domain, None for "observed"; and the counts, made when they are first asked for."""
 
+    @abstractmethod
     def groups(self, question: Question, domain: Any, groups: Any) -> GroupsInPlace:
-        """The same for every group of a public list; a table that has none leaves this out."""
-        rule = "must not be given for a table that stays where it is"
-        raise ParameterError("per", rule, question.per, _COPY)
+        """The same for every group of a public list."""
 
 
 def prepare(
@@ -280,7 +270,7 @@ class PreparedChoice:
         self._engine, self._question, self._domain, self._rows, self._kind = engine, question, domain, rows, kind
         self._size = None if domain is None else domain.size
         check_size(replace(question.possible[0], people=question.people), self._size)
-        measured = {BOUND: numbers_of_items, CLIP: largest_worths}
+        measured = {BOUND: choosing.numbers_of_items, CLIP: choosing.largest_worths}
         self._people = {name: measured[name](engine, rows, domain) for name in question.choose}
         self._uncut = count_items(engine, rows, domain, None) if question.looks else None
 
@@ -297,14 +287,14 @@ class PreparedChoice:
         bounds = tuple(each.max_items_per_user for each in question.possible)
         if self._uncut is not None and self._size is not None and question.count is not None:
             left = Fraction(question.possible[-1].epsilon)
-            bars = subset_bars(total=self._size, count=question.count, epsilon=left)
-            if subset_works(noise.stream(), subset_margin(self._uncut.histogram, bars), share):
+            bars = choosing.subset_bars(total=self._size, count=question.count, epsilon=left)
+            if choosing.subset_works(noise.stream(), choosing.subset_margin(self._uncut.histogram, bars), share):
                 counted = self._uncut
             bounds = bounds[:-1]
         if BOUND in people and counted is None:
-            bound = bounds[choose_bound(noise.stream(), people[BOUND], bounds, share)]
+            bound = bounds[choosing.choose_bound(noise.stream(), people[BOUND], bounds, share)]
         if CLIP in people:
-            clip = choose_clip(noise.stream(), people[CLIP], share)
+            clip = choosing.choose_clip(noise.stream(), people[CLIP], share)
         settled = question.settled(bound, clip)
         counts = counted or (lambda: _count(self._engine, self._rows, self._domain, settled))
         prepared = Prepared(self._engine, settled, self._domain, counts, self._kind)

@@ -128,7 +128,7 @@ class Question:
         self._check_sums()
         if self.above is None:
             if self.count is None:
-                self._refuse("count", "must be given", "pass for instance count=50")
+                raise ParameterError("count", "must be given", next_step="pass for instance count=50")
             self._set(count=exact_count(self.count, "count", most=MOST_SELECTED))
             _ = self.request  # checks method, delta, threshold
         self._check_domain()

@@ -241,6 +241,7 @@ class TopItems(TopTable):
 
     @classmethod
     def of_groups(cls, groups: Mapping[Hashable, TopItems], record: Record) -> TopItems:
+        """The releases of several groups as one."""
         tops = list(groups.values())
         counted = [top.estimates for top in tops if top.estimates is not None]
         return cls(

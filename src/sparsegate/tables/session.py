@@ -136,6 +136,7 @@ class Description(Printed):
     domains: Mapping[str, str]
 
     def sheet(self) -> Sheet:
+        """A row for each column."""
         columns = {
             "column": [*self.columns],
             "type": [*self.columns.values()],
@@ -372,6 +373,7 @@ class Session(Uncopied, Printed):
             return self._last
 
     def sheet(self) -> Sheet:
+        """The statement as a table."""
         return self.statement().sheet()
 
     def close(self) -> None:

@@ -113,11 +113,10 @@ def look_through(
     Raises a TableError where it is not UTF-8, or has no line feeds. ``take`` gets every chunk of it, and ``go_on`` is
     called with each: what it raises ends the look.
     """
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    longest, control = LONGEST[kind], UNREADABLE[kind][1:]
-    odd, first, wide = False, True, False
+    decoder, longest, control = codecs.getincrementaldecoder("utf-8")(), LONGEST[kind], UNREADABLE[kind][1:]
+    first = before = after = True
+    odd = wide = bare = False
     lone = pairs = held = 0
-    bare, before, after = False, True, True
     try:
         with unpacked(file) as raw:
             while chunk := raw.read(_CHUNK):
@@ -171,9 +170,8 @@ class RegularRows:
     must be read in one piece, ``serial``."""
 
     def __init__(self, delimiter: str, cells: int) -> None:
-        self._delimiter, self._cells, self._rest = delimiter, cells, b""
+        self._delimiter, self._cells, self._rest, self._due = delimiter, cells, b"", 0
         self._pairs: bool | None = None
-        self._due = 0
         self.regular, self.serial = len(delimiter.encode()) == 1, False
 
     def take(self, chunk: bytes) -> None:
@@ -246,8 +244,7 @@ def write_rows(
     before other text, or in a row of more than 16 million bytes, are refused: no program that writes CSV writes such
     rows, whatever people have in their cells.
     """
-    serial = False
-    special = re.compile(f'["\\r\\n]|{re.escape(delimiter)}')
+    serial, special = False, re.compile(f'["\\r\\n]|{re.escape(delimiter)}')
     with target.open("x", encoding="utf-8", newline="") as kept:
         for number, row in enumerate(_rows(file, delimiter, shown)):
             if number % 10_000 == 0:

@@ -17,6 +17,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
@@ -76,11 +77,7 @@ class Workspace:
     """The column of what was opened last that tells people apart: that of the users, or one of keys beside it."""
 
     def __init__(
-        self,
-        *,
-        ordered: bool = False,
-        memory_limit: str | None = None,
-        report: Callable[[float], object] | None = None,
+        self, *, ordered: bool = False, memory_limit: str | None = None, report: Callable[[float], object] | None = None
     ) -> None:
         self._stack, self._ordered, self._report = ExitStack(), ordered, report
         self._limit = {} if memory_limit is None else {"memory_limit": memory_limit}
@@ -120,16 +117,15 @@ class Workspace:
 
         Work that has called ``pay`` is finished all the same, and the signal waits until the workspace is left.
         """
-        outcome: list[Result] = []
-        trouble: list[BaseException] = []
+        outcome: Future[Result] = Future()
         self._done = done = threading.Event()
         self._share = 1.0  # whatever is seen next is of another query
 
         def body() -> None:
             try:
-                outcome.append(work())
+                outcome.set_result(work())
             except BaseException as error:
-                trouble.append(error)
+                outcome.set_exception(error)
             finally:
                 done.set()
 
@@ -147,9 +143,7 @@ class Workspace:
                     self._connection.interrupt()
         if self._stopped is not None and not self._paying:
             raise self._stopped
-        if trouble:
-            raise trouble[0]
-        return outcome[0]
+        return outcome.result()
 
     def _tell(self) -> None:
         if self._report is None or self._paying:
@@ -242,20 +236,18 @@ class Workspace:
         self, files: Sequence[str], asked: Sequence[str] | None, sql: str | None, separator: str | None
     ) -> DuckDBPyRelation:
         """One reader for each header, so that files whose columns differ in order or number are matched by name."""
-        groups: dict[tuple[str, tuple[str, ...], bool], list[str]] = {}
+        readers: dict[str, list[str]] = {}
         for file in files:
             shown = self.inbox.shown(file)
             if not (line := first_line(file, shown)):
                 raise TableError(f"{shown} is empty, or its first line is; it must name the columns")
             delimiter, names = header_of(shown, line, separator=separator, asked=asked, query=sql)
             read, serial = self.inbox.rows(file, delimiter, len(names), self._go_on)
-            groups.setdefault((delimiter, names, serial), []).append(read)
-        parts = [
-            f"FROM read_csv({_quoted_list(members)}, header=true, auto_detect=false, quote='\"', escape='\"', "
-            f"delim={_quoted(delimiter)}, columns={_columns(names, 'VARCHAR')}{SERIAL if serial else ''})"
-            for (delimiter, names, serial), members in groups.items()
-        ]
-        return self._connection.sql(" UNION ALL BY NAME ".join(f"({part})" for part in parts))
+            form = f"delim={_quoted(delimiter)}, columns={_columns(names, 'VARCHAR')}{SERIAL if serial else ''}"
+            readers.setdefault(form, []).append(read)
+        plain = "header=true, auto_detect=false, quote='\"', escape='\"'"
+        parts = (f"(FROM read_csv({_quoted_list(each)}, {plain}, {form}))" for form, each in readers.items())
+        return self._connection.sql(" UNION ALL BY NAME ".join(parts))
 
     def _unpacked(self, file: str) -> str:
         """A file that the engine alone can unpack, line by line in their order, as one that all can read."""
@@ -274,8 +266,7 @@ class Workspace:
         forms: dict[str, list[str]] = {}
         for file in files:
             form = _json_form(file, self.inbox.shown(file))
-            read = self.inbox.lines(file, "JSON", self._go_on, whole=form != LINES)
-            forms.setdefault(form, []).append(read)
+            forms.setdefault(form, []).append(self.inbox.lines(file, "JSON", self._go_on, whole=form != LINES))
         # Where each line is a record, one that cannot be read is a record without keys.
         sources = {
             form: f"{_quoted_list(each)}, format='{form}', ignore_errors={str(form == LINES).lower()}"

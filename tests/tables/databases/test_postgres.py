@@ -14,7 +14,7 @@ from tests.support.postgres_cluster import Cluster
 from sparsegate.errors import ConditionError, ParameterError, TableError
 from sparsegate.noise import Seeded
 from sparsegate.tables.databases import postgres as folding
-from sparsegate.tables.databases.postgres import found_folding, mended
+from sparsegate.tables.databases.postgres import agreeing_folding, mended
 from sparsegate.tables.opening import Table
 from sparsegate.uses.itemsets import frequent_itemsets
 
@@ -101,7 +101,7 @@ def test_a_person_with_two_spellings_is_one(postgres: Store) -> None:
         ("float8", ["0.1", "-0.0", "0", "1e300", "-2.5", "NaN", "Infinity", "9007199254740992"]),
         ("float4", ["0.1", "-0.0", "0", "7"]),
         ("uuid", ["5ab1e000-0000-0000-0000-000000000000", "5AB1E000-0000-0000-0000-000000000000"]),
-        ("numeric(9, 2)", ["1.50", "1.5", "-0.00", "0", "-2.25"]),
+        ("numeric(9,2)", ["1.50", "1.5", "-0.00", "0", "-2.25"]),
     ],
 )
 def test_other_types_are_the_items_that_they_are_in_the_embedded_engine(
@@ -236,9 +236,9 @@ def test_a_database_is_asked_about_every_code_point(cluster: Cluster, monkeypatc
     engine = create_engine(cluster.database().replace("postgresql:", "postgresql+psycopg:"))
     with engine.connect() as connection:
         known = connection.exec_driver_sql("SELECT count(*) FROM pg_collation WHERE collname = 'C.utf8'").scalar_one()
-        found = found_folding(connection)
+        found = agreeing_folding(connection)
         assert (found is not None) == bool(known)
         for name in ("POSIX", "und-x-icu"):  # one folds ASCII and no more, the other looks at what stands around
             monkeypatch.setattr(folding, "CANDIDATES", (name,))
-            assert found_folding(connection) is None
+            assert agreeing_folding(connection) is None
     engine.dispose()

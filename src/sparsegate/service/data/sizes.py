@@ -23,13 +23,10 @@ from fractions import Fraction
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from sqlalchemy import select
-
 from sparsegate.budget import Number
 from sparsegate.errors import BudgetExceeded, LedgerError, ParameterError
 from sparsegate.ledger.account import Amount, BudgetLike, exact_amount, exact_budget, exact_text
 from sparsegate.ledger.ledger import USED, Ledger, add_part, last_part, read_statement
-from sparsegate.ledger.schema import RELEASES
 from sparsegate.noise import Secure, Source, discrete_laplace
 
 if TYPE_CHECKING:
@@ -216,9 +213,9 @@ def _charged(ledger: Ledger, data: ServedTable, terms: FillTerms, sizes: Mapping
     whose = "single rows" if data.unit == "row" else f"people of up to {terms.person_rows} rows"
     try:
         with ledger.database.writing() as connection:
-            same = select(RELEASES.c.entry).where(RELEASES.c.part == USED, RELEASES.c.gave == json.dumps(mark))
+            same = "SELECT entry FROM releases WHERE part = :part AND gave = :mark ORDER BY entry"
             before = read_statement(ledger.database, connection, ledger.dataset)
-            for number in connection.execute(same.order_by(RELEASES.c.entry)).scalars():
+            for (number,) in connection.rows(same, part=USED, mark=json.dumps(mark)):
                 # After a restore nobody knows whether a draw that is not here was shown.
                 if last_part(connection, number) or number >= before.balance.restored:
                     return int(number)

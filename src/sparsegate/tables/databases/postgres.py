@@ -175,7 +175,7 @@ MOST_MENDED: Final = 16  # each costs a look at every character of every cell
 _POINTS: Final = "BETWEEN 1 AND 131071 AND i NOT BETWEEN 55296 AND 57343"
 
 
-def found_folding(connection: sa.Connection) -> Folding | None:
+def agreeing_folding(connection: sa.Connection) -> Folding | None:
     """The first candidate that folds as the embedded engine does, if there is one."""
     import duckdb
 
@@ -273,7 +273,7 @@ def postgres_rows(connection: sa.Connection, question: Question, table: str | No
             readable = located.readable()
             located = located.asked(readable, None)
             tree, read = read_condition(question.where, located.schema), dict(zip(readable, located.cells, strict=True))
-            condition = postgres_sql(tree, read, cache(lambda: found_folding(connection)))
+            condition = postgres_sql(tree, read, cache(lambda: agreeing_folding(connection)))
     else:
         if question.where is not None:
             raise ParameterError("where", "must not be given with sql", question.where, "put it into the query")

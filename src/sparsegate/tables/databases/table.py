@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property, partial
-from itertools import accumulate
+from itertools import accumulate, groupby
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -247,7 +247,7 @@ class DatabaseCounts(CountsInPlace):
         free = sa.select(listed.c.item).where(listed.c.item.not_in(taken)).subquery("free")
         rank = (func.row_number().over(order_by=free.c.item) - 1).label("rank")
         names = self._at(sa.select(rank, free.c.item), ranks)
-        if len(names) != len(set(ranks)):
+        if names.keys() != set(ranks):
             raise TableError(CHANGED)
         return [names[rank][0] for rank in ranks]
 
@@ -282,17 +282,14 @@ class HeldCounts(DatabaseCounts):
         first = sa.select(sa.literal(0).label("part"), score.label("score"), none, func.count().label("items"))
         groups = func.count().over().label("groups")
         histogram = first.add_columns(groups).group_by(score)
-        others = sa.select(sa.literal(1), score, item, self._number, sa.null())
-        both = sa.union_all(histogram, others).order_by("part", "score", "item")
+        each = sa.select(sa.literal(1), score, item, self._number, sa.null())
+        both = sa.union_all(histogram, each).order_by("part", "score", "item")
         compiled = both.compile(dialect=self._connection.dialect)
         self._tell(f"DECLARE {CURSOR} NO SCROLL CURSOR FOR {compiled}", compiled.params)
-        sizes: dict[int, int] = {}
-        ahead = 1
-        while ahead > 0:
-            rows = self._fetch(ahead)
-            sizes |= {int(score): int(items) for part, score, _, items, _ in rows if part == 0}
-            ahead = int(rows[0][4]) - len(sizes) if rows else 0
-        return sizes
+        rows = self._fetch(1)
+        if rows and (others := int(rows[0].groups) - 1):
+            rows += self._fetch(others)
+        return {int(score): int(items) for _, score, _, items, _ in rows}
 
     def close(self) -> None:
         if "_sizes" in vars(self):
@@ -300,20 +297,15 @@ class HeldCounts(DatabaseCounts):
 
     def _rows_at(self, places: Sequence[int]) -> list[tuple[int, Any, int]]:
         rows: list[tuple[int, Any, int]] = []
-        runs: list[list[int]] = []
-        for place in places:
-            if runs and place == runs[-1][1]:
-                runs[-1][1] += 1
-            else:
-                runs.append([place, place + 1])
-        for start, end in runs:
-            if ahead := len(self._sizes) + start - self._position:
+        for _, run in groupby(enumerate(places), lambda each: each[1] - each[0]):  # of places side by side
+            together = [place for _, place in run]
+            if ahead := len(self._sizes) + together[0] - self._position:
                 self._tell(f"MOVE FORWARD {ahead} IN {CURSOR}")
                 self._position += ahead
-            rows += [(int(score), item, int(number)) for _, score, item, number, _ in self._fetch(end - start)]
+            rows += [(int(score), item, int(number)) for _, score, item, number, _ in self._fetch(len(together))]
         return rows
 
-    def _fetch(self, rows: int) -> Sequence[Any]:
+    def _fetch(self, rows: int) -> list[Any]:
         self._position += rows
         return list(self._tell(f"FETCH FORWARD {rows} FROM {CURSOR}"))
 
@@ -392,15 +384,16 @@ class TableInDatabase(TableInPlace):
 
     def _read(self, question: Question, domain: Any) -> tuple[sa.Connection, DialectRows, Candidates]:
         connection = self._opened.enter_context(one_moment(self._engine))
+        asked = connection, question, self._table
         if self._dialect == "postgresql":
             from sparsegate.tables.databases.postgres import postgres_rows
 
-            table = postgres_rows(connection, question, self._table, self._sql)
+            table = postgres_rows(*asked, self._sql)
         elif self._dialect == "sqlite":
             self._opened.enter_context(known_functions(connection))
-            table = sqlite_rows(connection, question, self._table, self._sql, whole=whole_labels(domain))
+            table = sqlite_rows(*asked, self._sql, whole=whole_labels(domain))
         else:
-            table = other_rows(connection, question, self._table)
+            table = other_rows(*asked)
         public = None if question.observed else public_labels(domain, item=question.item, kind=table.kind)
         if isinstance(public, list) and isinstance(public[0], str):
             _check_labels(public)
