@@ -106,11 +106,9 @@ class PublicBaskets:
         def first(count: int, share: Fraction) -> list[int]:
             return list(range(len(items))) if plan.everything else sorted(select(items, count, share))
 
+        ways: dict[str, Any] = {"first": first, "bits_of": lambda chosen: bits_of(tuple(chosen)), "select": select}
         for _ in range(runs):
-            sets = release_sets(
-                plan, epsilon, first=first, bits_of=lambda chosen: bits_of(tuple(chosen)), select=select
-            )
-            yield np.array(sets.supports(), dtype=np.int64)
+            yield np.array(release_sets(plan, epsilon, **ways).supports(), dtype=np.int64)
 
 
 SET_GATES: Final = MappingProxyType(
@@ -186,18 +184,13 @@ class FeatureTask:
 
     def gate(self, row: str, answers: Integers, epsilon: Number, *, runs: int, cutoff: int = 1) -> Chosen:
         """Which answers a gate says ABOVE to, its threshold between the k-th score and the next."""
-        ranked = np.sort(self.scores)[::-1]
-        return run_many(
-            row,
-            answers,
-            runs=runs,
-            threshold=int(ranked[self.k] + (ranked[self.k - 1] - ranked[self.k] + 1) // 2),
-            epsilon=epsilon,
-            cutoff=cutoff,
-            source=self.source,
-            not_private=True,
-            **self.promise,
-        ).above
+        below, least = np.sort(self.scores)[-self.k - 1], np.sort(self.scores)[-self.k]
+        public: dict[str, Any] = {
+            "threshold": int(below + (least - below + 1) // 2),
+            "cutoff": cutoff,
+            "epsilon": epsilon,
+        }
+        return run_many(row, answers, runs=runs, source=self.source, not_private=True, **public, **self.promise).above
 
     def marked(self, choose: Callable[[], Any]) -> Chosen:
         """What a function that gives the numbers of some features chooses in each run."""
@@ -311,16 +304,13 @@ class EdgeTask:
     def passed(self, row: str, epsilon: Fraction, *, cutoff: int = 1) -> tuple[Pair, ...]:
         """The pairs that a gate with the middle threshold lets through, less those that close a cycle."""
         pairs = sorted(self.scores)
-        answers = run(
-            row,
-            [self.scores[pair] for pair in pairs],
-            threshold=self.middle,
-            epsilon=epsilon,
-            sensitivity=SENSITIVITY,
-            source=self.source,
-            not_private=True,
-            cutoff=cutoff,
-        )
+        public: dict[str, Any] = {
+            "threshold": self.middle,
+            "sensitivity": SENSITIVITY,
+            "cutoff": cutoff,
+            "epsilon": epsilon,
+        }
+        answers = run(row, [self.scores[pair] for pair in pairs], source=self.source, not_private=True, **public)
         return largest_forest([pair for pair, answer in zip(pairs, answers, strict=False) if answer.above], self.count)
 
 
@@ -332,12 +322,11 @@ def _corrected(task: EdgeTask) -> ChosenEdges:
 def _flawed_edges(task: EdgeTask, *, honest: bool) -> ChosenEdges:
     """The gate of Chen et al. over all pairs: it never closes, so its loss grows with the number of pairs.
 
-    ``honest``: run at that claim for which its loss is the epsilon there is. Otherwise at the claim, and
-    ``spent`` is what it truly costs.
+    ``honest``: run at that claim for which its loss is the epsilon there is. ``spent`` is what it truly costs.
     """
     factor = flawed_factor(len(task.scores))
-    edges = task.passed("chen-2015", task.epsilon / factor if honest else task.epsilon)
-    return ChosenEdges(edges, task.epsilon if honest else task.epsilon * factor)
+    claim = task.epsilon / factor if honest else task.epsilon
+    return ChosenEdges(task.passed("chen-2015", claim), claim * factor)
 
 
 def _one_noise(task: EdgeTask) -> ChosenEdges:
@@ -452,19 +441,10 @@ def measure_use(task: UseTask) -> UseRow:
     use = USES[task.use]
     way = dict(zip(MECHANISMS, use.ways, strict=True))[task.mechanism]
     missed, claimed, true = use.measure(way, task.epsilon, task.runs, task.seed + 1)
-    return UseRow(
-        use=task.use,
-        data=use.data,
-        mechanism=task.mechanism,
-        way=way,
-        claimed_epsilon=float(claimed),
-        true_epsilon=float(true),
-        measure=MEASURE,
-        mean=float(np.mean(missed)),
-        std=float(np.std(missed, ddof=1)),
-        runs=task.runs,
-        seed=task.seed,
-    )
+    numbers = {"claimed_epsilon": claimed, "true_epsilon": true, "mean": np.mean(missed), "std": np.std(missed, ddof=1)}
+    known: dict[str, Any] = {name: float(number) for name, number in numbers.items()}
+    known |= {"use": task.use, "data": use.data, "mechanism": task.mechanism, "way": way, "measure": MEASURE}
+    return UseRow(**known, runs=task.runs, seed=task.seed)
 
 
 def measure_uses(out: str | Path, pool: WorkerPool, tasks: Sequence[UseTask]) -> tuple[UseRow, ...]:
