@@ -19,7 +19,6 @@ from typing import Any
 
 import sparsegate as sg
 from sparsegate.auditor import Verdict, audit
-from sparsegate.gates.research import row_mechanism
 
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "audit.png"
 BUDGETS = (10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000)
@@ -29,7 +28,7 @@ EPSILON, QUERIES, SEED = 1.0, 10, 1
 def audit_row(task: tuple[str, int]) -> Verdict:
     key, samples = task
     # A seed, so that the page can be made again as it is.
-    mechanism = row_mechanism(sg.VARIANTS[key], epsilon=EPSILON, source=sg.Seeded(SEED))
+    mechanism = sg.VARIANTS[key].for_audit(epsilon=EPSILON, source=sg.Seeded(SEED))
     return audit(mechanism, epsilon=EPSILON, queries=QUERIES, samples=samples, stop_at_violation=False, seed=SEED)
 
 

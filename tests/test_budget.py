@@ -8,23 +8,12 @@ from fractions import Fraction
 from functools import partial
 
 import mpmath
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparsegate.budget import Budget, Cost, advanced, allocation_ratio, exact_epsilon, pure_rho, sequential
+from sparsegate.budget import Budget, advanced, allocation_ratio, exact_epsilon, pure_rho
 from sparsegate.errors import ParameterError
-
-
-def test_twenty_times_a_tenth_is_two():
-    assert sequential(*[0.1] * 20) == 2
-    assert sequential(*[Budget(threshold_epsilon=0.04, query_epsilon=0.06)] * 20) == 2
-
-
-@pytest.mark.parametrize("value", [0.1, np.float64(0.1), Decimal("0.1"), Fraction(1, 10)])
-def test_a_tenth_is_a_tenth_however_it_is_written(value):
-    assert exact_epsilon(value) == Fraction(1, 10)
 
 
 @given(
@@ -119,11 +108,3 @@ def test_the_rho_of_what_is_pure_is_that_of_randomised_response(epsilon: str) ->
             if alpha < 1.1:
                 assert rate > charged * mpmath.mpf("0.999999")
     assert pure_rho(exact, 7) == 7 * pure_rho(exact / 7)
-
-
-def test_costs_add_by_both_rules() -> None:
-    one, other = Cost.of(Fraction(1, 2), Fraction(1, 10**6)), Cost(epsilon=Fraction(1), rho=Fraction(1, 8))
-    both = one + 2 * other
-    assert (both.epsilon, both.delta, both.rho_delta) == (Fraction(5, 2), Fraction(1, 10**6), Fraction(1, 10**6))
-    assert both.rho == pure_rho(Fraction(1, 2)) + Fraction(1, 4)
-    assert (other.in_epsilon, other.in_rho, one.in_epsilon) == ("epsilon 1", "rho 0.125", "epsilon 0.5, delta 1e-06")

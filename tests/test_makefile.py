@@ -34,13 +34,10 @@ def test_the_peers_are_installed_where_no_other_target_looks() -> None:
     assert all(".venv-bench/" in line for line in measured if "pip install" in line or "-m benchmarks" in line)
 
 
-def test_clean_removes_both_environments_and_neither_is_committed() -> None:
+def test_clean_removes_both_environments_and_one_that_once_had_the_peers_is_made_anew() -> None:
     (removed,) = [line for line in commands("clean") if line.startswith("rm -rf ")]
     assert {".venv", ".venv-bench"} <= set(removed.split())
     assert {".venv/", ".venv-bench/"} <= set((ROOT / ".gitignore").read_text(encoding="utf-8").splitlines())
-
-
-def test_an_environment_that_once_had_the_peers_is_made_anew() -> None:
     made = commands("setup")
     removal = next(place for place, line in enumerate(made) if line == "test ! -e .venv/.bench || rm -rf .venv")
     assert removal < next(place for place, line in enumerate(made) if "pip install" in line)

@@ -53,14 +53,19 @@ def test_the_list_has_what_is_proved_and_each_docstring_that_claims_a_proof_is_i
     assert places <= set(in_readme.values()), "a proof that the list does not have"
 
 
-def test_the_map_of_the_list_has_every_file() -> None:
+def test_each_file_is_in_the_map_and_says_what_it_proves_first_and_stays_readable() -> None:
     mapped = re.findall(r"^- \[(\w+\.v)\]", (PROOFS / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert sorted(mapped) == sorted(file.name for file in PROOFS.glob("*.v"))
-
-
-def test_no_two_theorems_share_a_name() -> None:
     names = [theorem.name for theorem in EXPORTED]
     assert len(names) == len(set(names)) > 100
+    assert CHECK["refused"]() == []
+    for file in PROOFS.glob("*.v"):
+        source = file.read_text(encoding="utf-8")
+        assert source.startswith("(** * ")
+        assert len(source.splitlines()) <= 350
+        header = source[: source.index("*)")]
+        theorems = [theorem.name for theorem in EXPORTED if theorem.file == file.name]
+        assert [name for name in theorems if name not in header] == []
 
 
 def test_no_name_is_defined_in_two_files(tmp_path: Path) -> None:
@@ -75,20 +80,6 @@ def test_no_name_is_defined_in_two_files(tmp_path: Path) -> None:
     assert CHECK["doubled"](tmp_path) == [f"colour{both}", f"same{both}"]
 
 
-@pytest.mark.parametrize("file", sorted(PROOFS.glob("*.v")), ids=lambda file: file.name)
-def test_a_file_says_what_it_proves_first_and_stays_readable(file: Path) -> None:
-    source = file.read_text(encoding="utf-8")
-    assert source.startswith("(** * ")
-    assert len(source.splitlines()) <= 350
-    header = source[: source.index("*)")]
-    theorems = [theorem.name for theorem in EXPORTED if theorem.file == file.name]
-    assert [name for name in theorems if name not in header] == []
-
-
-def test_no_proof_uses_a_command_that_could_deceive_the_check() -> None:
-    assert CHECK["refused"]() == []
-
-
 UNPROVED = """(** * Unproved *)
 Section Unproved.
 Hypothesis one : 1 = 1.
@@ -99,46 +90,36 @@ Theorem assumed : 2 = 3. Proof. exact two. Qed.
 Theorem left_out : 3 = 4. Admitted.
 End Unproved.
 """
-
-
-@needs_coq
-def test_a_proof_that_was_left_out_or_rests_on_an_axiom_is_found(tmp_path: Path) -> None:
-    for name in ("Makefile", "_CoqProject"):
-        shutil.copy(PROOFS / name, tmp_path)
-    (tmp_path / "unproved.v").write_text(UNPROVED)
-    CHECK["build"](tmp_path)
-    theorems = CHECK["exported"](tmp_path)
-    assert [theorem.name for theorem in theorems] == ["sound", "assumed", "left_out"]
-    wrong = CHECK["offences"](theorems, theorems, CHECK["assumptions"](theorems, tmp_path))
-    assert wrong == ["unproved.v: assumed rests on unproved.two", "unproved.v: left_out rests on unproved.left_out"]
-
-
-NAMED_ALIKE = {
-    "boolp.v": "Axiom functional_extensionality_dep : 1 = 2.",
-    "alike.v": """From Sparsegate Require boolp.
+ALIKE = """From Sparsegate Require boolp.
 Theorem alike : 1 = 2. Proof. exact boolp.functional_extensionality_dep. Qed.
-""",
-    "unguarded.v": """Unset Guard Checking.
+"""
+UNGUARDED = """Unset Guard Checking.
 Fixpoint f (n : nat) : 1 = 2 := f n.
 Set Guard Checking.
 Theorem unguarded : 1 = 2. Proof. exact (f 0). Qed.
-""",
-}
+"""
 
 
 @needs_coq
-def test_an_axiom_named_like_a_classical_one_and_a_check_turned_off_are_found(tmp_path: Path) -> None:
+def test_a_proof_that_was_left_out_or_rests_on_an_axiom_or_a_check_turned_off_is_found(tmp_path: Path) -> None:
     for name in ("Makefile", "_CoqProject"):
         shutil.copy(PROOFS / name, tmp_path)
-    for name, source in NAMED_ALIKE.items():
-        (tmp_path / name).write_text(source)
+    sources = {"unproved": UNPROVED, "alike": ALIKE, "unguarded": UNGUARDED}
+    sources["boolp"] = "Axiom functional_extensionality_dep : 1 = 2."
+    for name, source in sources.items():
+        (tmp_path / f"{name}.v").write_text(source)
     CHECK["build"](tmp_path)
     theorems = CHECK["exported"](tmp_path)
-    wrong = CHECK["offences"](theorems, theorems, CHECK["assumptions"](theorems, tmp_path))
-    assert wrong == [
+    assert sorted(theorem.name for theorem in theorems) == ["alike", "assumed", "left_out", "sound", "unguarded"]
+    assert sorted(CHECK["offences"](theorems, theorems, CHECK["assumptions"](theorems, tmp_path))) == [
         "alike.v: alike rests on Sparsegate.boolp.functional_extensionality_dep",
         "unguarded.v: unguarded rests on unguarded.f",
+        "unproved.v: assumed rests on unproved.two",
+        "unproved.v: left_out rests on unproved.left_out",
     ]
+    (tmp_path / "wrong.v").write_text("Theorem wrong : 1 = 2. Proof. reflexivity. Qed.\n")
+    with pytest.raises(subprocess.CalledProcessError):
+        CHECK["build"](tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -160,12 +141,9 @@ def test_an_axiom_named_like_a_classical_one_and_a_check_turned_off_are_found(tm
 def test_a_command_that_could_deceive_the_check_is_refused(tmp_path: Path, source: str, word: str) -> None:
     (tmp_path / "smuggled.v").write_text(f"(** * Smuggled: Axiom, Fail, Module *)\n{source}\n")
     assert any(line.startswith(f"smuggled.v: {word}") for line in CHECK["refused"](tmp_path))
-
-
-def test_a_file_that_is_not_built_is_refused(tmp_path: Path) -> None:
     (tmp_path / "inner").mkdir()
     (tmp_path / "inner" / "unbuilt.v").write_text("Theorem unbuilt : 1 = 2. Proof. reflexivity. Qed.\n")
-    assert CHECK["refused"](tmp_path) == ["inner/unbuilt.v: is not built, being in a folder of its own"]
+    assert "inner/unbuilt.v: is not built, being in a folder of its own" in CHECK["refused"](tmp_path)
 
 
 def test_no_docstring_claims_a_proof_in_a_form_that_is_not_compared() -> None:
@@ -173,15 +151,6 @@ def test_no_docstring_claims_a_proof_in_a_form_that_is_not_compared() -> None:
         source = file.read_text(encoding="utf-8")
         compared = re.findall(r"machine-checked[^:.]*:\s+proofs/README\.md", source, re.IGNORECASE)
         assert len(compared) == len(re.findall(r"[Mm]achine[- ]checked", source)), file
-
-
-@needs_coq
-def test_a_wrong_proof_does_not_build(tmp_path: Path) -> None:
-    for name in ("Makefile", "_CoqProject"):
-        shutil.copy(PROOFS / name, tmp_path)
-    (tmp_path / "wrong.v").write_text("Theorem wrong : 1 = 2. Proof. reflexivity. Qed.\n")
-    with pytest.raises(subprocess.CalledProcessError):
-        CHECK["build"](tmp_path)
 
 
 def test_what_the_list_and_the_files_do_not_share_is_found() -> None:
@@ -195,23 +164,20 @@ def test_what_the_list_and_the_files_do_not_share_is_found() -> None:
     ]
 
 
-def test_another_version_of_coq_or_of_a_library_is_named_and_nothing_is_built(tmp_path: Path) -> None:
+def test_without_coq_or_with_another_version_the_packages_are_named_and_nothing_is_built(tmp_path: Path) -> None:
+    def checked(path: str) -> str:
+        command = [sys.executable, str(PROOFS / "check.py")]
+        done = subprocess.run(command, capture_output=True, text=True, env={"PATH": path})
+        assert (done.returncode, done.stdout) == (2, "")
+        return done.stderr
+
+    assert "apt-get install coq libcoq-mathcomp-analysis" in checked(str(tmp_path))
     library = tmp_path / "user-contrib" / "mathcomp" / "analysis" / "altreals"
     library.mkdir(parents=True)
     (library / "distr.vo").touch()
     coqc = tmp_path / "coqc"
     coqc.write_text(f'#!/bin/sh\n[ "$1" = -where ] && echo {tmp_path} || echo 8.18.0 4.14.1\n')
     coqc.chmod(0o755)
-    command = [sys.executable, str(PROOFS / "check.py")]
-    done = subprocess.run(command, capture_output=True, text=True, env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "Coq 8.16.1, mathcomp 1.15.0 and mathcomp-analysis 0.6.0 (Debian 12). Nothing was checked" in done.stderr
-    assert "this is Coq 8.18.0; the sources in" in done.stderr
-
-
-def test_without_coq_the_packages_are_named_and_nothing_is_built(tmp_path: Path) -> None:
-    command = [sys.executable, str(PROOFS / "check.py")]
-    done = subprocess.run(command, capture_output=True, text=True, env={"PATH": str(tmp_path)})
-    assert done.returncode == 2
-    assert "apt-get install coq libcoq-mathcomp-analysis" in done.stderr
-    assert done.stdout == ""
+    wrong = checked(f"{tmp_path}:/usr/bin:/bin")
+    assert "Coq 8.16.1, mathcomp 1.15.0 and mathcomp-analysis 0.6.0 (Debian 12). Nothing was checked" in wrong
+    assert "this is Coq 8.18.0; the sources in" in wrong

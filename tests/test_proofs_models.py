@@ -42,10 +42,10 @@ def geometric(a: float) -> Law:
 
 def image(law: Law, of: Callable[[int], Hashable]) -> Law:
     r"""\dlet_(nu <- law) dunit (of nu)."""
-    found: Law = {}
+    pushed: Law = {}
     for nu, mass in law.items():
-        found[of(nu)] = found.get(of(nu), 0.0) + mass
-    return found
+        pushed[of(nu)] = pushed.get(of(nu), 0.0) + mass
+    return pushed
 
 
 def gate(mu: Law, closed: Callable[[tuple[Any, ...]], bool], step: Step, n: int, t: Sequence[Any]) -> float:
@@ -236,11 +236,8 @@ def test_the_candidates_of_an_unknown_domain_are_those_of_the_proofs(table: dict
 def test_a_gate_with_numbers_is_the_one_that_runs() -> None:
     """numeric_gate.v and numbered_gap.v: an ABOVE releases q + z, z of scale c Delta / eps3, its gap beside it."""
     c, delta = 1, 2
-    options: Any = {
-        "budget": sg.Budget(threshold_epsilon=3, query_epsilon=4, answer_epsilon=5),
-        "cutoff": c,
-        "sensitivity": delta,
-    }
+    budget = sg.Budget(threshold_epsilon=3, query_epsilon=4, answer_epsilon=5)
+    options: Any = {"budget": budget, "cutoff": c, "sensitivity": delta}
     fresh = {z: mass for z, mass in laplace(5 / c / delta).items() if abs(z) < 9}
     for row, mu, gaps in (("standard", laplace, False), ("exponential-gap", geometric, True)):
         kappa = round(build(row, threshold=BAR, noise="lattice", **options).shift)
@@ -261,8 +258,8 @@ def test_a_gate_with_numbers_is_the_one_that_runs() -> None:
         for t in [(None, None, None), (None, 6), (None, None, 1), (3,)]:
             told = [a if a is None or not gaps else (2, a) for a in t]
             proved = gate(rho, lambda h: positives(h) >= c, step, len(QUESTIONS), told)
-            said = [False if a is None else a for a in told]
-            ours = sg.privacy.log_probability(row, QUESTIONS, said, threshold=BAR, noise="lattice", **options)
+            outcome = [False if a is None else a for a in told]
+            ours = sg.privacy.log_probability(row, QUESTIONS, outcome, threshold=BAR, noise="lattice", **options)
             assert math.exp(ours) == pytest.approx(proved, rel=1e-8), (row, t)
 
 

@@ -43,11 +43,7 @@ _RATIOS = {
 
 
 def exact_epsilon(value: object, parameter: str = "epsilon", *, zero: bool = False) -> Fraction:
-    """Read an epsilon as an exact rational; a float stands for the decimal it prints as.
-
-    >>> 20 * exact_epsilon(0.1)
-    Fraction(2, 1)
-    """
+    """Read an epsilon as an exact rational; a float stands for the decimal it prints as."""
     exact = exact_decimal(value)
     if exact is None or exact < 0 or (exact == 0 and not zero):
         rule = "must be a finite number of at least 0" if zero else "must be a positive finite number"
@@ -186,11 +182,7 @@ class Budget:
 
 
 def allocation_ratio(allocation: Allocation, *, cutoff: int, monotonic: bool) -> Fraction:
-    """The number r of a split eps1 : eps2 = 1 : r.
-
-    >>> allocation_ratio("1:c", cutoff=25, monotonic=True)
-    Fraction(25, 1)
-    """
+    """The number r of a split eps1 : eps2 = 1 : r."""
     if not isinstance(allocation, str):
         return exact_epsilon(allocation, "allocation")
     check_choice(allocation, "allocation", _RATIOS, "or pass a positive number r for the split 1:r")
@@ -198,11 +190,7 @@ def allocation_ratio(allocation: Allocation, *, cutoff: int, monotonic: bool) ->
 
 
 def sequential(*epsilons: Number | Budget) -> Fraction:
-    """Sequential composition: epsilons add, also of mechanisms chosen adaptively and interleaved (Vadhan, Wang 2021).
-
-    >>> sequential(*[0.1] * 20)
-    Fraction(2, 1)
-    """
+    """Epsilons add, also of mechanisms chosen adaptively and interleaved (Vadhan, Wang 2021)."""
     for spent in epsilons:
         if isinstance(spent, Budget) and spent.delta:
             rule = "must be 0 to add epsilons alone"
@@ -214,9 +202,6 @@ def advanced(epsilon: Number, *, runs: int, delta: float) -> float:
     """Advanced composition for a plan fixed ahead: the epsilon of ``runs`` eps-DP mechanisms, at the cost of delta.
 
     min(k eps, sqrt(2 k ln(1/delta)) eps + k eps (e**eps - 1)) (Dwork, Rothblum, Vadhan 2010), rounded up.
-
-    >>> round(advanced(0.01, runs=10_000, delta=1e-6), 4)
-    6.2615
     """
     exact, k = exact_epsilon(epsilon), exact_count(runs, "runs")
     exact_delta(delta)
@@ -234,16 +219,7 @@ def pure_rho(epsilon: Fraction, parts: int = 1) -> Fraction:
     ``parts`` are m independent things of which each is e-DP, such as the counts that one person moves: rhos add.
 
     **Theorem** (Harrison, Manurangsi 2025). What is e-DP is (e tanh(e/2))-zCDP, which is less than e**2/2; and
-    randomised response no less. *Proof.* Let T be the likelihood ratio of the outcome, under the neighbour's law: it
-    lies between exp(-e) and exp(e), and has mean 1. x**a is convex for a > 1, so E[T**a] is at most that of the law on
-    the two ends with mean 1, which is randomised response: cosh((2a-1) e/2) / cosh(e/2). With u = 2a - 1, y = e/2 and
-    a (a-1) = (u**2 - 1)/4 it remains to see that ln cosh(u y) - ln cosh(y) <= (u**2 - 1) y tanh(y) / 2. As a function
-    of s = u**2, ln cosh(sqrt(s) y) has the derivative (y**2/2) tanh(v)/v at v = sqrt(s) y. That falls, since tanh(v)/v
-    does: the function is concave, and lies below its tangent at s = 1, whose slope is y tanh(y)/2. [] Discrete Laplace
-    noise, one step away, is randomised response (``gates.accounting``): there nothing less will do.
-
-    *Rounding.* tanh(y) = y/(1 + y**2/(3 + y**2/(5 + ...))), all of it positive: cut after an odd number of levels it is
-    not below tanh(y). It is never above 1, and grows with y: both may be rounded up.
+    randomised response no less. Proof: docs/explanation/proofs_in_words/core.md.
 
     >>> [round(float(pure_rho(Fraction(e))), 6) for e in ("0.1", "1", "10")], float(pure_rho(Fraction(1), 10))
     ([0.004996, 0.462117, 9.999092], 0.0499583749578...)
@@ -267,11 +243,7 @@ PLACES = 30  # decimal places of a rho at most
 
 
 def in_decimals(value: Fraction, *, digits: int = 15, up: bool = True) -> Fraction:
-    """To so many digits and ``PLACES`` decimal places, so that sums stay short: a charge up, what is allowed down.
-
-    >>> float(in_decimals(Fraction(2, 3))), float(in_decimals(Fraction(2, 3), digits=3, up=False))
-    (0.666666666666667, 0.666)
-    """
+    """To so many digits and ``PLACES`` decimal places, so that sums stay short: a charge up, what is allowed down."""
     size = len(str(value.numerator)) - len(str(value.denominator))
     size += value >= Fraction(10) ** size  # now 10**(size - 1) <= value < 10**size
     unit = Fraction(10) ** min(digits - size, PLACES)
@@ -284,10 +256,6 @@ class Cost:
 
     A ledger that adds counts epsilon and delta, a zCDP ledger rho and rho_delta. Costs of releases one after the
     other, whatever the later ones were chosen by, add.
-
-    >>> daily = Cost.of(Fraction(1, 10))
-    >>> (365 * daily).epsilon, float((365 * daily).rho)
-    (Fraction(73, 2), 1.82348...)
     """
 
     epsilon: Fraction

@@ -262,12 +262,7 @@ def _restore(kind: type[SparsegateError], args: tuple[object, ...], state: dict[
 
 
 def unknown_key(parameter: str, rule: str, given: object, known: Iterable[str], next_step: str) -> ParameterError:
-    """The error of a key that a table lacks, with the nearest that it has.
-
-    >>> raise unknown_key("row", "must be the key of a row", "standrad", ["standard", "gptt"], "see sg.VARIANTS")
-    Traceback (most recent call last):
-    sparsegate.errors.ParameterError: row must be the key of a row, got 'standrad'; did you mean 'standard'? see ...
-    """
+    """The error of a key that a table lacks, with the nearest that it has."""
     import difflib
 
     near = difflib.get_close_matches(str(given), list(known), n=3, cutoff=0.5)
@@ -276,12 +271,7 @@ def unknown_key(parameter: str, rule: str, given: object, known: Iterable[str], 
 
 
 def load_extra(module: str, *, extra: str) -> Any:
-    """Import a module of an optional package, or say how to install what the extra brings.
-
-    >>> load_extra("no_such_package", extra="plots")
-    Traceback (most recent call last):
-    sparsegate.errors.SparsegateError: this needs no_such_package; run: pip install 'matplotlib...'
-    """
+    """Import a module of an optional package, or say how to install what the extra brings."""
     try:
         return import_module(module)
     except ModuleNotFoundError as missing:

@@ -1,21 +1,13 @@
 """Gates and selections as measurements of OpenDP: its compositors, odometers and contexts charge them by honest maps.
 
 Needs the package ``opendp``, the extra of that name. OpenDP cannot look into a function that is not its own, and asks
-whoever uses one to switch on its feature "honest-but-curious": what the maps say is what is proved here.
-
-**A selection.** The input of ``make_top`` are scores; d_in is how far one of them can move. *Theorem.* At a distance of
-d_in, a whole number, ``make_top`` at epsilon is (d_in epsilon)-DP, and (d_in**2 rho)-zCDP, where rho is what
-``select_top`` is charged for at distance 1. *Proof.* From scores u to scores v lead d_in steps that move each score by
-at most 1 towards v: the k-th is u + sign(v - u) min(k, abs(v - u)), entry by entry; where v - u has one sign, so has
-each step, and monotonic scores stay so. The rest is group privacy (Bun, Steinke 2016, Prop. 1.9 for zCDP). []
-Under the L1 distance d_in bounds the moves of all scores together, as after ``count_by_categories``. Then there are
-d_in steps that move one score by one, and each of them is monotonic: that case has the noise of monotonic scores.
-
-**A gate.** The input of ``make_above_threshold`` are data, and its queries are OpenDP's transformations of such data to
-a number. One is answered only if its own map says that it moves by at most ``sensitivity`` for data at distance d_in:
-nobody has to promise it. *Theorem.* For data at distance d_in or less the whole interaction, with adaptively chosen
-queries, is epsilon-DP, and so (epsilon**2/2)-zCDP. *Proof.* That of ``SparseVector``. [] That all queries move in one
-direction (``monotonic``) OpenDP does not know: that remains your promise. A query that is refused costs nothing.
+whoever uses one to switch on its feature "honest-but-curious": what the maps say is what is proved. *Theorem.* At a
+distance of d_in, a whole number by which one of the scores can move, ``make_top`` at epsilon is (d_in epsilon)-DP and
+(d_in**2 rho)-zCDP, rho that of ``select_top`` at distance 1; under the L1 distance with the noise of monotonic scores.
+*Theorem.* A query of ``make_above_threshold`` is answered only if its own map says that it moves by at most
+``sensitivity`` for data at distance d_in, and costs nothing if it is refused; the whole interaction is epsilon-DP. That
+all queries move in one direction (``monotonic``) remains your promise. Proofs:
+docs/explanation/proofs_in_words/core.md.
 """
 
 from __future__ import annotations

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 from tests.support.audited import randomized_response, responses, too_many
 
-from sparsegate.auditor.betting import Bets, Counts, DeltaLadder, EpsilonLadder
-from sparsegate.auditor.certify import Registration, certify, screenings
+from sparsegate.auditor.betting import Bets, Counts, DPLadder
+from sparsegate.auditor.certify import Registration, certify
 from sparsegate.auditor.encoding import Encoder, Sample
-from sparsegate.auditor.events import Aim, Atoms, OutcomeEvent, Runs, find_events
+from sparsegate.auditor.events import Aim, Bins, OutcomeEvent, Runs, find_events
 from sparsegate.auditor.neighbours import NeighbourPair
 
 YES, NO = np.array([1]), np.array([0])
@@ -22,7 +21,7 @@ EPSILONS = np.linspace(0, 4, 401)
 
 def truthful(encoder: Encoder) -> OutcomeEvent:
     """The event that a randomized response says yes."""
-    atoms = Atoms.learned(encoder.encode(np.array([True, True, False, False]), 4))
+    atoms, _ = Bins.atoms(encoder.encode(np.array([True, True, False, False]), 4))
     return OutcomeEvent(partition=atoms, chosen=np.array([False, True, False]))
 
 
@@ -32,19 +31,15 @@ class Response:
     def __init__(self, seed: int, *, leak: float = 1.0, chunk: int = 10**9) -> None:
         self.encoder = Encoder("test")
         self.event = truthful(self.encoder)
-        self.said: dict[int, list[bool]] = {0: [], 1: []}
-        self.bets = Bets(
-            [
-                EpsilonLadder(values=EPSILONS, level=ALPHA, delta=0.0),
-                DeltaLadder(values=np.linspace(0, 1, 101), level=ALPHA, epsilon=0.5),
-            ]
-        )
+        self.outcomes: dict[int, list[bool]] = {0: [], 1: []}
+        deltas = DPLadder(values=np.linspace(0, 1, 101), level=ALPHA, epsilon=0.5)
+        self.bets = Bets([DPLadder(values=EPSILONS, level=ALPHA), deltas])
         self._mechanism, self._chunk = randomized_response(leak, seed), chunk
 
     def draw(self, answers: object, wanted: int) -> Sample:
         count = min(wanted, self._chunk)
         outcomes = self._mechanism(answers, count)  # type: ignore[arg-type]
-        self.said[int(answers[0])] += outcomes.tolist()  # type: ignore[index]
+        self.outcomes[int(answers[0])] += outcomes.tolist()  # type: ignore[index]
         return self.encoder.encode(outcomes, count)
 
     def certify(self, trials: int, *, over: Callable[[], bool] = lambda: False) -> Counts:
@@ -57,15 +52,15 @@ class Response:
 def test_bounds_are_wrong_no_more_often_than_stated(stop: bool) -> None:
     # The claim, 0.9, is false: stopping as soon as it is refuted must not cost coverage of the true loss, 1.
     epsilons, deltas = [], []
-    for seed in range(200):
+    for seed in range(120):
         response = Response(seed)
         response.certify(2000, over=lambda response=response: stop and response.bets.bounds()[0] > 0.9)
         epsilons.append(response.bets.bounds()[0])
         deltas.append(response.bets.bounds()[1])
     yes, no = np.e / (1 + np.e), 1 / (1 + np.e)
     true = yes - np.exp(0.5) * no
-    assert not too_many(sum(epsilon >= 1.0 for epsilon in epsilons), 200, ALPHA)
-    assert not too_many(sum(delta >= true for delta in deltas), 200, ALPHA)
+    assert not too_many(sum(epsilon >= 1.0 for epsilon in epsilons), 120, ALPHA)
+    assert not too_many(sum(delta >= true for delta in deltas), 120, ALPHA)
     assert np.median(epsilons) > 0.85
     assert np.median(deltas) > 0.6 * true
 
@@ -76,7 +71,7 @@ def peeking(seed: int, *, fresh: bool) -> bool:
     one, other = (encoder.encode(mechanism(answers, 2000), 2000) for answers in (YES, NO))
     runs = Runs(one=one, other=other)
     aim = Aim(trials=2000, alpha=ALPHA, delta=0.0)
-    found = max(find_events(runs, runs, aim, caution=0.0, thorough=False, seed=0), key=lambda finding: finding.promised)
+    best = max(find_events(runs, runs, aim, caution=0.0, thorough=False, seed=0), key=lambda finding: finding.promised)
     kept = {1: one, 0: other}
 
     def draw(answers: object, wanted: int) -> Sample:
@@ -86,15 +81,10 @@ def peeking(seed: int, *, fresh: bool) -> bool:
         drawn, kept[side] = kept[side].part(slice(wanted)), kept[side].part(slice(wanted, None))
         return drawn
 
-    bets = Bets([EpsilonLadder(values=EPSILONS, level=ALPHA, delta=0.0)])
-    pair = NeighbourPair(NO, YES) if found.swapped else NeighbourPair(YES, NO)
-    certify(
-        Registration(pair=pair, event=found.event, chances=(0.2, 0.05), trials=2000),
-        bets,
-        draw,
-        share=1.0,
-        over=lambda: False,
-    )
+    bets = Bets([DPLadder(values=EPSILONS, level=ALPHA)])
+    pair = NeighbourPair(NO, YES) if best.swapped else NeighbourPair(YES, NO)
+    registration = Registration(pair=pair, event=best.event, chances=(0.2, 0.05), trials=2000)
+    certify(registration, bets, draw, share=1.0, over=lambda: False)
     return bets.bounds()[0] >= 1.0
 
 
@@ -104,17 +94,13 @@ def test_betting_on_the_training_runs_breaks_coverage_and_fresh_runs_restore_it(
     assert not too_many(sum(peeking(seed, fresh=True) for seed in range(runs)), runs, ALPHA)
 
 
-@pytest.mark.parametrize("chunk", [1, 7, 10**6])
+@pytest.mark.parametrize("chunk", [7, 10**6])
 def test_the_evidence_counts_every_run_once_and_nothing_else(chunk: int) -> None:
     response = Response(3, chunk=chunk)
     counts = response.certify(100)
-    assert counts == Counts(
-        hits1=sum(response.said[1]),
-        trials1=len(response.said[1]),
-        hits2=sum(response.said[0]),
-        trials2=len(response.said[0]),
-    )
-    assert counts.trials1 == counts.trials2 == 100
+    yes, no = response.outcomes[1], response.outcomes[0]
+    assert counts == Counts(hits1=sum(yes), trials1=100, hits2=sum(no), trials2=100)
+    assert len(yes) == len(no) == 100
 
 
 def test_stakes_are_placed_before_the_runs_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,24 +110,3 @@ def test_stakes_are_placed_before_the_runs_are_drawn(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(response, "draw", lambda answers, wanted: events.append("draw") or draw(answers, wanted))
     response.certify(40)
     assert events == ["stake", "draw", "draw"] * 4
-
-
-def test_a_violation_stops_the_counting_early() -> None:
-    drawn = []
-    for goal in (1.0, 9.9):
-        response = Response(1, leak=3.0)
-        response.certify(10**5, over=lambda r=response, goal=goal: r.bets.bounds()[0] > goal)
-        drawn.append(sum(map(len, response.said.values())))
-    assert drawn[0] < 30_000 < drawn[1] == 2 * 10**5
-
-
-def test_running_out_of_time_keeps_what_was_won() -> None:
-    ticks = itertools.count(1)
-    response = Response(1, chunk=100)
-    counts = response.certify(10_000, over=lambda: next(ticks) > 60)
-    assert counts.trials1 == 6000
-    assert response.bets.bounds()[0] > 0.5
-
-
-def test_the_search_ends_for_any_number_of_pairs() -> None:
-    assert all(screenings(pairs) < 12 for pairs in range(1, 300))

@@ -12,18 +12,17 @@ import numpy as np
 import pytest
 
 from sparsegate.auditor import audit
-from sparsegate.gates.approximate import round_epsilon
 
 Batch = Callable[[np.ndarray, int], Any]
 
 
-def exponential_gate(seed: int, *, rho_sign: int = 1, nu_sign: int = 1) -> Batch:
-    """c = 1, T = 0, epsilon = 1 split in halves, one-sided noise: which question was ABOVE, or none. Sound: both +1."""
+def exponential_gate(seed: int, *, rho_sign: int = 1) -> Batch:
+    """c = 1, T = 0, epsilon = 1 split in halves, one-sided noise: which question was ABOVE, or none. Sound: +1."""
     rng = np.random.default_rng(seed)
 
     def mechanism(answers: np.ndarray, n: int) -> Any:
         rho = rho_sign * rng.exponential(2, (n, 1))
-        nu = nu_sign * rng.exponential(4, (n, len(answers)))
+        nu = rng.exponential(4, (n, len(answers)))
         return _first(answers + nu >= rho)
 
     return mechanism
@@ -60,38 +59,18 @@ def two_sided_gate(seed: int, *, one_sided: bool) -> Batch:
     return mechanism
 
 
-def rounds_of_choice(seed: int, *, flip: bool, rounds: int, rate: float) -> Batch:
-    """Which of two items wins, ``rounds`` times, with weights exp(rate q): how often it was the second.
-
-    Each round of the exponential mechanism is ``rate``-bounded-range on monotonic scores. Permute-and-flip, the larger
-    of rate q + exponential noise, is ``rate``-DP, and not that.
-    """
-    rng = np.random.default_rng(seed)
-
-    def mechanism(answers: np.ndarray, n: int) -> Any:
-        noise = rng.exponential(1, (n, rounds, 2)) if flip else rng.gumbel(size=(n, rounds, 2))
-        return (rate * answers[:2] + noise).argmax(axis=2).sum(axis=1)
-
-    return mechanism
-
-
 def _first(hit: np.ndarray) -> Any:
     """Where each row has its first hit; beyond its end where it has none."""
     return np.where(hit.any(axis=1), hit.argmax(axis=1), hit.shape[1])
 
 
-def plain_gate(seed: int, *, scale: float = 1.0, leaks: bool = False, stops: bool = True) -> Batch:
-    """Laplace noise at epsilon = 1, c = 1, T = 0. Sound if it stops, with ``scale`` 1 and no leak."""
+def endless_gate(seed: int) -> Batch:
+    """Laplace noise at epsilon = 1, c = 1, T = 0, and it never stops."""
     rng = np.random.default_rng(seed)
 
     def mechanism(answers: np.ndarray, n: int) -> Any:
-        noisy = answers + rng.laplace(scale=4 * scale, size=(n, len(answers)))
-        above = noisy >= rng.laplace(scale=2 * scale, size=(n, 1))
-        if not stops:
-            return above
-        first = _first(above)
-        value = noisy[np.arange(n), np.minimum(first, len(answers) - 1)]
-        return (first, np.where(first < len(answers), value, 0.0)) if leaks else first
+        noisy = answers + rng.laplace(scale=4, size=(n, len(answers)))
+        return noisy >= rng.laplace(scale=2, size=(n, 1))
 
     return mechanism
 
@@ -103,28 +82,13 @@ def noisy_max(seed: int, *, flip: bool) -> Batch:
     return lambda answers, n: (answers + draw(size=(n, len(answers)))).argmax(axis=1)
 
 
-SAMPLES = 300_000
-CHOICES = {"rounds": 40, "rate": 0.3}
+SAMPLES = 200_000
 
 TRAPS: dict[str, tuple[Batch, Batch, dict[str, Any]]] = {
     "a minus sign on rho": (exponential_gate(1, rho_sign=-1), exponential_gate(1), {}),
-    "a minus sign on nu": (exponential_gate(1, nu_sign=-1), exponential_gate(1), {}),
     "gaps of BELOW": (gap_gate(1, of_below=True), gap_gate(1, of_below=False), {"queries": (20, 20)}),
-    "a two-sided gate with exponential noise": (
-        two_sided_gate(1, one_sided=True),
-        two_sided_gate(1, one_sided=False),
-        {},
-    ),
-    "permute-and-flip as bounded range": (
-        rounds_of_choice(1, flip=True, **CHOICES),
-        rounds_of_choice(1, flip=False, **CHOICES),
-        {"epsilon": 3.0, "delta": 0.01, "queries": (2, 2), "monotonic": True},
-    ),
+    "exponential noise, two sides": (two_sided_gate(1, one_sided=True), two_sided_gate(1, one_sided=False), {}),
 }
-
-
-def test_the_claim_about_permute_and_flip_is_what_bounded_range_would_give() -> None:
-    assert round_epsilon(epsilon=3.0, delta=0.01, count=int(CHOICES["rounds"])) >= CHOICES["rate"]
 
 
 @pytest.mark.parametrize("trap", TRAPS)
@@ -137,15 +101,10 @@ def test_a_trap_is_flagged_and_its_sound_twin_is_not(trap: str) -> None:
 
 def test_what_adds_up_over_many_answers_is_found_in_few_runs() -> None:
     """A gate that never stops loses 40/4 + 1/2 at 40 questions; no two of its outcomes are alike."""
-    verdict = audit(plain_gate(1, stops=False), epsilon=1.0, queries=40, samples=1_000_000, seed=1)
+    verdict = audit(endless_gate(1), epsilon=1.0, queries=40, samples=1_000_000, seed=1)
     assert verdict.violates
     assert verdict.samples < 8_000
     assert len(verdict.witness.answers) == 40
-
-
-@pytest.mark.parametrize("flaw", [{"scale": 0.88}, {"leaks": True}], ids=["noise 12 % too small", "leaked value"])
-def test_small_flaws_are_found_with_more_runs(flaw: dict[str, Any]) -> None:
-    assert audit(plain_gate(1, **flaw), epsilon=1.0, samples=40_000_000, seed=1).violates
 
 
 def test_a_noisy_max_that_is_not_bounded_range_does_not_have_the_rho_of_one() -> None:
@@ -159,8 +118,8 @@ def test_a_noisy_max_that_is_not_bounded_range_does_not_have_the_rho_of_one() ->
     assert 0.09 < right.renyi_lower <= 1 / 8
 
 
-@pytest.mark.parametrize("order", [2.0, 8.0, 2000.0])
-def test_a_claim_in_rdp_is_tested_at_its_order(order: float) -> None:
+def test_a_claim_in_rdp_is_tested_at_its_order() -> None:
+    order = 2000.0  # its moments are beyond the largest double
     rng, lie = np.random.default_rng(1), 1 / (1 + np.e)
     p, q = 1 - lie, lie
     hit, miss = (order * np.log(a) + (1 - order) * np.log(b) for a, b in ((p, q), (q, p)))

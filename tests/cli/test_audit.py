@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from sparsegate.cli.audit import LEGEND
-from sparsegate.gates.research import row_mechanism
 from sparsegate.gates.variants import VARIANTS
-from sparsegate.noise import Seeded
 
 SOURCE = """
 import numpy as np
@@ -58,11 +55,9 @@ def test_the_exit_code_says_whether_the_claim_was_refuted(command, module: str) 
 
 
 def test_json_holds_every_field_and_the_whole_budget_gives_a_better_bound(command, module: str) -> None:
-    brief, whole = (
-        json.loads(command("audit", f"{module}:leaky", "--json", *FEW, *more)[1]) for more in ((), ("--whole-budget",))
-    )
+    asked = ("audit", f"{module}:leaky", "--json", *FEW)
+    brief, whole = (json.loads(command(*asked, *more)[1]) for more in ((), ("--whole-budget",)))
     assert (brief["violates"], brief["epsilon"], brief["schema"]) == (True, "1", "sparsegate/audit/1")
-    assert {"answers", "neighbour", "event", "counts"} == set(brief["witness"])
     assert brief["sentence"].startswith(f"{module}.leaky is NOT private")
     assert brief["samples"] < whole["samples"]
     assert 1 < brief["epsilon_lower"] < whole["epsilon_lower"] <= 5
@@ -98,7 +93,6 @@ def test_the_options_reach_the_auditor(command, module: str, monkeypatch: pytest
         ("{}:broken", "mechanism must answer, but {}.broken raised RuntimeError: no such luck"),
         ("{}:sound --sensitivity far", "--sensitivity must be a positive number, got 'far'"),
         ("{}:sound --queries many", "--queries must be"),
-        ("", "MODULE:FUNCTION or --variants must be given, and not both"),
         ("numpy:sum --variants", "MODULE:FUNCTION or --variants must be given, and not both"),
         ("--variants --centre 3", "--centre must not be given with --variants"),
     ],
@@ -119,14 +113,3 @@ def test_the_variants_are_audited_one_by_one_and_exit_0_where_all_is_as_document
     assert max(map(len, out.splitlines())) <= 80
     code, out, _ = command("audit", "--variants", "--samples", 2000, "--confidence", 0.999999, "--json")
     assert (code, [verdict["row"] for verdict in json.loads(out)]) == (0, list(VARIANTS))
-
-
-@pytest.mark.parametrize("key", VARIANTS)
-@pytest.mark.parametrize("kind", [int, float])
-def test_every_row_is_a_batch_mechanism_for_whole_and_real_answers(key: str, kind: type) -> None:
-    mechanism = row_mechanism(VARIANTS[key], epsilon=1.0, sensitivity=kind(1), source=Seeded(1))
-    out = mechanism(np.array([0, 5, 1], dtype=kind), 40)
-    above = out[0] if isinstance(out, tuple) else out
-    assert above.shape == (40, 3)
-    assert above.dtype == np.bool_
-    assert not isinstance(out, tuple) or out[1].shape == (40,)

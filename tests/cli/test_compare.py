@@ -34,8 +34,8 @@ def test_maps_and_sentences_are_printed_and_files_are_written(compare, tmp_path:
 def test_the_uses_are_measured_on_request(compare, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(module, "USE_EPSILONS", (1,))
     monkeypatch.setattr(module, "USE_RUNS", 8)
-    uses = {name: measured_uses.USES[name] for name in ["feature selection (SCM14)"]}
-    monkeypatch.setattr(measured_uses, "USES", uses)
+    name = "feature selection (SCM14)"
+    monkeypatch.setattr(measured_uses, "USES", {name: measured_uses.USES[name]})
     assert compare("--methods", "em", "--uses")[0] == 0
     assert len((tmp_path / "out" / "uses.csv").read_text(encoding="utf-8").splitlines()) == 5
     assert 'id="figure-uses"' in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")

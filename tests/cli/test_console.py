@@ -74,7 +74,14 @@ print(vars(sparsegate)["SparseVector"] is SparseVector, sparsegate.noise.__name_
 @full_device
 @pytest.mark.parametrize("words", ["--help", "--version", "variants --json", "variants --format csv", "methods"])
 def test_a_full_disk_is_one_line(printed_to, words: str) -> None:
-    assert printed_to(FULL.open("w"), *words.split()) == (2, f"{NO_ROOM}give it a file or a terminal that takes it\n")
+    told = f"{NO_ROOM}give it a file or a terminal that takes it\n"
+    assert printed_to(FULL.open("w"), *words.split()) == (2, told)
+    if "csv" in words:  # what Python would flush, and complain of, after the command is done
+        buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+        with FULL.open("w") as full:
+            program = [*PROGRAM, *words.split()]
+            done = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, text=True, env=buffered, check=False)
+        assert (done.returncode, done.stderr) == (2, told)
 
 
 @full_device
@@ -97,16 +104,6 @@ def test_what_is_done_and_cannot_be_told_is_done(printed_to, command: Command, t
     assert Path("copy.ledger").exists()
     assert Path("ivan").read_text().startswith("sg_")
     assert "ivan" in command("token", "list", "--ledger", "x.ledger")[1]
-
-
-@full_device
-def test_the_buffer_of_a_process_is_told_too() -> None:
-    """What Python would flush, and complain of, after the command is done."""
-    words = ["variants", "--format", "csv"]
-    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    with FULL.open("w") as full:
-        done = subprocess.run([*PROGRAM, *words], stdout=full, stderr=subprocess.PIPE, text=True, env=buffered)
-    assert (done.returncode, done.stderr) == (2, f"{NO_ROOM}give it a file or a terminal that takes it\n")
 
 
 def test_whoever_reads_and_leaves_is_told_nothing(printed_to) -> None:

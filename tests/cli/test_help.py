@@ -82,34 +82,16 @@ def test_the_help_is_printed(command) -> None:
         assert out.startswith(f"Usage: {' '.join(('sparsegate', *words))}")
 
 
-@pytest.mark.parametrize(
-    ("words", "usage"),
-    [
-        ("", "sparsegate [OPTIONS] COMMAND"),
-        ("ledger", "sparsegate ledger COMMAND"),
-        ("datasets", "sparsegate datasets [OPTIONS] [COMMAND]"),
-        ("top", "sparsegate top [FILE...|-] [OPTIONS]"),
-        ("ledger raise", "sparsegate ledger raise FILE --why TEXT --budget NUMBER [OPTIONS]"),
-        ("ledger backup", "sparsegate ledger backup FILE BACKUP"),
-    ],
-)
-def test_the_usage_names_what_is_needed(words: str, usage: str) -> None:
-    assert described(words).usage == usage
-
-
 def test_an_option_says_its_default_and_its_bounds() -> None:
-    options = {
-        option.names: option
-        for words in ("serve", "watch", "reproduce")
-        for panel in described(words).panels.values()
-        for option in panel
-    }
+    told = [described(words) for words in ("serve", "watch", "reproduce")]
+    options = {option.names: option for each in told for panel in each.panels.values() for option in panel}
     assert options["--headroom"].text.endswith("[1 to 1000] [default: 3]")
     assert options["--max-cell"].text.endswith("[1 or more] [default: 1000]")
     assert options["--jobs"].text.endswith("[default: one a CPU]")
     assert options["-t, --threshold"].text.endswith("[required]")
-    assert options["--out"].text.endswith("[default: reproduction]")
     assert described("ledger").lists["Commands"]["restore"] == "Go on from a backup."
+    assert described("datasets").usage == "sparsegate datasets [OPTIONS] [COMMAND]"
+    assert described("ledger raise").usage == "sparsegate ledger raise FILE --why TEXT --budget NUMBER [OPTIONS]"
     assert first_sentence("Is it so? It is.\n\nMore.") == "Is it so?"
 
 

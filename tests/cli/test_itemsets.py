@@ -25,36 +25,20 @@ def test_the_sets_are_printed_charged_and_printed_again(command: Command, folder
     charged = ("--ledger", "x.ledger", "--budget", "100", "--dataset", "visits")
     code, out, err = command(*ASKED, "--answers-epsilon", "30", *charged, "--json")
     assert (code, err) == (0, "")
-    found = json.loads(out)
-    assert valid(found)
-    sets = {tuple(row["item"]) for row in found["items"]}
+    released = json.loads(out)
+    assert valid(released)
+    sets = {tuple(row["item"]) for row in released["items"]}
     assert {page for members in sets for page in members} == PAGES
     assert sorted(map(len, sets)) == [1, 1, 1, 2, 2, 2, 3]
-    assert all(abs(row["estimate"] - 1000) < 20 for row in found["items"])
-    assert found["record"]["epsilon"] == "90"
-    with Ledger("x.ledger") as ledger:
-        assert ledger.statement().spent.epsilon == 90
+    assert all(abs(row["estimate"] - 1000) < 20 for row in released["items"])
     again = ("ledger", "show", "x.ledger", "--release", "2")
     assert command(*again, "--json")[1] == out
-    table = command(*again)[1]
-    assert "page 1" in table
-    assert "page 3" in table
+    assert "page 3" in command(*again)[1]
     (*_, last) = csv.DictReader(io.StringIO(command(*again, "--csv")[1]))
     assert set(last) >= {"page 1", "page 2", "page 3", "estimate", "shares"}
-    refused = command(*ASKED, "--ledger", "x.ledger")
-    assert refused[0] == 2
-    assert "left" in refused[2]
+    assert command(*ASKED, "--ledger", "x.ledger")[0] == 2
     with Ledger("x.ledger") as ledger:
         assert ledger.statement().spent.epsilon == 90
-
-
-def test_baskets_need_no_columns(command: Command, folder: Path) -> None:
-    Path("sales.txt").write_text("tea,milk\ntea,milk,jam\n" * 300)
-    Path("products.txt").write_text("tea\nmilk\njam\nrye\n")
-    options = ("-c", "3", "--size", "2", "--epsilon", "40", "--domain", "products.txt", "--input-format", "baskets")
-    code, out, err = command("itemsets", "sales.txt", *options, "--json", "--method", "levels")
-    assert (code, err) == (0, "")
-    assert [row["item"] for row in json.loads(out)["items"]] == [["milk"], ["tea"], ["milk", "tea"]]
 
 
 def test_a_preview_opens_no_file_and_charges_nothing(command: Command, folder: Path) -> None:
@@ -77,13 +61,10 @@ def test_a_preview_opens_no_file_and_charges_nothing(command: Command, folder: P
         ((*ASKED, "--within", "5"), "--within"),
         ((*ASKED, "--people", "5"), "--people"),
         ((*ITEMSETS[:1], *ITEMSETS[2:], "--domain", "pages.csv"), "file"),
-        (("itemsets", "visits.csv", "-c", "3", "--domain", "40"), "--epsilon"),
         ((*ITEMSETS, "--domain", "visits.csv:page", "--preview"), "--domain"),
         (ITEMSETS, "--domain"),
         ((*ASKED, "--size", "1"), "--size"),
         ((*ASKED, "--plot", "x.png"), "--plot"),
-        ((*ASKED, "--selection", "gumbel"), "--selection"),
-        ((*ITEMSETS, "--domain", "visits.csv:page"), "--domain"),
         ((*ASKED, "--budget", "3"), "--budget"),
     ],
 )

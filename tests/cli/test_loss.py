@@ -60,15 +60,12 @@ def test_the_loss_of_a_given_pair_is_computed(command, loss) -> None:
     [
         ("nobody", "ROW"),
         ("standard --answers 1", "--answers"),
-        ("standard --answers 1,x --neighbour 1,1 --outcome A,A", "--answers"),
         ("standard --answers 0 --neighbour nan --outcome A", "--neighbour"),
         ("standard --answers 0 --neighbour 1 --outcome maybe", "--outcome"),
         ("standard --epsilon -1", "--epsilon"),
-        ("standard --cutoff 0", "--cutoff"),
         ("standard --threshold 5", "--threshold"),
         ("standard --queries 1 --answers 0,0 --neighbour 1,1 --outcome B,B", "--outcome"),
         ("standard --plot /nowhere/at/all.png", "--plot"),
-        ("standard --plot picture.nonsense", "--plot"),
     ],
 )
 def test_a_bad_argument_is_named(refused, arguments: str, parameter: str) -> None:

@@ -38,15 +38,6 @@ def test_the_ledger_is_charged_refuses_and_is_named(command: Command, refused: R
     assert "no/folder/x.ledger cannot be made; check that its folder exists" in refused(*elsewhere)
 
 
-def test_an_observed_domain_spends_delta_too(command: Command, refused: Refused, folder: Path) -> None:
-    options = ("top", "visits.csv", *ASK, "--domain", "observed", "--delta", "1e-6", "--ledger", "x.ledger")
-    budget = ("--budget", "99", "--dataset", "visits")
-    assert refused(*options, *budget).startswith("--budget ")
-    assert not Path("x.ledger").exists()
-    assert command(*options, *budget, "--budget-delta", "1e-6")[0] == 0
-    assert Ledger("x.ledger").total_spent().delta * 10**6 == 1
-
-
 KILLED = """
 import os, signal, sys
 from sparsegate import cli
@@ -138,10 +129,6 @@ def test_after_the_charge_the_release_is_finished_printed_and_kept(
     assert "sparsegate ledger show x.ledger --release 2" in err
     again = json.loads(command("ledger", "show", "x.ledger", "--release", "2", "--json")[1])
     assert again["items"] == json.loads(out)["items"]
-
-
-def test_without_a_ledger_it_says_what_to_count_as_spent(command: Command, folder: Path, interrupted_at) -> None:
-    interrupted_at(drawing.Prepared, "draw")
     code, out, err = command(*TOP)
     assert (code, len(json.loads(out)["items"])) == (130, 3)
     assert "interrupted after epsilon 30 was paid: count it as spent" in err

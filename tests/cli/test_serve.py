@@ -12,7 +12,6 @@ from pathlib import Path
 import duckdb
 import httpx
 import pytest
-import typer
 from tests.support.certificates import write_certificate
 from tests.support.pretend_service import until
 from tests.support.served_process import spawned
@@ -166,17 +165,6 @@ def test_where_there_is_a_terminal_the_owner_is_asked(command, visits, serve, mo
     assert (code, [gate["closed"] for gate in gates[1:]]) == ((0, [False, True]) if closed else (2, [False]))
 
 
-def test_ctrl_c_at_that_question_is_one_line(command, serve, monkeypatch):
-    def confirm(*_, **__):
-        raise typer.Abort
-
-    monkeypatch.setattr("sparsegate.service.gate_store.GateStore.open_gates", lambda *_, **__: 1)
-    monkeypatch.setattr("typer.confirm", confirm)
-    monkeypatch.setattr("tests.cli.conftest.io.TextIOWrapper", Terminal)
-    code, _, err = command(*serve, *NEW)
-    assert (code, err) == (130, "sparsegate: interrupted, nothing was spent\n")
-
-
 def test_the_first_token_goes_to_a_file_of_its_own_or_nothing_is_made(command, refused, serve, started, tmp_path):
     file = tmp_path / "owner.token"
     file.write_text("mine")
@@ -187,7 +175,6 @@ def test_the_first_token_goes_to_a_file_of_its_own_or_nothing_is_made(command, r
     assert (code, f"token   in {file}" in out, "sg_" in out + err) == (0, True, False)
     assert file.stat().st_mode & 0o777 == 0o600
     assert re.fullmatch(r"sg_[\w-]{43}\n", file.read_text())
-    assert refused(*serve, "--token-file", "x").startswith("--token-file is for the first token")
 
 
 def test_a_missing_ledger_is_an_error_and_a_new_one_replaces_none(refused, serve, visits):
@@ -198,7 +185,6 @@ def test_a_missing_ledger_is_an_error_and_a_new_one_replaces_none(refused, serve
     assert list(visits.parent.iterdir()) == [visits]
     Ledger.create(f"{visits}.ledger", dataset="visits.csv", budget=1).close()
     assert "is already there" in refused(*serve, *NEW)
-    assert str(Ledger(f"{visits}.ledger").statement().budget) == "epsilon 1"
 
 
 @pytest.mark.parametrize(
@@ -206,14 +192,13 @@ def test_a_missing_ledger_is_an_error_and_a_new_one_replaces_none(refused, serve
     [
         ([], "--ledger must be given"),
         (["--ledger", "x.ledger"], "--table must be given"),
-        (["--ledger", "x.ledger", "--sql", "SELECT 1"], "--sql "),
         (["--ledger", "x.ledger", "--table", "visits"], "the database cannot be read"),
     ],
 )
 def test_a_table_in_a_database_is_asked_for_by_name(refused, arguments, named):
     url = "postgresql://u:hunter2@/db?host=/nowhere"
     said = refused("serve", url, "--user", "visitor", *arguments, "--port", 0)
-    assert said.startswith(named) or "CREATE MATERIALIZED VIEW" in said
+    assert said.startswith(named)
     assert "hunter2" not in said
 
 
@@ -224,7 +209,6 @@ def test_a_table_in_a_database_is_asked_for_by_name(refused, arguments, named):
         (["--dataset", "clicks"], "belongs to the dataset 'visits.csv', not 'clicks'"),
         ([], "visits.csv.ledger.key cannot be read; restore it, or start with --new-key"),
         (["--ledger", "postgresql://x/y"], "--key must be given"),
-        (["--ledger", "mysql://x/y", "--key", "k"], "a ledger must be the path of a file, or postgresql://"),
         (["--delay", "soon"], "--delay must"),
         (["--delay", "0"], "--delay must"),
         (["--refresh", "0"], "--refresh must"),
@@ -232,11 +216,10 @@ def test_a_table_in_a_database_is_asked_for_by_name(refused, arguments, named):
         (["--unit", "row"], "--user or "),
         (["--columns", "cuntry"], "no column 'cuntry'; did you mean 'country'?"),
         (["--host", "nowhere.invalid"], "cannot listen on nowhere.invalid port 0"),
-        (["--read", "country"], "--read must"),
         (["--read", "country=money"], "--read must"),
         (["--tls-cert", "x"], "--tls-cert and --tls-key must be given together"),
         (["--allowed-host", "a.example", "--allowed-host", "https://a.example"], "allowed_host must be a name alone"),
-        (["--allowed-host", ""], "allowed_host must be a name alone"),
+        (["--token-file", "x"], "--token-file is for the first token"),
     ],
 )
 def test_what_is_wrong_is_one_line(refused, serve, visits, arguments, said):
@@ -244,11 +227,12 @@ def test_what_is_wrong_is_one_line(refused, serve, visits, arguments, said):
     assert said in refused(*serve, *arguments)
 
 
-@pytest.mark.parametrize("text", ["prot = 1", "port = [1]", "user = {a = 1}", "port = ", "config = 'other.toml'"])
-def test_what_is_wrong_with_a_file_or_the_environment_is_named(refused, serve, tmp_path, monkeypatch, text):
-    (tmp_path / "serve.toml").write_text(text)
-    assert refused(*serve, "--config", tmp_path / "serve.toml").startswith("config must")
-    assert refused(*serve, "--config", tmp_path / "no.toml").startswith("config must")
+def test_what_is_wrong_with_a_file_or_the_environment_is_named(refused, serve, tmp_path, monkeypatch):
+    config = tmp_path / "serve.toml"
+    assert refused(*serve, "--config", config).startswith("config must")
+    for text in ("prot = 1", "port = [1]", "user = {a = 1}", "port = ", "config = 'other.toml'"):
+        config.write_text(text)
+        assert refused(*serve, "--config", config).startswith("config must")
     monkeypatch.setenv("SPARSEGATE_SERVE_MAX_CONECTIONS", "10")
     assert "'SPARSEGATE_SERVE_MAX_CONECTIONS'" in refused(*serve)
 
@@ -268,22 +252,10 @@ def test_a_certificate_that_cannot_be_served_is_refused_at_the_start(refused, se
     assert tls_context(cert, key).minimum_version is ssl.TLSVersion.TLSv1_2
 
 
-def test_a_key_that_others_can_read_and_a_port_that_is_taken_are_refused(refused, serve, visits):
-    Ledger.create(f"{visits}.ledger", dataset="visits.csv", budget=1).close()
-    key = visits.parent / "key"
-    key.write_text("x")
-    key.chmod(0o644)
-    assert "chmod 600" in refused(*serve, "--key", key)
+def test_a_port_that_is_taken_is_refused(refused, serve):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert f"cannot listen on 127.0.0.1 port {port}: address already in use; " in refused(*serve, "--port", port)
-
-
-def test_a_host_beyond_this_machine_is_warned_about(command, serve, started):
-    code, _, err = command(*serve, *NEW, "--host", "0.0.0.0")
-    assert code == 0
-    assert err.startswith("warning: this listens beyond this machine, without TLS")
-    assert command(*serve)[2] == ""
 
 
 def test_the_delay_is_a_multiple_of_a_look_on_a_busy_machine_and_at_least_a_quarter_of_a_second(
@@ -340,19 +312,16 @@ def test_gates_are_closed_by_other_data_or_another_key_only_where_that_is_agreed
     assert [gate["because"] for gate in gates[1:]] == [None, None, "its key was replaced"]
 
 
-def test_public_sizes_cost_nothing_and_need_no_delta(command, refused, serve, started):
-    out = command(*serve, "--capacity", "1000,country=300", *NEW, "--budget-delta", 0)[1]
-    assert ": epsilon 2 left of epsilon 2\n" in out
-    said = refused(*serve, "--capacity", "299")
-    assert said.startswith("--capacity must be at least the rows that there are, got 299")
-    assert "300" not in said.replace("299", "")
-
-
-def test_a_ledger_without_a_delta_is_refused_in_words_that_say_what_to_do(refused, serve, visits):
+def test_a_ledger_without_a_delta_is_refused_in_words_that_say_what_to_do(command, refused, serve, visits, started):
     Ledger.create(f"{visits}.ledger", dataset="visits.csv", budget=2).close()
     SealingKey.create(Path(f"{visits}.ledger.key"))
-    before = Ledger(f"{visits}.ledger").entries()
     said = refused(*serve)
     assert "the sizes of the data are not paid for" in said
     assert "`sparsegate ledger raise --budget-delta`, or give public sizes, which cost nothing, with --capacity" in said
-    assert Ledger(f"{visits}.ledger").entries() == before
+    assert len(Ledger(f"{visits}.ledger").entries()) == 1
+    said = refused(*serve, "--capacity", "299")
+    assert said.startswith("--capacity must be at least the rows that there are, got 299")
+    assert "300" not in said.replace("299", "")
+    code, out, err = command(*serve, "--capacity", "1000,country=300", "--host", "0.0.0.0")
+    assert (code, ": epsilon 2 left of epsilon 2\n" in out) == (0, True)
+    assert err.startswith("warning: this listens beyond this machine, without TLS")

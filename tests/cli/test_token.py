@@ -23,24 +23,18 @@ def authenticated(ledger, token):
         return Tokens(opened).authenticate(token.strip())
 
 
-def test_a_token_is_printed_once_and_lets_its_owner_in(command, ledger):
-    code, out, _ = command("token", "add", "olga", "--role", "owner", "--ledger", ledger)
-    assert code == 0
-    assert re.fullmatch(r"sg_[\w-]{43}\n", out)
-    assert authenticated(ledger, out).role is Role.OWNER
-    assert authenticated(ledger, command("token", "add", "anna", "--ledger", ledger)[1]).role is Role.ANALYST
-
-
 def test_the_list_shows_who_and_since_when_and_no_token(command, ledger):
     _, token, _ = command("token", "add", "olga", "--role", "owner", "--ledger", ledger)
-    command("token", "add", "anna", "--ledger", ledger)
+    assert re.fullmatch(r"sg_[\w-]{43}\n", token)
+    assert authenticated(ledger, token).role is Role.OWNER
+    assert authenticated(ledger, command("token", "add", "anna", "--ledger", ledger)[1]).role is Role.ANALYST
     assert command("token", "revoke", "anna", "--ledger", ledger) == (0, "anna: revoked\n", "")
     code, out, _ = command("token", "list", "--ledger", ledger)
     assert (code, token.strip() in out) == (0, False)
     heading, olga, anna = out.splitlines()
     assert heading.split() == ["name", "role", "added", "expires", "last", "used", "revoked", "at", "most"]
-    assert re.fullmatch(r"olga +owner +20\d\d-\d\d-\d\d *", olga)
-    assert re.fullmatch(r"anna +analyst +(20\d\d-\d\d-\d\d *){2}", anna)
+    assert re.fullmatch(r"olga +owner +(20\d\d-\d\d-\d\d *){1,2}", olga)
+    assert re.fullmatch(r"anna +analyst +(20\d\d-\d\d-\d\d *){2,3}", anna)
 
 
 @pytest.mark.parametrize(

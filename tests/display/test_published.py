@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
-import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pandas
@@ -61,27 +58,6 @@ def test_every_dataframe_has_the_same_columns() -> None:
     assert json.loads(arrow.schema.metadata[b"sparsegate"])["error_bar_all"] == top.error_bar_all
 
 
-def test_no_selection_at_all_keeps_the_types_of_its_columns() -> None:
-    top = release(domain="observed", delta=1e-9, epsilon=0.01, answers_epsilon=1)
-    assert len(top) == 0
-    assert [str(kind) for kind in top.to_arrow().schema.types] == ["int64", "string", "int64"]
-    assert [str(kind) for kind in top.to_polars().dtypes] == ["Int64", "String", "Int64"]
-    assert list(top.to_pandas().columns) == ["rank", "page", "estimate"]
-    assert "nothing" in top._repr_html_()
-
-
-@pytest.mark.parametrize(
-    ("method", "package"), [("to_pandas", "pandas"), ("to_polars", "polars"), ("to_arrow", "pyarrow")]
-)
-def test_a_missing_package_is_asked_for_in_the_words_of_the_house(
-    monkeypatch: pytest.MonkeyPatch, method: str, package: str
-) -> None:
-    top = release()
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(sg.SparsegateError, match=rf"this needs {package}; run: pip install '.*{package}>="):
-        getattr(top, method)()
-
-
 def test_selections_verdicts_and_online_answers_have_schemas_of_their_own() -> None:
     seeded: dict[str, Any] = {"source": sg.Seeded(1), "not_private": True}
     chosen = sg.select_top(
@@ -111,11 +87,6 @@ def test_selections_verdicts_and_online_answers_have_schemas_of_their_own() -> N
     assert answer.to_arrow().num_rows == 1
     with pytest.raises(KeyError):
         answer["epsilon"]
-
-
-def test_the_page_on_results_names_every_schema() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "reference" / "json.md").read_text(encoding="utf-8")
-    assert {*RECORDS} == set(re.findall(r"`(?:sparsegate/)?([\w-]+)/1`", page.split("## The schemas")[1]))
 
 
 def test_every_example_of_the_schema_is_valid_and_every_field_has_a_meaning() -> None:

@@ -95,13 +95,6 @@ def test_csv_gives_labels_back_exactly_and_warns_of_formulas() -> None:
     assert sheet(-5, "fine").csv() == "page,estimate\n-5,1000\nfine,1001\n"
 
 
-def test_what_is_not_known_is_a_dash_to_people_and_empty_to_programs() -> None:
-    shown = Sheet(title="methods", columns={"method": ["a", "b"], "bar": [None, 7]}, numbers=frozenset({"bar"}))
-    assert '<td class="n">-</td>' in shown.html()
-    assert "| a | - |" in shown.markdown()
-    assert shown.csv() == "method,bar\na,\nb,7\n"
-
-
 CELLS = st.text(max_size=60)
 
 
@@ -124,12 +117,6 @@ def test_numbers_stand_below_one_another_and_text_is_folded_and_not_lost() -> No
 
 
 FOLDED = ["/a page of a long  2", "name"]
-
-
-def test_a_notebook_prints_the_same_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    printed = sheet("a", "b").text()
-    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
-    assert sheet("a", "b").text() == printed
 
 
 def test_a_row_that_does_not_fit_is_a_list_and_of_several_rows_the_last_columns_are_named() -> None:

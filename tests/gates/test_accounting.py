@@ -8,7 +8,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from dp_accounting import dp_event as events
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 from tests.support.selection_laws import peeled
@@ -141,14 +140,6 @@ def test_both_parts_of_an_approximate_gate_lie_below_their_events_at_every_order
         )
         assert waiting.rho * alpha >= waiting_bound(alpha, query=scales.query, shift=2, cutoff=300)
     assert 1 < spent(gate.dp_event(), "rdp", delta=1e-6) < 1.2
-
-
-def test_a_selection_gives_its_event():
-    chosen = sg.select_top(
-        [9, 5, 1], count=2, epsilon=1, sensitivity=1, method="exponential", source=sg.Seeded(1), not_private=True
-    )
-    assert chosen.dp_event() == events.ZCDpEvent(rho=pytest.approx(1 / 16))
-    assert chosen.dp_event("pld") == events.LaplaceDpEvent(pytest.approx(1))
 
 
 def test_what_has_no_event_is_refused_by_name():

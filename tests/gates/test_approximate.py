@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections import Counter
 from fractions import Fraction
 
 import mpmath
@@ -13,8 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.accounts import Noted
-from tests.support.goodness import FALSE_ALARM, excess, law_p
-from tests.support.selection_laws import peeled
 
 import sparsegate as sg
 from sparsegate.gates.approximate import (
@@ -28,10 +24,7 @@ from sparsegate.gates.approximate import (
     round_epsilon,
 )
 from sparsegate.gates.variants import Scales
-from sparsegate.noise import Seeded
 from sparsegate.noise.expansions import interval_arithmetic
-from sparsegate.selection.scores import Scores
-from sparsegate.selection.select import Request
 
 LESS_NOISE = 0.8  # the twin: 20 % less
 DELTA = Fraction(1, 10**6)
@@ -81,25 +74,6 @@ def game(alpha, b, shift, cutoff, questions):
     return math.log(value[cutoff])
 
 
-def gate_divergence(alpha, pair, *, t, b, cutoff, questions):
-    """The exact divergence of a whole gate, the larger of both orders; ``pair`` maps answers so far to T - q, twice."""
-    z = np.arange(-int(45 * t), int(45 * t) + 1)
-    logs = []
-
-    def follow(so_far, here, there):
-        if len(so_far) == questions or sum(so_far) == cutoff:
-            logs.append((math.log(here.sum()), math.log(there.sum())))
-            return
-        one, other = (above(z + offset, b) for offset in pair(so_far))
-        follow((*so_far, 1), here * one, there * other)
-        follow((*so_far, 0), here * (1 - one), there * (1 - other))
-
-    follow((), np.exp(log_mass(z, t)), np.exp(log_mass(z, t)))
-    first, second = np.array(logs).T
-    orders = [np.logaddexp.reduce(alpha * p + (1 - alpha) * q) for p, q in ((first, second), (second, first))]
-    return max(orders) / (alpha - 1)
-
-
 @pytest.mark.parametrize(("shift", "b"), [(1, 0.4), (1, 9.0), (2, 3.0), (5, 2.5), (16, 30.0)])
 @pytest.mark.parametrize("alpha", [Fraction(11, 10), Fraction(2), Fraction(17)])
 def test_kappa_is_the_largest_of_all_x(shift, b, alpha):
@@ -138,42 +112,6 @@ def test_an_order_next_to_one_never_has_a_bound_below_the_truth(digits):
     assert mean <= pure_renyi_bound(next_to_one, Fraction(1)) <= mean * (1 + 1e-12)
 
 
-GATES = [  # alpha, t, b, Delta, c, questions, monotonic
-    (8.0, 1.0, 0.7, 1, 1, 5, False),
-    (1.5, 0.5, 1.0, 2, 1, 6, True),
-    (16.0, 2.0, 3.0, 1, 3, 5, True),
-    (4.0, 6.0, 6.0, 3, 2, 4, False),
-]
-
-
-@pytest.mark.parametrize(("alpha", "t", "b", "delta", "cutoff", "questions", "monotonic"), GATES)
-def test_no_gate_that_a_search_finds_passes_the_bound(alpha, t, b, delta, cutoff, questions, monotonic):
-    rng = np.random.default_rng(5)
-    keys = [so_far for n in range(questions) for so_far in itertools.product((0, 1), repeat=n)]
-    scales = Scales(Fraction(t), Fraction(b), None)
-    bound = renyi_bound(Fraction(alpha), scales=scales, sensitivity=delta, cutoff=cutoff, monotonic=monotonic)
-    worst = 0.0
-    for way in (1, -1):
-        table = {key: [int(rng.integers(-4, 5)), way * delta] for key in keys}
-
-        def value(table=table):
-            pair = lambda so_far: (table[so_far][0], sum(table[so_far]))  # noqa: E731
-            return gate_divergence(alpha, pair, t=t, b=b, cutoff=cutoff, questions=questions)
-
-        best = value()
-        for _ in range(120):
-            key = keys[rng.integers(len(keys))]
-            kept = list(table[key])
-            if not monotonic and rng.random() < 0.4:
-                table[key][1] = int(rng.integers(-delta, delta + 1))
-            else:
-                table[key][0] += int(rng.choice([-12, -4, -1, 1, 4, 12]))
-            new = value()
-            best, table[key] = (new, table[key]) if new >= best else (best, kept)
-        worst = max(worst, best)
-    assert 0.02 * bound < worst <= bound
-
-
 @pytest.mark.parametrize(("alpha", "b", "step", "cutoff"), [(2.0, 3.0, 1, 1), (12.0, 20.0, 2, 4), (30.0, 9.0, 1, 3)])
 @pytest.mark.parametrize("monotonic", [False, True])
 def test_the_bound_is_what_the_best_questions_reach_where_rho_is_known(alpha, b, step, cutoff, monotonic):
@@ -203,19 +141,6 @@ def test_a_bound_without_an_end_is_infinite():
         assert 1 < _rounded_up(iv.mpf(1)) < 1 + 1e-15
 
 
-def test_continuous_noise_is_the_limit_of_fine_lattices():
-    def at(step, **kind):
-        scales = Scales(Fraction(8) * step, Fraction(20) * step, None)
-        return renyi_bound(Fraction(7), scales=scales, sensitivity=step, cutoff=5, monotonic=False, **kind)
-
-    assert at(1, lattice=False) == pytest.approx(at(2**20), rel=1e-6)
-    alpha, e = 7, 1 / 8
-    laplace = alpha / (2 * alpha - 1) * math.exp((alpha - 1) * e) + (alpha - 1) / (2 * alpha - 1) * math.exp(-alpha * e)
-    quiet = Scales(Fraction(8), Fraction(10**9), None)  # comparisons that cost next to nothing
-    bound = renyi_bound(Fraction(7), scales=quiet, sensitivity=1, cutoff=1, monotonic=True, lattice=False)
-    assert bound == pytest.approx(math.log(laplace) / (alpha - 1), rel=1e-9)
-
-
 def gate(**options):
     defaults = {"threshold": 0, "cutoff": 200, "sensitivity": 1, "source": sg.Seeded(1), "not_private": True}
     return sg.SparseVector(**(defaults | options))
@@ -230,12 +155,6 @@ def test_the_gate_says_that_it_is_approximate_and_is_charged_both():
     assert [charge[:2] for charge in account.charged] == [(1, DELTA)]
     assert asked.ask(10**6).estimate is None
     assert asked.spent == asked.cost(below=0, above=1) == 1
-
-
-def test_a_gate_that_stays_pure_is_charged_no_delta():
-    account = Noted()
-    gate(cutoff=1, epsilon=1, delta=1e-6, ledger=account)
-    assert [charge[:2] for charge in account.charged] == [(1, 0)]
 
 
 PUBLISHED = {10: 0.1396, 50: 0.0624, 100: 0.0441, 300: 0.0255}
@@ -275,51 +194,3 @@ def test_the_bound_holds_at_what_is_given_and_hardly_at_more(epsilon, bits, coun
         assert (
             spent(round_ * Fraction(1000001, 10**6), delta, count) > mpmath.mpf(epsilon.numerator) / epsilon.denominator
         )
-
-
-@pytest.mark.parametrize(("count", "epsilon"), [(1, 1), (5, 1), (2, 4)])
-def test_where_delta_does_not_help_each_round_has_its_share_of_epsilon(count, epsilon):
-    assert round_epsilon(epsilon=epsilon, delta=1e-6, count=count) == Fraction(epsilon, count)
-
-
-def worst(round_: float, epsilon: float, count: int, items: int = 4) -> float:
-    """The largest delta over pairs of neighbours: any set of items one lower, at scores far apart or not, in order."""
-    found = 0.0
-    for scores in itertools.product((0, 3), repeat=items):
-        for moved in itertools.product((0, 1), repeat=items):
-            one = peeled([math.exp(round_ * score) for score in scores], count)
-            other = peeled(
-                [math.exp(round_ * (score - down)) for score, down in zip(scores, moved, strict=True)], count
-            )
-            found = max(found, excess(one, other, epsilon), excess(other, one, epsilon))
-    return found
-
-
-def test_peeled_rounds_are_within_delta_of_epsilon_and_a_fifth_steeper_are_not():
-    epsilon, delta, count = 0.25, 0.01, 3
-    round_ = float(round_epsilon(epsilon=epsilon, delta=delta, count=count))
-    assert round_ > epsilon / count
-    assert worst(round_, epsilon, count) <= delta
-    assert worst(1.2 * round_, epsilon, count) > delta
-
-
-def gumbel_p(epsilon):
-    """The p-value of two thousand selections by "gumbel" at this epsilon against the law of rounds at epsilon 2."""
-    source, scores, count, delta = Seeded(3), [0, 1, 1, 3, 2, 0], 5, 0.05
-    rest = {"count": count, "delta": delta, "sensitivity": 1, "monotonic": True, "method": "gumbel"}
-    ready = Request(epsilon=epsilon, **rest).prepare(Scores.each(scores))
-    seen = Counter(tuple(ready.draw(source).groups.tolist()) for _ in range(2000))
-    round_ = float(round_epsilon(epsilon=2, delta=delta, count=count))
-    assert round_ > 1.5 * 2 / count
-    return law_p(seen, peeled([math.exp(round_ * score) for score in scores], count))
-
-
-def test_gumbel_peels_with_what_a_round_may_spend():
-    assert gumbel_p(2) > FALSE_ALARM
-    assert gumbel_p(1.4) < FALSE_ALARM  # rounds a fifth less steep
-
-
-@pytest.mark.parametrize("epsilon", [Fraction(1, 10**300), Fraction(1, 10**18), Fraction(1), Fraction(10) ** 400])
-@pytest.mark.parametrize("delta", [Fraction(1, 10**400), Fraction(1, 10**6), 1 - Fraction(1, 10**400)])
-def test_no_size_of_epsilon_and_delta_is_an_accident(epsilon, delta):
-    assert round_epsilon(epsilon=epsilon, delta=delta, count=7) >= epsilon / 7

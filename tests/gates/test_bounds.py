@@ -49,18 +49,6 @@ def test_monotonic_queries_get_the_smallest_share_back(shares):
     assert tight_epsilon("standard", cutoff=4, budget=budget, monotonic=True) == pytest.approx(1 - min(shares))
 
 
-def test_a_redrawn_threshold_with_room_for_every_round_is_not_searched():
-    assert tight_epsilon("dwork-roth-2014", cutoff=1000, epsilon=1, queries=10**6) == 1
-    assert tight_epsilon("dwork-roth-2014", cutoff=3, epsilon=1, queries=11) == pytest.approx(11 / 12)
-
-
-@given(st.integers(1, 30), st.fractions(Fraction(1, 100), 3), st.fractions(Fraction(1, 100), 3))
-def test_gptt_follows_its_closed_form(n, e1, e2):
-    budget = sg.Budget(threshold_epsilon=e1, query_epsilon=e2)
-    expected = n * e2 if n % 2 == 0 else min(n * e2, e1 + (n - 1) * e2)
-    assert tight_epsilon("gptt", budget=budget, queries=n) == pytest.approx(float(expected))
-
-
 SPLITS = st.sampled_from(["1:1", "1:3", "optimal", 9])
 
 
@@ -113,13 +101,6 @@ def test_a_plan_spends_exactly_epsilon_and_never_has_more_variance_than_the_pape
     budget = sg.Budget.allocate(epsilon, cutoff=cutoff, monotonic=monotonic, answer_epsilon=share)
     standard = VARIANTS["standard"].scales(budget, cutoff=cutoff, monotonic=monotonic)
     assert planned.variance <= comparison_variance(standard) * (1 + 1e-6)
-
-
-@pytest.mark.parametrize("options", [{}, {"queries": 3}, {"queries": 300, "monotonic": True, "cutoff": 5}])
-def test_a_plan_that_leaves_next_to_nothing_for_the_gate_has_positive_scales(options):
-    planned = plan(**({"cutoff": 1, "epsilon": 1, "answer_epsilon": 0.9999} | options))
-    assert all(scale is None or scale > 0 for scale in planned.scales)
-    assert float(planned.epsilon) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("monotonic", [False, True])

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import os
 import pickle
 import random
-import threading
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -140,17 +136,6 @@ def test_rho_covers_the_divergence_of_interleaved_gates(alpha: float) -> None:
         assert renyi(law, moved, alpha) <= alpha * float(rho)
 
 
-def test_gates_that_each_have_epsilon_pass_the_rho_that_is_for_all() -> None:
-    """The trap: at epsilon 1 for 8 cells, a person in all of them; of the gates that ship the same is within rho."""
-
-    def divergence(each: float) -> float:
-        law = made(cells=1, most=1, epsilon=each)[0]._calibration
-        one, other = (transcript_law(law, lambda history: (0, 0, 1), cells, 3) for cells in ({}, {0: 1}))
-        return 8 * math.log(sum(one[t] ** 1.01 * other[t] ** -0.01 for t in one)) / 0.01  # independent: they add
-
-    assert divergence(1 / 8) <= 1.01 / 16 < divergence(1)
-
-
 class Zcdp(Noted):
     """An account that is told of rho."""
 
@@ -215,10 +200,6 @@ def test_one_charge_of_epsilon_before_anything_is_drawn(monkeypatch: pytest.Monk
         made(ledger=Noted(refuses=sg.BudgetExceeded("nothing is left")))
 
 
-def test_a_person_is_in_no_more_cells_than_there_are() -> None:
-    assert made(cells=2, most=50, epsilon=1)[0].budget.total == Fraction(1, 2)
-
-
 def test_what_goes_back_is_all_but_the_largest_costs_of_m_cells() -> None:
     account = Account()
     with made(cells=5, most=2, epsilon=1, cutoff=2, ledger=account) as gates:
@@ -236,17 +217,6 @@ def test_what_goes_back_is_all_but_the_largest_costs_of_m_cells() -> None:
     for cell in (0, 4):
         with pytest.raises(sg.GateClosed):
             gates.ask(cell, 0)
-
-
-def test_a_ledger_counts_epsilon_or_rho(tmp_path: Path) -> None:
-    with sg.Ledger.create(tmp_path / "adds", dataset="d", budget=1) as ledger:
-        with made(cells=9, most=3, epsilon=1, ledger=ledger):
-            assert ledger.statement().remaining.epsilon == 0
-        assert ledger.statement().spent.epsilon == 0
-    with sg.Ledger.create(tmp_path / "zcdp", dataset="d", budget=(1, 1e-6)) as ledger:
-        with made(cells=9, most=3, epsilon=0.3, ledger=ledger):
-            spent = ledger.statement().spent.rho
-        assert ledger.statement().spent.rho == spent == pytest.approx(float(pure_rho(Fraction(3, 10), 3)))
 
 
 # What is asked of whom
@@ -311,12 +281,6 @@ def test_what_is_wrong_is_refused_and_nothing_is_charged(options: dict[str, Any]
     assert not account.charged
 
 
-def test_numbers_of_numpy_are_cells() -> None:
-    gates = made(cells=np.array([3, 7]))
-    assert gates.cells == (3, 7)
-    assert gates.ask(np.int64(7), FAR)
-
-
 # The life of many gates
 
 
@@ -360,24 +324,6 @@ def test_gates_are_not_copied_and_die_at_a_fork() -> None:
     os.waitpid(child, 0)
     assert os.read(read, 100) == b"closed closed closed True"
     assert not gates.closed
-
-
-def test_threads_share_cells_and_no_answer_beyond_the_cutoff_is_given() -> None:
-    gates = made(cells=20, most=1, cutoff=3)
-    fired: list[int] = []
-
-    def ask() -> None:
-        for cell in itertools.chain(*[range(20)] * 5):
-            with suppress(sg.GateClosed):
-                if gates.ask(cell, FAR):
-                    fired.append(cell)
-
-    threads = [threading.Thread(target=ask) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert Counter(fired) == dict.fromkeys(range(20), 3)
 
 
 def test_an_interrupt_at_any_line_leaves_the_other_cells_and_costs_no_less_than_was_said() -> None:

@@ -207,15 +207,6 @@ def test_or_at_any_instruction(row, act):
     interrupted(row, "one ABOVE is left", act, KeyboardInterrupt, opcodes=True)
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
-@pytest.mark.parametrize("act", ACTS)
-@pytest.mark.parametrize("before", BEFORE)
-@pytest.mark.parametrize("row", ROWS)
-def test_or_at_any_instruction_of_every_row(row, before, act, error):
-    interrupted(row, before, act, error, opcodes=True)
-
-
 @pytest.mark.parametrize("row", ROWS)
 def test_real_signals_leave_a_gate_as_it_was_or_closed(row):
     """2,000 of them over all rows: one question after the other, or many at once, until a signal comes."""

@@ -7,19 +7,15 @@ import math
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.accounts import Noted
-from tests.support.goodness import FALSE_ALARM, chi_square_p, discrete_gaussian_mass, excess
+from tests.support.goodness import discrete_gaussian_mass, excess
 from tests.support.untouchable import Untouchable
 
 import sparsegate as sg
-from sparsegate.budget import in_decimals
-from sparsegate.gates.approximate import zcdp_epsilon
 from sparsegate.gates.lattice import Lattice
-from sparsegate.noise import gaussian as sampler
 
 SEEDED: dict[str, Any] = {"source": sg.Seeded(5), "not_private": True}
 
@@ -93,76 +89,9 @@ def test_rho_and_sigma_say_the_same():
     assert one.tolist() == other.tolist()
 
 
-@pytest.mark.parametrize("sensitivity", [3, 3.0])
-def test_every_entry_has_the_noise_of_the_whole_sensitivity_and_another_draw(sensitivity):
-    """Chi-square, rate 1e-6; the twin is 20 % off. Of floats it is all but continuous, sigma of 6 with m = 2."""
-    counts = np.arange(40_000).reshape(200, 200)
-    options: dict[str, Any] = {"sensitivity": sensitivity, "max_items_per_user": 2, **SEEDED}
-    noisy = sg.gaussian(counts, rho=0.25, **options)
-    assert noisy.shape == counts.shape
-    drawn = np.floor(noisy - counts).astype(np.int64).reshape(-1)
-    for sigma, right in ((6.0, True), (7.2, False)):
-        law = discrete_gaussian_mass(sigma, range(-15, 16))
-        if isinstance(sensitivity, float):
-            below = {k: math.erfc(-k / sigma / 2**0.5) / 2 for k in range(-15, 17)}
-            law = {k: below[k + 1] - below[k] for k in range(-15, 16)}
-        assert (chi_square_p(drawn, law) > FALSE_ALARM) is right
-    assert abs(np.corrcoef(drawn[:-1], drawn[1:])[0, 1]) < 6 / math.sqrt(drawn.size)
-
-
-REFUSED: list[tuple[str, dict[str, Any]]] = [
-    *(("sigma", wrong) for wrong in ({}, {"sigma": 3, "rho": 1}, {"sigma": 1, "sensitivity": 10**300})),
-    *(("sigma", {"sigma": wrong}) for wrong in (0, math.nan, 10**20, 1e-300, 1e300)),
-    *(("rho", {"rho": wrong}) for wrong in (-1, "1", 1e-40, 1e40, 1e-300, 1e300)),
-    ("sensitivity", {"sigma": 3, "sensitivity": 0}),
-    ("max_items_per_user", {"sigma": 3, "max_items_per_user": 0}),
-    *(("delta", {"sigma": 3, "delta": wrong}) for wrong in (0, None)),
-    ("granularity", {"sigma": 3, "granularity": 3}),
-    ("count", {"sigma": 3, "count": 1.5}),
-    ("source", {"sigma": 3, "source": "dice"}),
-    ("not_private", {"sigma": 3, "source": sg.Seeded(1)}),
-]
-
-
-@pytest.mark.parametrize(("parameter", "options"), REFUSED, ids=str)
-def test_what_is_refused_is_named_and_spends_nothing(parameter, options):
-    account = Noted()
-    public: dict[str, Any] = {"count": 44, "sensitivity": 1, "delta": 1e-6, "ledger": account} | options
-    with pytest.raises(sg.ParameterError, match=f"^{parameter} "):
-        sg.gaussian(public.pop("count"), **public)
-    assert account.charged == []
-
-
 def test_the_charge_comes_before_the_draw():
     charged = Noted()
     with pytest.raises(AssertionError):
         sg.gaussian(3, sigma=3, sensitivity=1, delta=1e-6, ledger=charged, source=Untouchable(1), not_private=True)
     assert len(charged.charged) == 1
     assert charged.kept == []
-
-
-def test_an_array_is_one_charge_and_is_kept(tmp_path):
-    with sg.Ledger.create(tmp_path / "book", dataset="book", budget=1, budget_delta=1e-5) as ledger:
-        noisy = sg.gaussian([3, 4], rho=0.01, sensitivity=1, max_items_per_user=2, delta=1e-6, ledger=ledger)
-        spent = ledger.statement().spent
-        assert spent.epsilon == in_decimals(Fraction(zcdp_epsilon(rho=0.01, delta=1e-6)))
-        assert spent.delta == Fraction(1, 10**6)
-        assert ledger.release(2).gave == ({"release": "gaussian", "values": noisy.tolist()},)
-        what = "2 numbers with Gaussian noise, sensitivity 1 in 2 entries, 0.01-zCDP"
-        assert ledger.statement().entries[-1].what == what
-        sg.gaussian(3, sigma=2**40, sensitivity=1, delta=1e-6, ledger=ledger)  # all but nothing, and not nothing
-        assert ledger.statement().spent.epsilon > spent.epsilon
-
-
-def test_a_hundred_counts_a_person_have_a_third_of_the_noise_of_laplace():
-    """The figure of docs/explanation/theory.md."""
-    assert zcdp_epsilon(rho=Fraction(100, 2) / Fraction("45.4") ** 2, delta=1e-6) < 1
-    assert zcdp_epsilon(rho=Fraction(100, 2) / Fraction("45.2") ** 2, delta=1e-6) > 1
-    assert round(math.sqrt(2) * 100, 1) == 141.4
-
-
-def test_draws_are_taken_from_the_source_and_nowhere_else(monkeypatch):
-    monkeypatch.setattr(sampler, "_LANES", 7)
-    options: dict[str, Any] = {"sigma": 900, "sensitivity": 1, "not_private": True}
-    noisy = [sg.gaussian([0] * 30, source=sg.Seeded(seed), **options).tolist() for seed in (1, 1, 2)]
-    assert noisy[0] == noisy[1] != noisy[2]

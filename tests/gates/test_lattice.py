@@ -39,13 +39,6 @@ def test_a_tiny_negative_number_on_a_coarse_lattice_still_rounds_down():
     assert coarse.steps(-5e-324) == coarse.steps_many(np.array([-5e-324]))[0] == -1
 
 
-def test_values_come_back_in_units_of_the_step():
-    lattice = Lattice.fit(sensitivity=1.0)
-    assert lattice.value(lattice.steps(2.75)) == 2.75
-    assert lattice.values(np.array([1024])).tolist() == [1.0]
-    assert type(Lattice.fit(sensitivity=1).value(3)) is int
-
-
 @pytest.mark.parametrize(
     ("parameter", "bad"),
     [("sensitivity", bad) for bad in (0, -1, math.nan, math.inf, "1", None, True)]
@@ -63,17 +56,6 @@ def test_a_bad_threshold_is_refused(bad):
     for call in (lambda: lattice.steps(bad), lambda: lattice.steps_many([1, bad])):
         with pytest.raises(ParameterError, match="^thresholds? must"):
             call()
-
-
-@pytest.mark.parametrize("kind", [np.int64, np.uint64, np.float64])
-def test_arrays_of_thresholds_beyond_the_limit_are_refused(kind):
-    lattice = Lattice.fit(sensitivity=1)
-    assert lattice.steps_many(np.array([2**60], dtype=kind)).tolist() == [2**60]
-    with pytest.raises(ParameterError, match=r"within 2\*\*61"):
-        lattice.steps_many(np.array([LIMIT * 2], dtype=kind))
-    fine = Lattice.fit(sensitivity=1, granularity=2.0**-40)
-    with pytest.raises(ParameterError, match=r"within 2\*\*61"):
-        fine.steps_many(np.array([2**30], dtype=kind))
 
 
 NO_NUMBERS = ["secret", None, 3j, True, np.True_, np.longdouble(3), np.timedelta64(5, "ns"), Decimal(3), [3]]
@@ -147,16 +129,6 @@ def test_every_value_of_an_accepted_type_has_the_place_that_was_defined(lattice,
     assert lattice.private_steps(value) == exact_place(lattice, value)
 
 
-@given(st.sampled_from(LATTICES), st.data())
-def test_many_private_numbers_have_the_places_that_each_has(lattice, data):
-    values = data.draw(st.lists(accepted(lattice), max_size=8))
-    one_by_one = [lattice.private_steps(value) for value in values]
-    assert lattice.private_steps_many(values).tolist() == one_by_one
-    as_objects = np.fromiter(values, dtype=object, count=len(values))
-    assert lattice.private_steps_many(as_objects).tolist() == one_by_one
-    assert lattice.private_steps_many(tuple(values)).tolist() == one_by_one
-
-
 @pytest.mark.parametrize("sequence", [list, tuple, deque, UserList])
 def test_numpy_rounds_no_number_of_any_sequence(sequence):
     lattice = Lattice.fit(sensitivity=1, granularity=1)
@@ -173,19 +145,6 @@ def test_arrays_have_the_places_that_their_numbers_have(lattice, array):
     if lattice.integers and array.dtype.kind == "f":
         return
     assert lattice.private_steps_many(array).tolist() == [lattice.private_steps(value) for value in array]
-
-
-@given(st.sampled_from(LATTICES), st.data())
-def test_thresholds_have_the_places_of_private_numbers_where_they_are_not_refused(lattice, data):
-    values = data.draw(st.lists(accepted(lattice), min_size=1, max_size=4))
-    try:
-        places = [lattice.steps(value) for value in values]
-    except ParameterError:
-        with pytest.raises(ParameterError):
-            lattice.steps_many(values)
-        return
-    assert lattice.steps_many(values).tolist() == places
-    assert places == [exact_place(lattice, value) for value in values]
 
 
 @given(st.sampled_from(LATTICES), st.data())
@@ -237,23 +196,6 @@ def test_an_empty_group_in_a_column_moves_no_other_answer_and_refuses_none(colum
     for last in (None, 7):
         places = lattice.private_steps_many(COLUMNS[column]([*answers, last])).tolist()
         assert places == [*answers, -LIMIT if last is None else 7]
-
-
-@pytest.mark.parametrize("column", [lambda cells: polars.Series(cells, dtype=polars.Float32), pyarrow.array])
-def test_a_gap_among_floats_is_read_as_nan(column):
-    lattice = Lattice.fit(sensitivity=1.0)
-    assert lattice.private_steps_many(column([1.5, None])).tolist() == [1536, -LIMIT]
-    with pytest.raises(ParameterError, match="whole number"):
-        Lattice.fit(sensitivity=1).private_steps_many(column([1.5, None]))
-
-
-def test_what_is_said_of_a_column_of_no_numbers_does_not_tell_of_a_gap():
-    said = set()
-    for cells in ([True, None], [True, True]):
-        with pytest.raises(ParameterError) as refused:
-            Lattice.fit(sensitivity=1).private_steps_many(polars.Series(cells, dtype=polars.Boolean))
-        said.add(str(refused.value))
-    assert len(said) == 1
 
 
 def test_unsigned_numbers_on_a_lattice_coarser_than_they_are():

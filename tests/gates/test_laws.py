@@ -9,8 +9,6 @@ from typing import Any, Literal
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import sparsegate as sg
 from sparsegate.gates.laws import LAWS, GateLaw, NoiseLaw
@@ -97,24 +95,6 @@ def test_continuous_noise_inside_agrees_with_mpmath(scale: float, offset: float)
             assert float(got[1]) == pytest.approx(float(mpmath.log(1 - inside)), rel=2e-13, abs=1e-15)
 
 
-@given(
-    scale=st.floats(1e-3, 1e8),
-    t=st.integers(-(10**9), 10**9),
-    offset=st.integers(-(10**6), 10**6),
-    lattice=st.booleans(),
-)
-def test_a_side_and_its_complement_make_one(scale: float, t: int, offset: int, lattice: bool) -> None:
-    law, point, u = NoiseLaw(scale=scale, lattice=lattice), np.array([float(t)]), np.array([float(offset)])
-    for pair in ((law.log_below(point), law.log_above(point)), (law.log_inside(point, u), law.log_outside(point, u))):
-        assert float(np.exp(pair[0])[0] + np.exp(pair[1])[0]) == pytest.approx(1, abs=1e-14)
-
-
-def test_a_scale_far_below_one_step_leaves_no_noise() -> None:
-    law = NoiseLaw(scale=2.0**-20, lattice=True)
-    assert np.exp(law.log_below(np.array([0.0, 1.0]))).tolist() == [0.0, 1.0]
-    assert np.exp(law.log_inside(np.array([1.0, 3.0]), np.array([0.0, 3.0]))).tolist() == [1.0, 0.0]
-
-
 class DrawnAlone(GateLaw):
     """A third law, two-sided as Laplace noise is, of which nothing is known but how it is drawn."""
 
@@ -149,29 +129,3 @@ def test_a_third_law_is_refused_by_name_and_never_taken_for_laplace_noise(
     assert refusal.value.parameter == "noise"
     assert ("DrawnAlone" if described else "THIRD") in str(refusal.value)
     ANALYSES[analysis](sg.VARIANTS["lyu-2017"])  # which has Laplace noise, and the same numbers
-
-
-class DrawnAndCentred(DrawnAlone):
-    """One that says where its comparison is centred, too."""
-
-    def shift(self, threshold: object, query: object, *, lattice: bool = True) -> float:
-        """Nowhere else."""
-        return 0
-
-
-@pytest.mark.parametrize("key", ["lyu-2017", "lee-clifton-2014"])
-@pytest.mark.parametrize("law", [DrawnAlone, DrawnAndCentred])
-def test_a_third_law_runs_with_a_waiver_once_its_shift_is_known_where_no_loss_is_claimed(
-    key: str, law: type[GateLaw], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    third = object.__new__(sg.variants.Noise)
-    third._name_, third._value_ = "THIRD", "a third law"
-    monkeypatch.setitem(LAWS, "THIRD", law())  # type: ignore[arg-type]
-    row = replace(sg.VARIANTS[key], noise=third)
-    if row.private or law is DrawnAlone:
-        with pytest.raises(sg.ParameterError) as refusal:
-            sg.run(row, [0], **NUMBERS, not_private=True)
-        assert refusal.value.parameter == "noise"
-        return
-    assert len(sg.run(row, [0], **NUMBERS, not_private=True)) == 1
-    assert sg.run_many(row, [0], runs=3, **NUMBERS, not_private=True).asked.tolist() == [1, 1, 1]

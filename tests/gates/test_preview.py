@@ -69,12 +69,6 @@ def test_cutoffs_whose_plans_take_long_have_no_point():
     assert [cutoff for cutoff, _ in preview.points("cutoff")] == [3, 6, 15, 30, 60]
 
 
-def test_there_is_no_point_where_no_lattice_carries_the_noise():
-    preview = gate_preview(made(epsilon=Fraction(1, 10**13)))
-    shown = [float(epsilon) / 1e-13 for epsilon, _ in preview.points("epsilon")]
-    assert shown == pytest.approx([0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10])
-
-
 def test_a_gate_that_tells_nothing_is_warned_about():
     def warning(threshold, **options):
         return gate_preview(made(**options), threshold=threshold).warning
@@ -107,14 +101,6 @@ def test_a_preview_takes_what_the_gate_takes_and_says_what_the_gate_has(tmp_path
         sg.SparseVector.preview(**GIVEN, confidence=1)
 
 
-def test_a_gate_with_delta_is_looked_at_without_its_curves():
-    preview = sg.SparseVector.preview(**GIVEN | {"cutoff": 300, "delta": 1e-6})
-    assert preview.delta == Fraction(1, 10**6)
-    assert preview.margin == 242
-    assert preview.curves == ()
-    assert "δ = 0.000001" in repr(preview)
-
-
 @pytest.mark.parametrize(
     ("kind", "within"),
     [({}, 1), ({}, 150), ({"closes": "rarer"}, 7), ({"queries": 12}, 150), ({"sensitivity": 0.5}, 10**7)],
@@ -127,16 +113,6 @@ def test_the_epsilon_of_a_wanted_margin_is_the_least_of_three_digits(kind, withi
     assert Fraction(digits) == preview.epsilon
     last = preview.epsilon - Fraction(f"1e{int(digits.partition('e')[2]) - 2}")
     assert sg.SparseVector.preview(**given, epsilon=last).margin > within
-
-
-@pytest.mark.parametrize(("within", "wrong"), [(0.5, "within"), ("7", "within"), (None, "epsilon")])
-def test_a_margin_that_no_gate_has_is_refused(within, wrong):
-    given = {name: value for name, value in GIVEN.items() if name != "epsilon"}
-    with pytest.raises(sg.ParameterError) as caught:
-        sg.SparseVector.preview(**given, within=within)
-    assert caught.value.parameter == wrong
-    with pytest.raises(sg.ParameterError, match="epsilon must not be given with within"):
-        sg.SparseVector.preview(**GIVEN, within=7)
 
 
 def test_a_preview_shows_itself(tmp_path):
@@ -157,19 +133,6 @@ def test_a_preview_shows_itself(tmp_path):
     assert list(preview.points("cutoff")) == list(zip(*right.lines[0].get_data(), strict=True))
     figure.savefig(tmp_path / "preview.png")
     assert (tmp_path / "preview.png").stat().st_size > 5000
-
-
-def test_a_preview_of_anything_else_has_its_figures_as_rows_and_bars():
-    figures = {"within": 284, "error_bar": None}
-    preview = Preview(
-        release="top items", epsilon=Fraction(1, 2), accuracy=figures, settings={"method": "subset"}, statement="S."
-    )
-    assert (preview.within, preview.error_bar, preview.method, preview.curves) == (284, None, "subset", ())
-    assert "within" in dir(preview)
-    with pytest.raises(AttributeError, match="margin"):
-        preview.margin  # noqa: B018
-    assert preview.sheet().columns == {"epsilon": [0.5], "within": [284]}
-    assert len(preview.plot().axes[0].patches) == 1
 
 
 def test_a_preview_shows_its_alternatives_and_a_line_for_each_of_several_methods():

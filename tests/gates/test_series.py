@@ -12,8 +12,7 @@ from tests.support.display import valid
 
 import sparsegate as sg
 from sparsegate.budget import Cost
-from sparsegate.gates.preview import Preview
-from sparsegate.gates.series import rounded_up, series_of
+from sparsegate.gates.series import rounded_up
 
 TOP: dict[str, Any] = {"count": 10, "epsilon": 0.1, "domain": 1000, "method": "exponential"}
 PREVIEWS: dict[str, Any] = {
@@ -93,19 +92,6 @@ def test_a_bar_that_a_smaller_epsilon_cannot_have_has_a_largest_epsilon(tmp_path
     assert sg.preview(**asked, epsilon=0.5, delta=1e-7, times=10**6, budget=1).series.largest == {"epsilon": None}  # type: ignore[union-attr]
 
 
-def test_gates_that_pay_for_each_above_cost_as_many_as_are_expected(tmp_path: Path) -> None:
-    """They have a margin and no epsilon, of which a largest could be said."""
-    with sg.Ledger.create(tmp_path / "z.ledger", dataset="d", budget=(3, 1e-6)) as ledger:
-        gate = sg.SparseVector.preview(threshold=9, sensitivity=1, monotonic=True, within=90, ledger=ledger)
-        alert = sg.uses.Alert.preview(threshold=9, within=90)
-    assert alert.cost == gate.cost
-    for preview in (gate, alert):
-        series = preview.repeated(12, budget=(2, 1e-6)).series
-        assert series is not None
-        assert series.largest == {}
-        assert series.better == "zcdp"
-
-
 def test_both_costs_and_the_series_are_in_the_json() -> None:
     preview = sg.preview(**TOP, times=365, budget=(1, 1e-6))
     record = preview.to_dict()
@@ -118,12 +104,6 @@ def test_both_costs_and_the_series_are_in_the_json() -> None:
     delta = sg.preview(**TOP | {"domain": "observed", "delta": 1e-8}, times=10).series
     assert delta is not None
     assert "at delta 1e-06 + 5e-08" in delta.statement
-
-
-def test_a_preview_that_says_no_rho_has_that_of_its_epsilon() -> None:
-    preview = Preview(release="x", epsilon=Fraction(1), accuracy={}, settings={}, statement="")
-    assert preview.cost == Cost.of(Fraction(1))
-    assert preview.repeated(2, budget=4).series.largest == {"epsilon": Fraction(2)}  # type: ignore[union-attr]
 
 
 REFUSED = [
@@ -140,12 +120,6 @@ REFUSED = [
 def test_what_is_wrong_with_a_series_is_said(asked: dict[str, Any], message: str) -> None:
     with pytest.raises(sg.ParameterError, match=message):
         sg.preview(**TOP, **asked)
-
-
-def test_a_series_that_fits_at_no_epsilon_says_so() -> None:
-    made = series_of(Cost.of(Fraction(1)), 10**9, budget=(1e-6, 1e-9), cost_at=Cost.of)
-    assert made.largest == {"zcdp": None, "epsilon": None}
-    assert "However small, they do not fit" in made.statement
 
 
 @pytest.mark.parametrize("epsilon", [1.40069, 0.0001234567, 12345.678, 0.25, 99.999])

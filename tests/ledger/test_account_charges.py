@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from mpmath import mp, mpf
 from tests.support.selection_laws import subsets
 
 import sparsegate as sg
@@ -20,6 +21,7 @@ from sparsegate.gates.approximate import renyi_bound
 from sparsegate.gates.sparse_vector import gate_calibration
 from sparsegate.privacy import renyi
 from sparsegate.selection.select import Request
+from sparsegate.tables.choosing import KEPT, choice_rho
 from sparsegate.tables.observed import bounded_range
 from sparsegate.tables.question import Question
 from sparsegate.uses.alert_plan import AlertPlan
@@ -30,6 +32,12 @@ from sparsegate.uses.prediction import prediction_terms
 ALPHAS = (1.001, 1.5, 2.0, 4.0, 16.0, 64.0)
 MILLIONTH = Fraction(1, 10**6)
 Law = Mapping[Any, float]
+
+
+@pytest.fixture(autouse=True)
+def digits() -> Iterator[None]:
+    with mp.workdps(30):
+        yield
 
 
 def rate(p: Law, q: Law) -> float:
@@ -88,12 +96,6 @@ def test_a_gate_with_a_delta_is_charged_the_rho_of_its_law_and_no_delta(monotoni
     public: dict[str, Any] = {"scales": gate.scales, "sensitivity": 1, "cutoff": 100, "monotonic": monotonic}
     worst = max(renyi_bound(Fraction(alpha), **public) / alpha for alpha in ALPHAS)
     assert 0.9 * float(cost.rho) < worst <= float(cost.rho)
-
-
-def test_a_gate_of_which_no_more_is_known_is_charged_as_whatever_is_pure() -> None:
-    for options in ({"noise": "exponential"}, {"noise": "laplace"}):  # the second gives gaps away
-        gate = gate_calibration(threshold=0, cutoff=5, epsilon=1, sensitivity=1, monotonic=True, **options)
-        assert gate_cost(gate) == Cost.of(Fraction(1))
 
 
 def test_a_selection_by_a_gate_is_charged_the_rho_of_its_passes() -> None:
@@ -194,12 +196,6 @@ def test_an_observed_domain_is_charged_the_rho_of_its_rounds_and_half_of_its_del
     assert observed_excesses(less=3)[1] > 1e-3
 
 
-def test_an_accounting_that_is_pure_is_charged_as_what_was_asked_for() -> None:
-    question = Question(item="x", user="u", count=1, epsilon=1, delta=1e-6, domain="observed")
-    assert question.accounting.name == "pure"
-    assert question.cost == Cost.of(Fraction(1), MILLIONTH)
-
-
 # ----- groups, labels, counts beside a selection
 
 
@@ -266,6 +262,27 @@ def test_what_is_made_of_parts_charges_its_parts() -> None:
     assert predicted.cost.rho == pytest.approx(float(pure_rho(predicted.calibration.budget.total) + tokens))
 
 
+@pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(1), Fraction(40)])
+def test_a_chosen_bound_costs_what_is_charged_and_hardly_less(epsilon: Fraction) -> None:
+    """Neighbours at which 4 A - 3 n has the one sign, the other, or passes 0, for every place of the person."""
+    top, whole = KEPT.as_integer_ratio()
+    moments = []
+    for people, kept in ((0, (0, 0)), (4, (0, 4)), (4, (1, 3)), (6, (2, 5)), (1, (0, 1))):
+        for place in range(3):
+            more = tuple(number + (at >= place) for at, number in enumerate(kept))
+            logs = []
+            for n, numbers in ((people, kept), (people + 1, more)):
+                scores = [-abs(whole * number - top * n) * mpf(str(epsilon)) / 6 for number in numbers]
+                logs.append([score - mp.log(mp.fsum(map(mp.exp, scores))) for score in scores])
+            for p, q in (logs, logs[::-1]):
+                for order in map(mpf, ("1.00001", "1.1", "1.5", "2", "4", "10", "50")):
+                    moment = mp.fsum(mp.exp(order * x + (1 - order) * y) for x, y in zip(p, q, strict=True))
+                    moments.append(mp.log(moment) / (order * (order - 1)))
+    charged = mpf(str(choice_rho(epsilon, 1, 0)))
+    assert max(moments) <= charged
+    assert epsilon > 1 or max(moments) > charged / 2  # half of it would not do
+
+
 # ----- what ledgers are charged
 
 
@@ -300,18 +317,6 @@ def test_a_ledger_that_adds_charges_the_same_deltas_as_before(tmp_path: Path) ->
         select: dict[str, Any] = {"count": 50, "epsilon": 0.5, "delta": 1e-6, "sensitivity": 1, "monotonic": True}
         sg.select_top(scores, **select, method="gumbel", ledger=ledger)
         assert ledger.total_spent().delta == 2 * MILLIONTH
-
-
-def test_a_table_is_charged_the_least_that_is_proved(tmp_path: Path) -> None:
-    visits = {"page": ["a", "b", "c"] * 40, "who": [*range(40)] * 3, "city": ["X"] * 120}
-    asked: dict[str, Any] = {"item": "page", "user": "who", "count": 2, "epsilon": 0.4, "domain": ["a", "b", "c"]}
-    grouped = {"per": "city", "groups": ["X", "Y"], "groups_per_user": 2}
-    with sg.Ledger.create(tmp_path / "z.ledger", dataset="visits", budget=(2, 1e-6)) as ledger:
-        sg.top_items(visits, **asked, answers_epsilon=0.1, ledger=ledger)
-        sg.top_items(visits, **asked, **grouped, ledger=ledger)
-        first, second = (entry.amount for entry in ledger.entries()[1:])
-    assert float(first.rho or 0) == pytest.approx(0.4**2 / 8 + float(pure_rho(Fraction(1, 10), 2)), rel=1e-12)
-    assert second.rho == 2 * Fraction(1, 5) ** 2 / 8
 
 
 def test_an_alert_and_a_holdout_count_whole_where_nothing_goes_back(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import subprocess
-import threading
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -44,27 +43,6 @@ def test_a_backup_of_a_ledger_in_use_has_what_a_copy_of_the_file_lacks(files: di
     assert Path(files["backup"]).stat().st_mode & 0o777 == 0o600
     assert {path.name for path in Path(files["backup"]).parent.iterdir()} >= {"visits.ledger", "visits.backup"}
     assert not list(Path(files["backup"]).parent.glob("visits.backup-*")), "a backup is one file"
-
-
-def test_a_backup_under_load_is_a_moment_of_the_ledger(files: dict[str, str]) -> None:
-    with Ledger(files["ledger"], pooled=True) as ledger:
-        stop = threading.Event()
-
-        def spend() -> None:
-            while not stop.is_set():
-                ledger.spend(epsilon=0.0001, what="under way")
-
-        thread = threading.Thread(target=spend)
-        thread.start()
-        try:
-            before = ledger.total_spent().epsilon
-            back_up(files["ledger"], files["backup"])
-            after = ledger.total_spent().epsilon
-        finally:
-            stop.set()
-            thread.join()
-    statement = restore(files["restored"], backup=files["backup"], spent_since=0)
-    assert before <= statement.spent.epsilon <= after
 
 
 def test_a_backup_is_no_ledger_and_replaces_no_file(files: dict[str, str]) -> None:

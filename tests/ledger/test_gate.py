@@ -75,7 +75,7 @@ def test_whoever_does_not_know_all_answers_neither_says_nor_gives_back_anything(
 def test_terms_that_do_not_read_are_a_damaged_ledger(shared: Ledger, text: str) -> None:
     opened(shared)
     with shared.database.writing() as connection:
-        connection.exec_driver_sql(f"UPDATE gates SET terms = '{text}'")
+        connection.run(f"UPDATE gates SET terms = '{text}'")
     with pytest.raises(LedgerError, match="damaged: the terms of the gate of entry 2 do not read"):
         stored(shared)
 

@@ -8,13 +8,11 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from sqlalchemy import select, text
 
 import sparsegate as sg
 from sparsegate.errors import BudgetExceeded, LedgerError
 from sparsegate.ledger.account import EntryKind, exact_amount
 from sparsegate.ledger.ledger import Ledger, append
-from sparsegate.ledger.schema import BALANCE
 
 GATE = {"threshold": 1000, "sensitivity": 1, "monotonic": True, "within": 500}
 
@@ -53,7 +51,11 @@ def test_whatever_is_written_the_balance_is_that_of_the_statement(ledger: Ledger
     )
     for _ in range(40):
         draw.choice(steps)()
-        assert carried(ledger) in (None, ledger.statement().balance)
+        statement = ledger.statement()
+        assert carried(ledger) in (None, statement.balance)
+        signs = [{"budget": 0, "refund": -1}.get(entry.kind, 1) for entry in statement.entries]
+        added = sum(sign * (entry.amount.rho or 0) for sign, entry in zip(signs, statement.entries, strict=True))
+        assert statement.spent.rho == added
     assert carried(ledger) is not None
 
 
@@ -71,7 +73,7 @@ def test_entries_that_somebody_else_added_are_read(ledger: Ledger) -> None:
 
 def test_a_ledger_that_lacks_a_table_is_damaged(ledger: Ledger) -> None:
     with ledger.database.writing() as connection:
-        connection.execute(text("DROP TABLE balance"))
+        connection.run("DROP TABLE balance")
     with pytest.raises(LedgerError, match="lacks one of its tables"):
         ledger.reopening()()
 
@@ -88,7 +90,7 @@ def test_a_balance_that_a_hand_changed_is_damage_when_the_ledger_is_opened(ledge
     ):
         ledger.spend(epsilon=0.02, what="some")  # which writes the balance anew
         with ledger.database.writing() as connection:
-            connection.execute(text(f"UPDATE balance SET {change}"))
+            connection.run(f"UPDATE balance SET {change}")
         with pytest.raises(LedgerError, match="damaged: (its balance|it holds an amount)"):
             ledger.reopening()()
 
@@ -98,7 +100,7 @@ def test_sums_that_are_too_long_to_be_written_are_added_up_each_time(tmp_path: P
         for number in (3**500, 7**300, 11**250):
             ledger.spend(epsilon=Fraction(1, number), what="a long one")
         with ledger.database.reading() as connection:
-            assert connection.execute(select(BALANCE)).all() == []
+            assert connection.rows("SELECT * FROM balance") == []
         with pytest.raises(BudgetExceeded):
             ledger.spend(epsilon=1, what="all")
 

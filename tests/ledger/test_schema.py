@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import Connection, inspect, select, text, update
 
 from sparsegate.errors import LedgerError
 from sparsegate.ledger import schema
+from sparsegate.ledger.database import Connection
 from sparsegate.ledger.ledger import Ledger
 
 
@@ -16,12 +16,12 @@ def at_version(place: str, version: int, *changes: str) -> None:
         ledger.spend(epsilon=1, what="top 10")
         with ledger.database.writing() as connection:
             for change in changes:
-                connection.execute(text(change))
-            connection.execute(update(schema.LEDGER).values(schema_version=version))
+                connection.run(change)
+            connection.run("UPDATE ledger SET schema_version = :version", version=version)
 
 
 def add_gates(connection: Connection) -> None:
-    schema.GATES.create(connection)
+    connection.run("CREATE TABLE gates (entry INTEGER PRIMARY KEY)")
 
 
 def test_a_made_up_version_is_migrated_whole_or_not_at_all(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,7 +29,7 @@ def test_a_made_up_version_is_migrated_whole_or_not_at_all(place: str, monkeypat
 
     def fail(connection: Connection) -> None:
         add_gates(connection)
-        connection.execute(text("SELECT * FROM there_is_no_such_table"))
+        connection.run("SELECT * FROM there_is_no_such_table")
 
     for step in (fail, add_gates):
         monkeypatch.setitem(schema.MIGRATIONS, 0, step)
@@ -37,8 +37,8 @@ def test_a_made_up_version_is_migrated_whole_or_not_at_all(place: str, monkeypat
             with pytest.raises(LedgerError):
                 Ledger(place)
     with Ledger(place) as ledger, ledger.database.reading() as connection:
-        assert set(schema.METADATA.tables) <= set(inspect(connection).get_table_names())
-        assert connection.execute(select(schema.LEDGER.c.schema_version)).scalar_one() == schema.VERSION
+        assert set(schema.TABLES) <= ledger.database.tables(connection)
+        assert connection.value("SELECT schema_version FROM ledger") == schema.VERSION
         ledger.spend(epsilon=1, what="the rest")
         assert ledger.statement().remaining.epsilon == 0
 

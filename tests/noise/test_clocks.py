@@ -52,11 +52,6 @@ def test_coarse_logs_are_never_below_and_hardly_above_the_truth():
             assert log <= mpmath.log(time_at(word, 64)) + 2**-27.9
 
 
-def test_extreme_words_are_those_at_the_ends():
-    words = np.array([0, 2**40 - 1, 2**40, 2**63, 2**64 - 2**44 - 1, 2**64 - 2**44, 2**64 - 1], dtype=np.uint64)
-    assert extreme(words).tolist() == [True, True, False, False, False, True, True]
-
-
 def test_ring_times_enclose_every_continuation_of_the_word():
     times, relative = ring_times(WORDS)
     for word, time, error in zip(WORDS.tolist(), times.tolist(), relative.tolist(), strict=True):
@@ -78,14 +73,6 @@ def test_an_enclosure_holds_the_truth_and_shrinks_as_digits_come(word, top, bott
             truth = (mpmath.mpf(top) / bottom - mpmath.log(time / size)) * mpmath.mpf(2) ** bits
             assert low <= truth <= high
         assert high - low <= 4 + 2 ** max(0, 68 - min(word, 2**64 - word).bit_length())
-
-
-@pytest.mark.parametrize("word", [0, 2**64 - 1])
-def test_a_clock_at_either_end_draws_digits_until_it_is_away_from_it(word):
-    clock = Clock(word)
-    clock.extend(Seeded(1), 1)
-    assert clock.prefix >> (clock.bits - 64) == word
-    assert 0 < clock.prefix < 2**clock.bits - 1
 
 
 def test_digits_once_drawn_stay():
@@ -181,17 +168,3 @@ def test_intervals_enclose_the_noise_of_every_number_with_these_digits(kind, wor
         low, high = (mpmath.mpf(end) for end in kind.interval(iv, time)._mpi_)
         assert low <= true_noise(kind, word, size) <= high
         assert high - low <= 2.0**-28 * max(1, abs(low), abs(high)) or min(word, 2**64 - word) < 2**32
-
-
-@pytest.mark.parametrize("scale", SCALES)
-def test_the_steps_of_the_staircase_begin_where_the_tails_of_the_noise_say(scale):
-    kind = Staircase(scale)
-    with mpmath.workdps(200):
-        b = mpmath.mpf(scale.numerator) / scale.denominator
-        for k in (-3, -1, 0, 1, 2):
-            tail = upper_tail(k, b)
-            with interval_arithmetic(1024) as iv:
-                noise = (
-                    kind.interval(iv, -iv.log(1 - iv.mpf(tail))) * iv.mpf(kind.unit.numerator) / kind.unit.denominator
-                )
-                assert abs(mpmath.mpf(noise.mid) - k) < 1e-25 / min(tail, 1 - tail)

@@ -13,18 +13,16 @@ import pytest
 from tests.support.goodness import FALSE_ALARM, chi_square_p, discrete_gaussian_mass, proportion_p
 from tests.support.scripted import Scripted, words64
 
-from sparsegate.errors import ParameterError
 from sparsegate.noise import Seeded, discrete_gaussian, fill_discrete_gaussian
 from sparsegate.noise import gaussian as module
 from sparsegate.noise.gaussian import (
     DIRECT,
     Law,
-    _exact_coin,
     _masses,
-    _real_coin,
     _rest,
     _split,
     _words,
+    exact_coin,
     normal_floor,
     table,
 )
@@ -142,14 +140,6 @@ def test_a_draw_has_exactly_its_law(sigma, size, direct, monkeypatch):
         assert chi_square_p(sample, discrete_gaussian_mass(0.8 * float(sigma), cells)) < FALSE_ALARM
 
 
-def test_single_draws_have_the_same_law():
-    source = Seeded(12)
-    sample = np.array([discrete_gaussian(source, Fraction(25, 4)) for _ in range(5000)])
-    assert type(discrete_gaussian(source, 4)) is int
-    assert chi_square_p(sample, discrete_gaussian_mass(2.5, range(-5, 6))) > FALSE_ALARM
-    assert chi_square_p(sample, discrete_gaussian_mass(2.0, range(-5, 6))) < FALSE_ALARM
-
-
 @pytest.mark.parametrize("sigma", [257.0, 1e5 / 3, 2.0**20, 2.0**48])
 def test_large_sigmas_have_the_right_moments_tails_and_low_digits(sigma):
     """Var X / sigma**2 is 1 with a standard error of sqrt(2/n); each tail by an exact binomial test. Rate 1e-6 each."""
@@ -170,29 +160,31 @@ def test_a_split_leaves_a_part_of_sigma_that_has_a_table():
         assert part == DIRECT == sigma or Fraction(DIRECT, 4) < part <= Fraction(DIRECT, 2)
 
 
-@pytest.mark.parametrize("sigma", [300, 10**6, 2**48])
-def test_floats_decide_a_coin_only_where_the_digits_would(sigma, monkeypatch):
+@pytest.mark.parametrize(("sigma", "real"), [(300, False), (10**6, False), (2**48, False), (73_234_543, True)])
+def test_floats_decide_a_coin_only_where_the_digits_would(sigma, real, monkeypatch):
     """The same draws where every coin is tossed by its digits; and the floats err by less than the doubt.
 
     With a coarser table, so that one attempt in 20 or so begins again.
     """
     monkeypatch.setattr(module, "DIRECT", 16)
-    fast = discrete_gaussian(Seeded(3), sigma**2, 300)
-    tossed = []
 
-    def exact(source, start, fine, square, word):
+    def draws():
+        return normal_floor(Seeded(3), sigma, 300) if real else discrete_gaussian(Seeded(3), sigma**2, 300)
+
+    fast, tossed = draws(), []
+
+    def exact(source, start, fine, square, word, *, real):
         exponent = Fraction(fine * (2 * start + fine)) / (2 * square)
         with mpmath.workdps(60):
             true = mpmath.exp(-mpmath.mpf(exponent.numerator) / exponent.denominator)
             rounded = float(np.exp(-float(exponent) * (1 + 2.0**-51)))
             assert abs(rounded - true) + 2.0**-53 + 2.0**-64 < module._DOUBT / 2
         tossed.append(word)
-        return _exact_coin(source, start, fine, square, word)
+        return exact_coin(source, start, fine, square, word, real=real)
 
-    monkeypatch.setattr(module, "_exact_coin", exact)
-    assert not tossed
+    monkeypatch.setattr(module, "exact_coin", exact)
     monkeypatch.setattr(module, "_DOUBT", 2.0)
-    assert discrete_gaussian(Seeded(3), sigma**2, 300).tolist() == fast.tolist()
+    assert draws().tolist() == fast.tolist()
     assert len(tossed) >= 300
 
 
@@ -207,9 +199,9 @@ def test_a_coin_is_decided_at_the_first_digit_that_differs():
         (first, [second + 1], False),
     ):
         source = Scripted(more)
-        assert _exact_coin(source, 0, 1, Fraction(3, 2), word) is heads
+        assert exact_coin(source, 0, 1, Fraction(3, 2), word) is heads
         assert source.left == 0
-    assert _exact_coin(Scripted([]), 7, 0, Fraction(1), WORD - 1)
+    assert exact_coin(Scripted([]), 7, 0, Fraction(1), WORD - 1)
 
 
 def test_minus_zero_is_drawn_again_and_zero_is_not():
@@ -219,24 +211,6 @@ def test_minus_zero_is_drawn_again_and_zero_is_not():
     for word, kept in ((0, [0]), (1, []), (3 << 62, [3]), ((3 << 62) + 1, [-3])):
         source = Scripted([words64(0), words64(word, 0)])
         assert module._attempts(source, square, split, 1).tolist() == kept
-
-
-@pytest.mark.parametrize("size", [0, 1, 2**14 - 1, 2**14 + 1])
-@pytest.mark.parametrize("sigma", [20, 2000])
-def test_every_lane_is_filled(size, sigma):
-    far = 2**62
-    out = np.full(size, far)
-    fill_discrete_gaussian(Seeded(6), Fraction(sigma**2), out)
-    assert out.max(initial=0) < far
-    assert size < 2 or len(set(out[-20:].tolist())) > 1
-
-
-@pytest.mark.parametrize("square", [0, -1, math.nan, math.inf, "wide", None, 2.0**97, 1e-300, 10**400])
-def test_a_sigma_that_int64_cannot_carry_is_refused_before_anything_is_drawn(square):
-    source = Seeded(1)
-    with pytest.raises(ParameterError, match="^sigma"):
-        discrete_gaussian(source, square, 10)
-    assert source.word() == Seeded(1).word()
 
 
 def normal_mass(sigma: float, edges: list[int]) -> dict[int, float]:
@@ -262,28 +236,6 @@ def test_a_normal_number_is_rounded_down_and_not_to_zero():
     assert chi_square_p(np.where(sample < 0, sample + 1, sample) + 21, mass) < FALSE_ALARM
 
 
-def test_floats_decide_a_real_coin_only_where_the_digits_would(monkeypatch):
-    """The same whole parts where every coin is tossed by its digits, and their first 64 decide all but one in sigma."""
-    fast = normal_floor(Seeded(3), 73_234_543, 300)
-    tossed = []
-
-    def exact(source, start, fine, square, word):
-        before = len(drawn)
-        heads = _real_coin(source, start, fine, square, word)
-        tossed.append(len(drawn) - before)
-        return heads
-
-    drawn = []
-    source = Seeded(3)
-    integer = source.integer
-    monkeypatch.setattr(source, "integer", lambda bits: drawn.append(bits) or integer(bits), raising=False)
-    monkeypatch.setattr(module, "_real_coin", exact)
-    monkeypatch.setattr(module, "_DOUBT", 2.0)
-    assert normal_floor(source, 73_234_543, 300).tolist() == fast.tolist()
-    assert len(tossed) >= 300
-    assert not any(tossed)
-
-
 def test_a_real_coin_draws_digits_until_both_ends_of_z_are_on_one_side():
     """z in [1, 2), V between the chances of both ends: more digits of z, then of V, decide."""
     start, square = 0, Fraction(100)
@@ -296,13 +248,7 @@ def test_a_real_coin_draws_digits_until_both_ends_of_z_are_on_one_side():
         assert chance(2) < mpmath.mpf(word) / 2**64 < chance(1)
     for digits, heads in ((2**62, True), (3 * 2**62, False)):  # z = 1.25, whose chance is above V, and z = 1.75
         source = Scripted([digits, 0])
-        assert _real_coin(source, start, 1, square, word) is heads
+        assert exact_coin(source, start, 1, square, word, real=True) is heads
         assert source.left == 0
-    assert _real_coin(Scripted([]), start, 0, square, 0)
-    assert not _real_coin(Scripted([]), start, 5, square, WORD - 1)
-
-
-@pytest.mark.parametrize("sigma", [1, DIRECT])
-def test_a_sigma_too_small_to_be_rounded_down_is_refused(sigma):
-    with pytest.raises(ParameterError, match="^sigma must be above 256"):
-        normal_floor(Seeded(1), sigma, 10)
+    assert exact_coin(Scripted([]), start, 0, square, 0, real=True)
+    assert not exact_coin(Scripted([]), start, 5, square, WORD - 1, real=True)

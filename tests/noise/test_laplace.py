@@ -10,10 +10,10 @@ from functools import reduce
 import mpmath
 import numpy as np
 import pytest
-from tests.support.goodness import FALSE_ALARM, chi_square_p, discrete_laplace_mass, geometric_mass, proportion_p
+from tests.support.goodness import FALSE_ALARM, proportion_p
 from tests.support.scripted import Scripted, words64
 
-from sparsegate.noise import Seeded, discrete_laplace, geometric
+from sparsegate.noise import Seeded
 from sparsegate.noise import laplace as inversion
 from sparsegate.noise.laplace import MOST, FloatLaw, _floors, fill_floors, float_law
 
@@ -130,14 +130,6 @@ def test_draws_do_not_depend_on_how_much_is_left_to_the_intervals(scale, centred
     assert scale < 1 or len(counted) > 1000
 
 
-@pytest.mark.parametrize(("draw", "mass"), [(discrete_laplace, discrete_laplace_mass), (geometric, geometric_mass)])
-def test_the_exact_way_has_the_law_too(draw, mass, doubtful):
-    """Chi-square, fixed seed, false-alarm rate 1e-6; its twin rejects a scale 20 % off."""
-    sample, cells = draw(Seeded(4), 3, 10_000), range(6)
-    assert chi_square_p(sample, mass(3, cells)) > FALSE_ALARM
-    assert chi_square_p(sample, mass(0.8 * 3, cells)) < FALSE_ALARM
-
-
 @LAWS
 def test_whether_a_lane_is_slow_says_nothing_about_its_value(centred):
     """Given the draw k, y is near the middle with one probability, for every k >= 1; exact binomial test, rate 1e-6.
@@ -165,21 +157,3 @@ def test_whether_a_lane_is_slow_says_nothing_about_its_value(centred):
         )
         if k in (1, 8):
             assert proportion_p(int(proportional[those].sum()), int(those.sum()), near) < FALSE_ALARM
-
-
-def test_a_slow_lane_draws_digits_and_no_other_lane_does():
-    drawn = words64(2**62, 0, 2**62 + 1, ONES)
-    source, out = Scripted([drawn, 2**63, 2**62]), np.empty(4, dtype=np.int64)
-    fill_floors(source, Fraction(20), out, centred=True)
-    with mpmath.workdps(50):
-        at = [int(steps(Fraction(20), True, 2**power, 127)) for power in (126, 63, 62)]
-    assert out.tolist() == [at[0], at[1], at[0], -at[2]]
-    assert source.left == 0
-
-
-@pytest.mark.parametrize("size", [0, 1, 2**14 - 1, 2**14 + 1])
-def test_every_lane_is_filled(size):
-    out = np.full(size, -1)
-    fill_floors(Seeded(6), Fraction(20), out, centred=False)
-    assert out.min(initial=0) >= 0
-    assert size < 2 or out[0] != out[-1] or out[1] != out[-2]

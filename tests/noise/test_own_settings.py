@@ -24,7 +24,7 @@ from sparsegate.noise import (
     fill_geometric,
     geometric,
 )
-from sparsegate.noise.own_settings import runs_under_own_settings
+from sparsegate.noise.own_settings import own_settings
 from sparsegate.selection.select import METHODS
 from sparsegate.uses.holdout import agreement
 
@@ -154,45 +154,9 @@ def test_releases_of_tables_are_the_same(asked):
     same(lambda: call(table, **public, **SEEDED()).to_dict())
 
 
-def test_items_of_every_kind_are_named_the_same():
-    """A label may be a decimal, whose text depends on the context."""
-    amounts = [decimal.Decimal(text) for text in ("1E+5", "0.10", "-12345.67", "3")]
-    table = {"item": [amount for amount in amounts for _ in range(50)], "user": [*range(50)] * 4}
-    public: dict[str, Any] = {"item": "item", "user": "user", "count": 2, "epsilon": 5}
-    same(lambda: sg.top_items(table, **public, domain=amounts, **SEEDED()).items)
-    floats = {"item": [0.5, 1e22] * 50, "user": range(100)}
-    listed = [decimal.Decimal("0.5"), decimal.Decimal("1E+22")]
-    same(lambda: sg.top_items(floats, **public, domain=listed, **SEEDED()).items)
-    scores = {**dict(zip(amounts, PRIVATE["floats"], strict=False)), decimal.Decimal("7.5"): 1e300}
-    same(lambda: sg.select_top(scores, count=3, epsilon=1, sensitivity=1.0, **SEEDED()))
-
-
 def test_hidden_labels_agree_the_same():
     labels = [decimal.Decimal("1E+50"), decimal.Decimal("2.50"), *PRIVATE["floats"], *PRIVATE["whole"]]
     same(lambda: agreement(labels, ["1E+50", 2.5, *map(str, PRIVATE["floats"]), *PRIVATE["whole"]]))
-
-
-def test_a_service_answers_the_same(tmp_path):
-    """The noise of a service cannot be told ahead: its questions, and its counts, are far from any threshold."""
-    from tests.support.pretend_service import HIGH, LOW, Pretend, Shop
-
-    class Weighed(Pretend):
-        def count(self, condition: Any, *, per: str | None = None) -> int:
-            weighed = np.exp(np.array([-1e4, 0.0])) / np.array([1.0, 5e-324])  # what a table may do with its cells
-            return super().count(condition, per=per) + int(np.isnan(weighed).sum())
-
-    shop = Shop(tmp_path)
-
-    def releases() -> Iterator[Any]:
-        keeper = shop.keeper(Weighed())
-        gate = shop.open(keeper, cutoff=2, epsilon=decimal.Decimal("0.25"))
-        asked = [keeper.ask(shop.caller(), gate, where) for where in (LOW, HIGH, LOW, HIGH)]
-        yield [(each.above, each.remaining, each.closed) for each in asked]
-        top = keeper.top(shop.caller(), {"item": "page", "domain": ["a", "b"], "count": 1, "epsilon": 1})
-        yield [row["item"] for row in top["items"]]
-
-    same(lambda: list(releases()))
-    shop.shut()
 
 
 def same(release: Callable[[], Any]) -> Any:
@@ -257,6 +221,7 @@ def test_whatever_is_charged_runs_under_our_own_settings():
     calls = charged_calls()
     assert {"select_top", "OnlineAnswers.ask", "Improvement.__call__", "SparseVector.ask_many"} < calls.keys()
     samplers = (fill_discrete_laplace, fill_geometric, fill_discrete_gaussian, discrete_laplace, geometric)
-    assert all(map(runs_under_own_settings, (*samplers, discrete_gaussian)))
-    bare = {name for name, call in calls.items() if not runs_under_own_settings(call)}
+    ours = own_settings(lambda: None).__code__
+    assert all(call.__code__ is ours for call in (*samplers, discrete_gaussian))
+    bare = {name for name, call in calls.items() if call.__code__ is not ours}
     assert {name for name in bare if name.partition(".")[2] not in _PUBLIC} == _BARE

@@ -12,7 +12,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from tests.support.goodness import FALSE_ALARM, chi_square_p
 from tests.support.processes import fork_behind_pythons_back, in_forked_child
 from tests.support.threads import at_once
 
@@ -59,16 +58,6 @@ def test_a_seeded_source_says_not_private_and_a_secure_one_shows_nothing():
 def test_a_seed_must_be_a_whole_number(seed):
     with pytest.raises(ParameterError, match="^seed must be a whole number"):
         Seeded(seed)
-
-
-def test_bytes_are_uniform_however_they_are_asked_for():
-    """Chi-square over 256 values for large requests, small requests and words; rate 1e-6."""
-    flat = dict.fromkeys(range(256), 1 / 256)
-    source = Secure()
-    small = np.concatenate([source.bytes(7) for _ in range(10_000)])
-    words = np.array([source.word() & 255 for _ in range(50_000)])
-    for sample in (source.bytes(3_000_000), small, words):
-        assert chi_square_p(sample.astype(np.int64), flat) > FALSE_ALARM
 
 
 @pytest.mark.parametrize("source", [Secure(), Seeded(7)])
@@ -119,13 +108,6 @@ def test_a_key_of_another_size_is_refused(short):
         Short()
 
 
-def test_the_keystream_is_aes_256_in_counter_mode():
-    """The four output blocks of NIST SP 800-38A, F.5.5."""
-    stream = sources._keystream(bytes.fromhex(sources._TEST_KEY), bytes.fromhex(sources._TEST_COUNTER))
-    blocks = sources._TEST_BLOCKS + "1bc12c9c01610d5d0d8bd6a3378eca622956e1c8693536b1bee99c73a31576b6"
-    assert stream.update(bytes(64)).hex() == blocks
-
-
 @pytest.mark.parametrize(
     "system",
     [
@@ -157,7 +139,6 @@ def test_a_cipher_that_is_another_one_fails_the_self_test(monkeypatch):
 
 
 FORKS = pytest.mark.parametrize("fork", [os.fork, fork_behind_pythons_back], ids=["python", "libc"])
-Fork = Callable[[], int]
 
 
 def draws(source: sg.Secure) -> list[object]:
@@ -185,20 +166,6 @@ def test_each_way_to_draw_notices_the_fork_by_itself(fork):
         source = Secure()
         source.word()
         assert in_forked_child(lambda way=way, source=source: way(source), fork) != way(source)
-
-
-def test_a_seeded_source_goes_on_where_the_parent_was():
-    source, twin = Seeded(5), Seeded(5)
-    source.word(), twin.word()
-    with source._lock:
-        assert in_forked_child(lambda: (source.word(), source.stream().word())) == (twin.word(), twin.stream().word())
-
-
-@FORKS
-def test_a_lock_held_at_the_fork_does_not_stop_the_child(fork):
-    source = Secure()
-    with source._lock:
-        assert isinstance(in_forked_child(source.word, fork), int)
 
 
 def test_where_no_page_is_wiped_the_process_id_is_noticed_at_the_next_refill(monkeypatch):

@@ -107,9 +107,7 @@ def test_the_subjects_hold_every_public_name_once() -> None:
         ("*Proof.* By (1)*(2). []", r"*Proof.* By (1)\*(2). ∎"),
         ("    e**2 * ``Budget``", "    e**2 * ``Budget``"),
         ("``a**b`` and ``sg.Ledger``", "``a**b`` and [`sg.Ledger`][sparsegate.Ledger]"),
-        ("``Ledger.keep`` and `delta`", "[`Ledger.keep`][sparsegate.Ledger.keep] and `delta`"),
         ("see docs/reference/json.md.", "see [docs/reference/json.md](../../reference/json.md)."),
-        ("``frequent_itemsets``", "[`frequent_itemsets`][sparsegate.uses.frequent_itemsets]"),
         ("``gates.bounds``", "[`gates.bounds`][sparsegate.gates.bounds]"),
         (
             "What.\n\nParameters\n----------\nlow, high : the ends,\n    as in 0 : 1.\n\n>>> 1\n1\n",

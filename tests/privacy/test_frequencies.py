@@ -30,17 +30,8 @@ ANSWERS, THRESHOLDS, ESTIMATES = [3, -2, 1], [1, 0, 2], [-4, 2, 5]
 def test_outcomes_come_up_as_often_as_computed(key: str) -> None:
     row = sg.VARIANTS[key]
     estimates = None if row.compared is Compared.ANSWER else ESTIMATES
-    out = sg.run_many(
-        key,
-        ANSWERS,
-        runs=RUNS,
-        threshold=THRESHOLDS,
-        estimates=estimates,
-        cutoff=2,
-        epsilon=1,
-        source=sg.Seeded(11),
-        not_private=True,
-    )
+    public = {"threshold": THRESHOLDS, "estimates": estimates, "cutoff": 2, "epsilon": 1}
+    out = sg.run_many(key, ANSWERS, runs=RUNS, source=sg.Seeded(11), not_private=True, **public)
     seen = Counter(tuple(above[:asked]) for above, asked in zip(out.above.tolist(), out.asked.tolist(), strict=True))
     chances = []
     for epsilon in (1, 1.2):
@@ -53,16 +44,15 @@ def test_outcomes_come_up_as_often_as_computed(key: str) -> None:
 
 def noise_of(key: str, epsilon: float) -> dict[str, Any]:
     """Noise at this epsilon; the standard row needs a share for its numbers."""
-    if key == "standard":
-        return {"budget": sg.Budget(threshold_epsilon=epsilon, query_epsilon=epsilon, answer_epsilon=epsilon)}
-    return {"epsilon": epsilon}
+    each = sg.Budget(threshold_epsilon=epsilon, query_epsilon=epsilon, answer_epsilon=epsilon)
+    return {"budget": each} if key == "standard" else {"epsilon": epsilon}
 
 
 @pytest.mark.parametrize("key", WITH_NUMBERS)
 def test_numbers_come_up_as_often_as_computed(key: str) -> None:
     """Those released after a BELOW."""
-    given = {"threshold": [1, 0], "estimates": ESTIMATES[:2] if key.startswith("hardt") else None}
-    out = sg.run_many(key, [2, 0], runs=RUNS, source=sg.Seeded(12), not_private=True, **given, **noise_of(key, 1))
+    public = {"threshold": [1, 0], "estimates": ESTIMATES[:2] if key.startswith("hardt") else None}
+    out = sg.run_many(key, [2, 0], runs=RUNS, source=sg.Seeded(12), not_private=True, **public, **noise_of(key, 1))
     gap = sg.VARIANTS[key].gap
     released = out.gaps if gap else out.values
     assert released is not None
@@ -71,7 +61,7 @@ def test_numbers_come_up_as_often_as_computed(key: str) -> None:
     for epsilon in (1, 1.2):
         law: dict[Hashable, float] = {
             number: math.exp(
-                log_probability(key, [2, 0], [False, number], noise="lattice", **given, **noise_of(key, epsilon))
+                log_probability(key, [2, 0], [False, number], noise="lattice", **public, **noise_of(key, epsilon))
             )
             for number in range(0 if gap else -30, 31)
         }

@@ -11,15 +11,12 @@ import pytest
 
 import sparsegate as sg
 from sparsegate.gates.bounds import outcome_loss
-from sparsegate.gates.variants import Compared, Noise, Released, Scales
+from sparsegate.gates.variants import Compared, Released, Scales
 from sparsegate.privacy import Found, loss, search, tight_epsilon
 from sparsegate.privacy.loss import largest_losses
-from sparsegate.privacy.model import build
-from sparsegate.privacy.outcome import log_probabilities
 
 PRIVATE = [key for key in sg.VARIANTS if sg.VARIANTS[key].private]
 TOLERANCE = 1e-9
-SHARES = [(0.5, 0.3, 0.2), (0.2, 0.3, 0.5), (0.3, 0.2, 0.5), (0.3, 0.5, 0.2), (1 / 3, 1 / 3, 1 / 3)]
 
 
 def thresholds(key: str) -> tuple[int, ...]:
@@ -44,93 +41,23 @@ def test_the_search_never_beats_the_bound_and_comes_close(key: str, monotonic: b
     assert again(key, found, **parameters) == pytest.approx(found.loss, abs=1e-9)
 
 
-@pytest.mark.parametrize("shares", SHARES, ids=str)
-@pytest.mark.parametrize("noise", ["continuous", "lattice"])
-def test_three_shares_and_monotonic_queries_are_searched_hardest(
-    shares: tuple[float, float, float], noise: str
-) -> None:
-    budget = sg.Budget(threshold_epsilon=shares[0], query_epsilon=shares[1], answer_epsilon=shares[2])
-    for cutoff in (1, 2):
-        found = search("standard", queries=8, cutoff=cutoff, budget=budget, monotonic=True, noise=noise, restarts=4)  # type: ignore[arg-type]
-        tight = tight_epsilon("standard", cutoff=cutoff, budget=budget, monotonic=True)
-        assert 0.98 * tight <= found.loss <= tight + TOLERANCE
-
-
-@pytest.mark.parametrize("pairs", [20, pytest.param(10_000, marks=pytest.mark.soak)])
-@pytest.mark.parametrize("noise", ["continuous", "lattice"])
-@pytest.mark.parametrize("monotonic", [False, True])
-@pytest.mark.parametrize("key", PRIVATE)
-def test_random_neighbours_never_beat_the_bound(key: str, monotonic: bool, noise: Any, pairs: int) -> None:
-    """All outcomes of random neighbours, some near the threshold and some far from it."""
-    rng, row = np.random.default_rng(1), sg.VARIANTS[key]
-    for _ in range(pairs):
-        n, cutoff = int(rng.integers(1, 6)), int(rng.integers(1, 4))
-        model = build(row, cutoff=cutoff, epsilon=1, monotonic=monotonic, noise=noise)
-        reach = 10.0 ** rng.uniform(0, 2.5)
-        here = np.round(rng.normal(size=n) * reach)
-        move = (
-            rng.integers(-1, 2, n)
-            if noise == "lattice"
-            else np.where(rng.random(n) < 0.7, rng.choice([-1, 1], n), rng.uniform(-1, 1, n))
-        )
-        there = here + (np.abs(move) * rng.choice([-1, 1]) if monotonic else move)
-        bars = np.round(rng.normal(size=n) * reach * (rng.random() < 0.5))
-        estimates = None if row.compared is Compared.ANSWER else np.round(rng.normal(size=n) * reach)
-        first, second = (log_probabilities(model.compare(q, bars, estimates)) for q in (here, there))
-        tight = tight_epsilon(key, cutoff=cutoff, epsilon=1, monotonic=monotonic)
-        assert float(np.abs(first - second).max()) <= tight + TOLERANCE
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("noise", ["continuous", "lattice"])
-@pytest.mark.parametrize("monotonic", [False, True])
-@pytest.mark.parametrize("key", PRIVATE)
-def test_a_long_search_never_beats_the_bound(key: str, monotonic: bool, noise: str) -> None:
-    for cutoff in (1, 2, 3):
-        for allocation in ("1:1", "1:3", 20, 0.05):
-            parameters = {"cutoff": cutoff, "epsilon": 1, "monotonic": monotonic, "allocation": allocation}
-            found = search(key, queries=10, thresholds=thresholds(key), restarts=6, noise=noise, **parameters)  # type: ignore[arg-type]
-            assert found.loss <= tight_epsilon(key, queries=10, **parameters) + TOLERANCE  # type: ignore[arg-type]
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("seed", range(40))
-def test_a_long_search_over_random_shares_and_monotonic_queries(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    threshold, queries, answers = (round(float(x), 2) for x in rng.uniform(0.02, 1, 3))
-    budget = sg.Budget(threshold_epsilon=threshold, query_epsilon=queries, answer_epsilon=answers)
-    for cutoff in (1, 2, 3):
-        for n in (2, 3, 5, 8):
-            found = search("standard", queries=n, cutoff=cutoff, budget=budget, monotonic=True, restarts=10, seed=seed)
-            tight = tight_epsilon("standard", cutoff=cutoff, budget=budget, monotonic=True, queries=n)
-            assert found.loss <= tight + TOLERANCE
-
-
 def test_the_search_finds_what_is_known_to_be_broken_and_the_same_with_the_same_seed() -> None:
     assert search("stoddard-2014", queries=2, epsilon=1).loss == math.inf
     assert search("lee-clifton-2014", queries=7, cutoff=3, epsilon=0.1).loss == pytest.approx(0.475, abs=5e-5)
     assert search("lyu-2017", queries=4, epsilon=1, seed=3) == search("lyu-2017", queries=4, epsilon=1, seed=3)
+    # rho is a thousand times wider than nu, and the far answers are 30 rho scales away.
+    budget = sg.Budget(threshold_epsilon=0.001, query_epsilon=2)
+    wide = search("lyu-2017", queries=3, budget=budget, restarts=3)
+    assert wide.loss <= tight_epsilon("lyu-2017", queries=3, budget=budget) + TOLERANCE
+    assert again("lyu-2017", wide, budget=budget) == pytest.approx(wide.loss, abs=1e-9)
     with pytest.raises(sg.ParameterError) as refused:
         search("lyu-2017", queries=13, epsilon=1)
     assert refused.value.parameter == "queries"
 
 
-def test_answers_thousands_of_scales_away_do_not_underflow() -> None:
-    # rho is a thousand times wider than nu, and the far answers are 30 rho scales away.
-    budget = sg.Budget(threshold_epsilon=0.001, query_epsilon=2)
-    found = search("lyu-2017", queries=3, budget=budget, restarts=3)
-    assert found.loss <= tight_epsilon("lyu-2017", queries=3, budget=budget) + TOLERANCE
-    assert again("lyu-2017", found, budget=budget) == pytest.approx(found.loss, abs=1e-9)
-
-
 ROWS = ["standard", "two-sided", "ding-2019", "liu-2024", "exponential-gap"]
 # e1, r and a3 without a tie between the terms of a minimum, where the supremum is reached too slowly to be met here.
-RATES = [
-    ("0.5", "0.35", "0"),
-    ("0.23", "1", "0"),
-    ("0.5", "0.35", "0.2"),
-    ("0.3", "0.14", "0.55"),
-]
+RATES = [("0.5", "0.35", "0"), ("0.3", "0.14", "0.55")]
 COUNTS = [(m, k) for m in range(5) for k in range(5) if 0 < m + k <= 6]
 
 
@@ -186,16 +113,6 @@ def test_random_neighbours_and_numbers_never_pass_the_closed_form(
         k = sum(entry is not False for entry in outcome)
         price = float(outcome_loss(len(outcome) - k, k, scales, monotonic=monotonic, row=sg.VARIANTS[key]))
         assert loss(key, here, there, outcome, scales=scales, monotonic=monotonic, cutoff=9) <= price + TOLERANCE
-
-
-def test_one_sided_bounds_are_met_exactly_and_not_only_in_the_limit() -> None:
-    scales = Scales(Fraction(2), Fraction(3), None)
-    for key in (key for key in ROWS if sg.VARIANTS[key].noise is Noise.EXPONENTIAL):
-        for m, k in ((1, 0), (1, 1), (3, 2)):
-            entry = 0 if sg.VARIANTS[key].gap else True
-            outcome = [False] * m + [entry] * k
-            got = loss(key, [50] * m + [0] * k, [51] * m + [-1] * k, outcome, scales=scales, cutoff=9)
-            assert got == pytest.approx(float(outcome_loss(m, k, scales, monotonic=False, row=sg.VARIANTS[key])), 1e-12)
 
 
 def test_the_closed_form_of_other_noise_is_passed() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -23,32 +23,6 @@ from sparsegate.privacy.outcome import log_probabilities, possible_outcomes, tra
 
 B, A = False, True
 TOLERANCE = 1e-10
-
-
-# What follows is from the definition of the noise, at 30 digits and more; side 1 is one-sided noise.
-def density(scale: Any, x: Any, side: int = 0) -> Any:
-    return mpmath.exp(-abs(x) / scale) / scale * (mpmath.mpf(x >= 0) if side else mpmath.mpf("0.5"))
-
-
-def cdf(scale: Any, x: Any, side: int = 0) -> Any:
-    if side:
-        return 1 - mpmath.exp(-x / scale) if x > 0 else mpmath.mpf(0)
-    return mpmath.exp(x / scale) / 2 if x < 0 else 1 - mpmath.exp(-x / scale) / 2
-
-
-def inside(scale: Any, u: int, t: Any, above: bool) -> Any:
-    """Pr[|u + nu| >= t], or of less."""
-    below = cdf(scale, t - u) - cdf(scale, -t - u) if t > 0 else mpmath.mpf(0)
-    return 1 - below if above else below
-
-
-def by_quadrature(f: Callable[[Any], Any], breaks: Iterable[Any], scale: float, high: float = math.inf) -> Any:
-    """ln of the integral of f up to ``high``, piecewise between its breaks and out to 130 scales beyond them."""
-    with mpmath.workdps(30):
-        places = sorted({mpmath.mpf(0), *map(mpmath.mpf, breaks)})
-        tails = [scale * x for x in (1, 3, 8, 20, 60, 130)]
-        points = {*places, *(places[0] - t for t in tails), *(places[-1] + t for t in tails), high}
-        return mpmath.log(mpmath.quad(f, sorted(point for point in points if point <= high and point < math.inf)))
 
 
 def by_expansion(
@@ -108,14 +82,11 @@ FORTY = np.random.default_rng(3).normal(size=(2, 40))
     [
         (2, 8, [0, 0], [B, A]),
         (2, 8, [3, -5, 0, 12, 3], [B, A, B, B, A]),
-        (10, 1, [0.5, -0.25, 7], [A, B, B]),
         (1, 30, [100, 90, -200], [B, B, A]),  # about 1e-5
-        (1, 1, [60, 70, 80, -90, -100], [B, B, B, A, A]),  # about 1e-150
         (1, 1, [100, 120, 140, -150, -180], [B, B, B, A, A]),  # about 1e-300
         (1e6, 1, [1e6 + 1, 1e6, 1e6 - 2], [B, A, B]),  # rho far wider than nu, and far from zero
-        (1, 1e6, [3, 10, -7], [B, A, B]),
         (3, 2, [9000, -4000.5, 8000.25], [B, A, B]),  # e**-3000 and less
-        *((8, 16, np.round(FORTY[0] * spread, 4).tolist(), (FORTY[1] < 0.5).tolist()) for spread in (0.8, 480)),
+        (8, 16, np.round(FORTY[0] * 480, 4).tolist(), (FORTY[1] < 0.5).tolist()),
     ],
 )
 def test_a_transcript_agrees_with_the_integral_in_closed_form(
@@ -126,7 +97,7 @@ def test_a_transcript_agrees_with_the_integral_in_closed_form(
     assert close(value, by_expansion(rho, nu, list(zip(q, outcome, strict=True)), digits=digits))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("lattice", [False, True], ids=["continuous", "lattice"])
 def test_a_random_transcript_agrees_with_the_integral_in_closed_form(seed: int, lattice: bool) -> None:
     rng = np.random.default_rng(seed)
@@ -139,17 +110,24 @@ def test_a_random_transcript_agrees_with_the_integral_in_closed_form(seed: int, 
     assert close(value, by_expansion(rho, nu, list(zip(q.tolist(), outcome, strict=True)), lattice=lattice))
 
 
-def test_an_answer_equal_to_its_threshold_is_above_on_the_lattice() -> None:
-    scales = Scales(None, Fraction(3), None)
-    p = math.exp(-1 / 3)
-    value = log_probability("standard", [5], [A], threshold=5, scales=scales, noise="lattice")
-    assert math.exp(value) == pytest.approx(1 / (1 + p), rel=1e-14)
-
-
-def test_a_fine_lattice_tends_to_continuous_noise() -> None:
-    q, outcome = [3.0, -1.0, 2.0], [B, A, B]
-    fine = log_probability("lee-clifton-2014", q, outcome, cutoff=2, epsilon=0.3, noise="lattice", granularity=2**-20)
-    assert fine == pytest.approx(log_probability("lee-clifton-2014", q, outcome, cutoff=2, epsilon=0.3), abs=1e-5)
+@pytest.mark.parametrize(
+    ("row", "outcome", "numbers"),
+    [
+        ("lee-clifton-2014", [B, A, B], 0),
+        ("ding-2019", [B, 0.75, 2.5], 2),
+        ("exponential-gap", [B, 0.75, 2.5], 2),
+        ("roth-2011", [B, 0.5, 2.5], 2),
+        ("hardt-rothblum-2010", [B, 7.5, B], 1),
+        ("hardt-rothblum-2010-indicator", [B, A, A], 0),
+    ],
+)
+def test_a_fine_lattice_tends_to_continuous_noise(row: str, outcome: list[Any], numbers: int) -> None:
+    """A released number has a density there: its mass over the step."""
+    estimates = [1.0, 6.0, -2.0] if row.startswith("hardt") else None
+    options = {"cutoff": 2, "epsilon": 0.3, "estimates": estimates, "threshold": 1.0}
+    fine = log_probability(row, [4.0, 2.0, 2.5], outcome, **options, noise="lattice", granularity=2**-20)
+    whole = log_probability(row, [4.0, 2.0, 2.5], outcome, **options)
+    assert fine + 20 * math.log(2) * numbers == pytest.approx(whole, abs=1e-5)
 
 
 @pytest.mark.parametrize("noise", ["continuous", "lattice"])
@@ -162,18 +140,6 @@ def test_redrawn_rounds_multiply(noise: str) -> None:
     )
 
 
-def test_a_released_noisy_answer_is_a_density_times_a_limited_integral() -> None:
-    value = log_probability("roth-2011", [4, 1, 2], [B, B, 0.5], epsilon=1)
-    below = by_quadrature(lambda z: density(2, z) * cdf(2, z - 4) * cdf(2, z - 1), (4, 1), 2, high=0.5)
-    assert close(value, below + mpmath.log(density(mpmath.mpf(2), mpmath.mpf("-1.5"))))
-
-
-def test_a_released_noisy_error_limits_the_threshold_by_its_distance_from_the_estimate() -> None:
-    value = log_probability("hardt-rothblum-2010", [4, 2], [B, 7.5], estimates=[1, 6], threshold=1, epsilon=1)
-    below = by_quadrature(lambda z: density(2, z) * inside(4, 3, 1 + z, B), (2, -1), 2, high=0.5)  # |6 - 7.5| - 1
-    assert close(value, below + mpmath.log(density(mpmath.mpf(4), mpmath.mpf("5.5"))))
-
-
 @pytest.mark.parametrize("row", ["roth-2011", "hardt-rothblum-2010"])
 def test_numbers_on_the_lattice_add_up_to_the_indicator(row: str) -> None:
     parameters = {"epsilon": 4, "noise": "lattice", "estimates": [1, -2] if row.startswith("hardt") else None}
@@ -181,47 +147,6 @@ def test_numbers_on_the_lattice_add_up_to_the_indicator(row: str) -> None:
     assert math.fsum(map(math.exp, numbers)) == pytest.approx(
         math.exp(log_probability(row, [2, 1], [B, A], **parameters))
     )
-
-
-def test_a_fresh_answer_is_a_factor_outside_the_integral() -> None:
-    budget = sg.Budget(threshold_epsilon=0.5, query_epsilon=0.5, answer_epsilon=1)
-    value, bare = (log_probability("standard", [4, 1], [B, entry], budget=budget) for entry in (3.0, A))
-    assert value - bare == pytest.approx(math.log(0.5) - 2, abs=1e-12)
-
-
-def test_without_query_noise_only_the_gap_between_the_answers_counts_and_without_any_nothing_is_left_open() -> None:
-    value = log_probability("stoddard-2014", [0, 1, 3], [B, A, A], epsilon=1)
-    assert math.exp(value) == pytest.approx((1 - math.exp(-0.5)) / 2, rel=1e-12)
-    nothing = Scales(None, None, None)
-    assert log_probability("stoddard-2014", [0, -1], [A, B], scales=nothing) == 0
-    assert log_probability("stoddard-2014", [0, -1], [A, A], scales=nothing) == -math.inf
-
-
-@pytest.mark.parametrize("noise", ["continuous", "lattice"])
-def test_without_threshold_noise_the_answers_are_independent(noise: str) -> None:
-    scales = Scales(None, Fraction(5), None)
-    parts = [log_probability("standard", [q], [o], scales=scales, noise=noise) for q, o in ((3, B), (-2, A))]
-    assert log_probability("standard", [3, -2], [B, A], scales=scales, noise=noise) == pytest.approx(
-        sum(parts), abs=1e-14
-    )
-
-
-def test_what_a_row_cannot_produce_has_no_probability() -> None:
-    assert log_probability("stoddard-2014", [1, 0], [B, A], epsilon=1) == -math.inf
-    assert log_probability("roth-2011", [1], [0.5], epsilon=1, noise="lattice") == -math.inf  # not a lattice point
-
-
-def test_answers_may_be_given_as_answer_objects() -> None:
-    plain = log_probability("lyu-2017", [0, 3], [B, A], epsilon=1)
-    assert log_probability("lyu-2017", [0, 3], [sg.BELOW, sg.ABOVE], epsilon=1) == plain
-    with_number = log_probability("roth-2011", [0, 3], [sg.BELOW, sg.Answer(True, 2)], epsilon=1)
-    assert with_number == log_probability("roth-2011", [0, 3], [B, 2], epsilon=1)
-
-
-def test_only_differences_from_the_threshold_matter() -> None:
-    near = log_probability("lyu-2017", [3, -4], [B, A], epsilon=1)
-    far = log_probability("lyu-2017", [10**12 + 3, -4], [B, A], threshold=[10**12, 0], epsilon=1)
-    assert near == pytest.approx(far, abs=1e-14)
 
 
 def test_a_thousand_equal_comparisons_count_as_a_power() -> None:
@@ -304,35 +229,17 @@ OUTCOMES = ([B], [A], [B, B, A], [A, B, B], [B, B, B])
 GAPS = ([2], [0], [B, 0], [B, B, 3], [0, 4], [2, B, 0], [-1])
 
 
-@pytest.mark.parametrize("answers", [(0, 1, -2), (4, -3, 2), (-5, 0, 1), (30, 2, -40)])
-@pytest.mark.parametrize("key", ["liu-2024", "ding-2019", "exponential-gap", "two-sided"])
+@pytest.mark.parametrize("answers", [(0, 1, -2), (4, -3, 2), (30, 2, -40)])
+@pytest.mark.parametrize(
+    "key", ["liu-2024", "ding-2019", "exponential-gap", "two-sided", "hardt-rothblum-2010-indicator"]
+)
 def test_a_transcript_on_the_lattice_is_a_sum_over_all_noise(key: str, answers: tuple[int, ...]) -> None:
     model = build(key, cutoff=3, scales=SCALES, noise="lattice")
     for outcome in (*OUTCOMES, *(GAPS if model.row.gap else ())):
-        asked = model.compare(answers[: len(outcome)], 0, None)
+        estimates, bars = ([3, -2, 5], [1, -1, 4]) if key.startswith("hardt") else (None, [0] * 3)
+        asked = model.compare(answers[: len(outcome)], bars[: len(outcome)], estimates and estimates[: len(outcome)])
         exact = summed(asked, outcome)
         assert transcript(asked, outcome) == pytest.approx(math.log(exact) if exact else -math.inf, abs=1e-10), outcome
-
-
-@pytest.mark.parametrize("noise", ["continuous", "lattice"])
-@pytest.mark.parametrize("seed", range(6))
-def test_noise_inside_the_absolute_value_agrees_with_quadrature_and_with_sums_over_all_noise(
-    seed: int, noise: Any
-) -> None:
-    rng = np.random.default_rng(seed)
-    q, e, t = rng.integers(-8, 9, (3, 4))
-    outcome = [bool(x) for x in rng.random(4) < 0.5]
-    model = build("hardt-rothblum-2010-indicator", cutoff=4, scales=SCALES, noise=noise)
-    asked = model.compare(q, t, e)
-    if noise == "lattice":
-        assert transcript(asked, outcome) == pytest.approx(math.log(summed(asked, outcome)), abs=1e-10)
-    else:
-        asks = [(abs(int(b - a)), int(c), o) for a, b, c, o in zip(q, e, t, outcome, strict=True)]
-        breaks = [place for u, c, _ in asks for place in (u - c, -c)]
-        exact = by_quadrature(
-            lambda z: density(2, z) * math.prod(inside(3, u, c + z, o) for u, c, o in asks), breaks, 2
-        )
-        assert close(transcript(asked, outcome), exact)
 
 
 def test_a_gap_and_a_fresh_answer_make_a_pair() -> None:
@@ -351,28 +258,14 @@ def test_all_gaps_together_are_an_above(key: str) -> None:
     assert math.log(math.fsum(np.exp(each))) == pytest.approx(whole, abs=1e-12)
 
 
-@pytest.mark.parametrize("side", [0, 1])
-@pytest.mark.parametrize(("rho", "nu"), [(2.0, 3.0), (0.5, 40.0), (100.0, 1.0)])
-def test_a_continuous_gap_is_a_density_of_mpmath(side: int, rho: float, nu: float) -> None:
-    key = "exponential-gap" if side else "ding-2019"
-    model = build(key, cutoff=2, scales=Scales(Fraction(rho), Fraction(nu), None))
-    kappa, below, first, second = mpmath.mpf(model.shift), mpmath.mpf("1.25"), mpmath.mpf("-0.5"), mpmath.mpf(3)
-
-    def f(z: Any) -> Any:
-        bar = z + kappa
-        gaps = density(nu, mpmath.mpf("0.75") + bar - first, side) * density(nu, bar - second, side)
-        return density(rho, z, side) * cdf(nu, bar - below, side) * gaps
-
-    exact = by_quadrature(f, (below - kappa, first - kappa - mpmath.mpf("0.75"), second - kappa), rho)
-    assert transcript(model.compare([1.25, -0.5, 3.0], 0, None), [B, 0.75, 0]) == pytest.approx(float(exact), abs=1e-10)
-
-
 def test_impossible_answers_have_no_probability_and_an_infinite_loss_is_not_nan() -> None:
     minus = replace(build("liu-2024", scales=SCALES), rho=NoiseLaw(scale=2.0, side=-1))
-    here, there = (transcript(minus.compare([q], -minus.shift, None), [B]) for q in (-1, 0))
-    assert (there, here - there) == (-math.inf, math.inf)
+    own, other = (transcript(minus.compare([q], -minus.shift, None), [B]) for q in (-1, 0))
+    assert (other, own - other) == (-math.inf, math.inf)
     assert log_probability("ding-2019", [0.0], [-0.5], scales=SCALES) == -math.inf
     assert loss("exponential-gap", [5], [5], [-1], scales=SCALES) == 0.0
+    assert log_probability("stoddard-2014", [1, 0], [B, A], epsilon=1) == -math.inf
+    assert log_probability("roth-2011", [1], [0.5], epsilon=1, noise="lattice") == -math.inf  # not a lattice point
 
 
 @pytest.mark.parametrize(("rho_side", "nu_side"), [(-1, 1), (1, -1)])
@@ -384,20 +277,19 @@ def test_a_minus_sign_on_either_noise_loses_everything(rho_side: Any, nu_side: A
         # A BELOW needs q < rho <= 0 and an ABOVE needs q >= rho + |nu|: one step more, and there is no such noise.
         pair = (-1, 0) if rho_side < 0 else (0, -1) if lattice else (1, 0)
         outcome = [B] if rho_side < 0 else [A]
-        here, there = (transcript(model.compare([q], 0, None), outcome) for q in pair)
-        assert here > -math.inf
-        assert there == -math.inf
+        own, other = (transcript(model.compare([q], 0, None), outcome) for q in pair)
+        assert own > other == -math.inf
         both = log_probabilities(model.compare([pair[0]], 0, None)), possible_outcomes(model, 1).outcomes
-        assert dict(zip(both[1], both[0], strict=True))[tuple(outcome)] == pytest.approx(here, abs=1e-12)
+        assert dict(zip(both[1], both[0], strict=True))[tuple(outcome)] == pytest.approx(own, abs=1e-12)
         if lattice:
             exact = [summed(model.compare([q], 0, None), outcome) for q in pair]
-            assert exact == pytest.approx([math.exp(here), 0.0], abs=1e-14)
+            assert exact == pytest.approx([math.exp(own), 0.0], abs=1e-14)
 
 
 ROWS = {**sg.VARIANTS, "one-sided two-sided": row("two-sided", noise=Noise.EXPONENTIAL)}
 # (rho scale, nu scale, spread of the answers, queries, cutoff)
-CASES = [(2, 4, 3, 4, 2), (1, 50, 40, 5, 5), (500, 2, 700, 4, 3), (10**6, 10**6, 10**6, 3, 1)]
-WIDE = [(1, 200, 50, 6, 2), (300, 7, 50, 6, 2), (300, 900, 50, 6, 2)]
+CASES = [(1, 50, 40, 5, 5), (500, 2, 700, 4, 3), (10**6, 10**6, 10**6, 3, 1)]
+WIDE = [(1, 200, 50, 6, 2), (300, 900, 50, 6, 2)]
 
 
 @pytest.mark.parametrize("noise", ["continuous", "lattice"])
@@ -419,13 +311,6 @@ def test_the_shared_grid_sums_to_one_and_agrees_with_the_adaptive_integral(
     assert math.fsum(np.exp(every)) == pytest.approx(1, abs=1e-10)
     chosen = rng.choice(len(outcomes), min(12, len(outcomes)), replace=False)
     assert [every[i] for i in chosen] == pytest.approx([transcript(asked, outcomes[i]) for i in chosen], abs=1e-10)
-
-
-@pytest.mark.parametrize(("key", "cutoff", "queries", "count"), [("lyu-2017", 2, 3, 7), ("chen-2015", 1, 10, 1024)])
-def test_outcomes_end_at_the_cutoff_or_never(key: str, cutoff: int, queries: int, count: int) -> None:
-    outcomes = possible_outcomes(build(key, cutoff=cutoff, epsilon=1), queries).outcomes
-    assert len(set(outcomes)) == len(outcomes) == count
-    assert all(len(outcome) == queries or outcome.count(A) == cutoff for outcome in outcomes)
 
 
 def test_a_two_sided_gate_ends_when_the_rarer_answer_was_given_c_times() -> None:

@@ -6,15 +6,11 @@ import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from fractions import Fraction
 
-import numpy as np
 import pytest
-from tests.support.goodness import FALSE_ALARM, law_p
 from tests.support.selection_laws import peeled as peeled_before
 
 from sparsegate.gates.laws import NoiseLaw
-from sparsegate.noise import Seeded
 from sparsegate.privacy.selections import (
     Scores,
     Selection,
@@ -26,10 +22,6 @@ from sparsegate.privacy.selections import (
     subset_weights,
     worst_selection,
 )
-from sparsegate.selection.exponential import one_shot_groups
-from sparsegate.selection.noisy_scores import noisy_groups
-from sparsegate.selection.scores import Scores as ScoreTable
-from sparsegate.selection.subset import Subsets
 
 LAPLACE = NoiseLaw(scale=1.5, lattice=True)
 EXPONENTIAL = NoiseLaw(scale=1.5, lattice=True, side=1)
@@ -112,48 +104,10 @@ def ordered(noise: NoiseLaw, count: int) -> Callable[[Scores], SelectionLaw]:
 
 @pytest.mark.parametrize(
     ("items", "count", "touched", "one_way", "rates"),
-    [
-        (3, 1, 1, True, 1),
-        (4, 2, 1, True, 1),
-        (4, 2, 2, False, 2),
-        (3, 1, None, False, 2),
-    ],
+    [(3, 1, 1, True, 1), (4, 2, 1, True, 1), (4, 2, 2, False, 2), (3, 1, None, False, 2)],
 )
 def test_laplace_noise_costs_what_one_person_touches_or_what_is_selected(
     items: int, count: int, touched: int | None, one_way: bool, rates: int
 ) -> None:
     worst = worst_selection(ordered(LAPLACE, count), (-FAR, 0, FAR), items=items, touched=touched, one_way=one_way)
     assert 0.97 * rates <= worst.loss * LAPLACE.scale <= rates + 1e-9
-
-
-def only_fits(draw: Callable[[], Selection], law_of: Callable[[float], SelectionLaw], *, draws: int) -> None:
-    """What a mechanism draws fits the law of its own scale, and not the law of noise 20 % smaller."""
-    seen = Counter(draw() for _ in range(draws))
-    own, other = (law_p({c: seen[c] for c in law}, dict(law)) for law in (law_of(1.0), law_of(0.8)))
-    assert own >= FALSE_ALARM
-    assert other < FALSE_ALARM
-
-
-def test_the_sets_that_are_drawn_have_these_weights() -> None:
-    scores, rate, source = (5, 0, 3, 1), Fraction(1, 2), Seeded(5)
-    ready = Subsets(ScoreTable.each(np.array(scores)), rate, 2)
-    only_fits(
-        lambda: frozenset(ready.draw(source).tolist()),
-        lambda off: subset_weights(scores, 2, float(rate) / off),
-        draws=4000,
-    )
-
-
-def test_the_orders_that_are_drawn_have_these_laws() -> None:
-    scores, scale, source = (6, 0, 3), Fraction(3), Seeded(5)
-    table = ScoreTable.each(np.array(scores))
-    only_fits(
-        lambda: tuple(one_shot_groups(source, table, rate=1 / scale, count=2).tolist()),
-        lambda off: one_shot(scores, 2, 1 / (off * float(scale))),
-        draws=1500,
-    )
-    only_fits(
-        lambda: tuple(noisy_groups(source, table, table.values, scale=scale, count=2)[0].tolist()),
-        lambda off: noisy_order(scores, 2, NoiseLaw(scale=off * float(scale), lattice=True)),
-        draws=1500,
-    )

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
-import sys
 from collections import Counter
 from fractions import Fraction
 
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.support.goodness import FALSE_ALARM, law_p
 from tests.support.noisy_laws import loss, one_sided_law
 from tests.support.scripted import Scripted, words64
-from tests.support.selection_laws import Law, peeled
+from tests.support.selection_laws import Law, named, peeled
 
 from sparsegate.errors import ParameterError
 from sparsegate.noise import Seeded, clocks
@@ -35,7 +32,7 @@ def scripted(words: list[int]) -> Scripted:
 
 def select(source: Seeded, scores: Scores, rate: Fraction, count: int) -> list[int]:
     groups = exponential_groups(source, scores, rate=rate, count=count)
-    return scores.numbers(groups, scores.draw_members(source, groups)).tolist()
+    return named(source, scores, groups)
 
 
 def observed(scores: Scores, rate: Fraction, count: int, seed: int, runs: int = RUNS) -> Counter[tuple[int, ...]]:
@@ -103,31 +100,6 @@ def test_the_law_holds_where_every_comparison_goes_through_intervals(monkeypatch
     assert law_p(observed(Scores.of(SCORES), rate, 2, seed=2, runs=600), law_at(rate, 2)) > FALSE_ALARM
 
 
-def test_a_large_group_wins_by_its_weight():
-    scores, rate, source = Scores.histogram({0: 10**9, 20: 2}), Fraction(1), Seeded(4)
-    heavy = 2 * math.exp(20) / (2 * math.exp(20) + 10**9)
-    second = math.exp(20) / (math.exp(20) + 10**9)
-    late = 2 * math.exp(20) / (2 * math.exp(20) + 10**9 - 1)
-    law = {
-        (1, 1): heavy * second,
-        (1, 0): heavy * (1 - second),
-        (0, 1): (1 - heavy) * late,
-        (0, 0): (1 - heavy) * (1 - late),
-    }
-    seen = Counter(tuple(exponential_groups(source, scores, rate=rate, count=2).tolist()) for _ in range(RUNS))
-    assert law_p(seen, law) > FALSE_ALARM
-
-
-@pytest.mark.parametrize("count", [1, 7, 60])
-@pytest.mark.parametrize("form", [Scores.each, Scores.of])
-def test_the_exact_fallback_selects_what_the_fast_path_selects(form, count, monkeypatch):
-    scores = form(np.random.default_rng(1).integers(0, 30, 60))
-    fast = [exponential_groups(Seeded(s), scores, rate=Fraction(1, 3), count=count).tolist() for s in range(8)]
-    everything_through_intervals(monkeypatch)
-    exact = [exponential_groups(Seeded(s), scores, rate=Fraction(1, 3), count=count).tolist() for s in range(8)]
-    assert fast == exact
-
-
 @pytest.mark.parametrize(
     "values",
     [
@@ -150,91 +122,31 @@ def test_the_selection_is_the_one_of_real_arithmetic(values, rate, count):
     assert_order_of_the_reals(selected.tolist(), values, words, rate)
 
 
-@given(
-    st.lists(
-        st.tuples(
-            st.integers(-5, 5),
-            st.one_of(
-                st.integers(0, 2**11),
-                st.integers(2**39, 2**41),
-                st.integers(0, 2**64 - 1),
-                st.integers(2**64 - 2**45, 2**64 - 1),
-                st.integers(2**64 - 2**11, 2**64 - 1),
-            ),
-        ),
-        min_size=1,
-        max_size=12,
-        unique_by=lambda pair: pair[1],
-    ),
-    st.data(),
-)
-def test_words_at_the_ends_are_ordered_like_any_others(pairs, data):
-    values, words = [pair[0] * 3 for pair in pairs], [pair[1] for pair in pairs]
-    count = data.draw(st.integers(1, len(pairs)))
-    selected = exponential_groups(scripted(words), Scores.each(values), rate=Fraction(1), count=count).tolist()
-    assert len(set(selected)) == count
-    assert_order_of_the_reals(selected, values, words, Fraction(1))
-
-
-def test_equal_words_are_told_apart_by_further_digits():
-    scores = Scores.each([1] * 20)
-    selected = exponential_groups(scripted([2**62] * 20), scores, rate=Fraction(1), count=20).tolist()
-    assert sorted(selected) == list(range(20))
-    assert selected != sorted(selected)
-    assert selected == exponential_groups(scripted([2**62] * 20), scores, rate=Fraction(1), count=20).tolist()
-
-
 def test_survivors_are_those_within_the_error_of_the_cut_and_those_with_extreme_words():
     keys = np.array([5.0, 1.0, 1 - 5e-8, 1 - 7e-8, -3.0, -3.0])
     words = words64(*[2**62] * 4, 2**62, 3)
     assert exponential._survivors(words, keys, 2).tolist() == [0, 1, 2, 5]
 
 
-@pytest.mark.parametrize("noise", [1e-300, 0.001, 1e300])
-def test_no_score_however_small_leaves_a_subnormal_number_to_compute_with(noise):
-    values = np.array([0.0, 5e-324, -5e-324, 1e-310, 1e-300, 1e-20, 1.0, -1e308])
-    out = np.empty(values.size)
-    for reference in (0.0, 5e-324, 1e-309):
-        exponential._differences(values, reference, noise, out)
-        assert (np.abs(out[out != 0]) >= noise * 2.0**-54).all()
-
-
-def test_scores_whose_difference_is_beyond_all_floats_are_ordered_by_noise():
-    """Two scores closer than the noise, and one so far below that to subtract it gives infinity for one of them."""
-    half = sys.float_info.max / 2
-    scores = Scores.each([half - 5.5e299, half - 6.5e299, -half])
-    orders = Counter(tuple(select(Seeded(seed), scores, Fraction(1, 6 * 10**299), 3)) for seed in range(100))
-    assert set(orders) == {(0, 1, 2), (1, 0, 2)}
-
-
-@given(st.dictionaries(st.integers(-20, 20), st.integers(1, 30), min_size=1), st.integers(0, 2**32), st.data())
-def test_no_group_is_selected_more_often_than_it_has_members(counts, seed, data):
-    scores = Scores.histogram(counts)
-    count = data.draw(st.integers(1, scores.total))
-    groups = exponential_groups(Seeded(seed), scores, rate=Fraction(1, 2), count=count)
-    assert groups.size == count
-    assert (np.bincount(groups, minlength=len(counts)) <= scores.multiplicities).all()
-
-
 @pytest.mark.parametrize(
-    ("epsilon", "sensitivity", "named"),
+    ("epsilon", "sensitivity", "parameter"),
     [
         *((bad, 1, "epsilon") for bad in (0, math.nan, math.inf)),
         *((1, bad, "sensitivity") for bad in (0, -1, math.inf)),
         *((1, beyond, "epsilon") for beyond in (10**301, 1e-305)),
     ],
 )
-def test_rates_that_make_no_sense_are_refused(epsilon, sensitivity, named):
+def test_rates_that_make_no_sense_are_refused(epsilon, sensitivity, parameter):
     with pytest.raises(ParameterError) as caught:
         selection_rate(epsilon=epsilon, count=1, sensitivity=sensitivity, monotonic=True)
-    assert caught.value.parameter == named
+    assert caught.value.parameter == parameter
 
 
 def drawn(form, rate: Fraction, count: int, seed: int, runs: int = 1_500) -> Counter[tuple[int, ...]]:
     source, scores, seen = Seeded(seed), form(SCORES), Counter()
     for _ in range(runs):
         groups = one_shot_groups(source, scores, rate=rate, count=count)
-        seen[tuple(scores.numbers(groups, scores.draw_members(source, groups)).tolist())] += 1
+        seen[tuple(named(source, scores, groups))] += 1
     return seen
 
 

@@ -8,16 +8,14 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from fractions import Fraction
 
-import numpy as np
 import pytest
 from tests.support.untouchable import Untouchable
 
 from sparsegate.errors import ParameterError
-from sparsegate.gates.approximate import round_epsilon
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.noise import Seeded
 from sparsegate.selection.scores import Scores
-from sparsegate.selection.select import METHODS, Request, Selection, by_label, choose, select_top
+from sparsegate.selection.select import METHODS, Request, Selection, choose, select_top
 
 SECRET = 8675309
 COUNTS = {"a": 900, "b": 850, "c": 12, "d": 3}
@@ -42,20 +40,6 @@ def test_a_mapping_gives_items_and_an_array_gives_indices(method):
     assert by_name.method == method
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_the_budget_of_the_selection_is_the_epsilon_given(method):
-    budget = select(COUNTS, method=method, epsilon=0.3, **NEEDED[method]).budget
-    assert budget.total == Fraction(3, 10)
-    assert (budget.threshold_epsilon > 0) == ("threshold" in METHODS[method].options)
-
-
-def test_sparse_vector_is_one_pass_of_retraversal_without_a_raise():
-    scores = np.random.default_rng(2).integers(0, 100, 200)
-    plain = select(scores, count=20, epsilon=3, method="sparse-vector", threshold=60)
-    same = select(scores, count=20, epsilon=3, method="retraversal", threshold=60, raise_by=0, max_passes=1)
-    assert plain.indices.tolist() == same.indices.tolist()
-
-
 def test_a_histogram_is_refused_by_select_top_and_picked_from_by_a_request():
     histogram = Scores.histogram({0: 10**9, 10**4: 3})
     with pytest.raises(ParameterError, match=r"^scores must know its items"):
@@ -64,11 +48,6 @@ def test_a_histogram_is_refused_by_select_top_and_picked_from_by_a_request():
     assert picks.groups.tolist() == [1, 1, 1]
     assert sorted(picks.members.tolist()) == [0, 1, 2]
     assert str(picks.groups) not in repr(picks)
-
-
-def test_a_seeded_source_needs_the_waiver_and_says_why():
-    with pytest.raises(ParameterError, match="whoever knows the seed knows the noise"):
-        select(COUNTS, source=Untouchable(1), not_private=False)
 
 
 def test_a_delta_is_charged_where_it_is_used_and_nowhere_else():
@@ -107,11 +86,6 @@ def test_a_set_is_shown_in_an_order_that_its_labels_give(labels):
     assert ordered.shown_order(labels) == [0, 1, 2]  # in the order selected
     shown = [[order[place] for place in as_set.shown_order(order)] for order in itertools.permutations(labels)]
     assert all(order == shown[0] for order in shown)
-
-
-def test_dates_decimals_and_pairs_are_sorted_by_their_values():
-    for rising in ([date(999, 1, 1), date(2024, 1, 1)], [Decimal(9), Decimal(10)], [(2, 9), (2, 10)], [2.5, 10]):
-        assert by_label(rising[::-1]) == [1, 0]
 
 
 def test_a_series_keeps_the_labels_of_its_index():
@@ -163,13 +137,6 @@ def test_a_bad_parameter_is_named_before_anything_is_drawn(parameter, changes):
         select([SECRET, 2, 3, 4], **({"source": Untouchable(1)} | changes))
     assert caught.value.parameter == parameter
     assert str(SECRET) not in str(caught.value)
-
-
-def test_floats_live_on_a_lattice_fine_enough_for_them_though_the_public_numbers_are_whole():
-    # On the lattice of whole numbers both would stand at 0, below the threshold.
-    for _ in range(20):
-        assert select([0.25, 0.75], count=1, **SVT | {"threshold": 0.5}, epsilon=10**5).indices.tolist() == [1]
-        assert select([0.25, 1.75], count=1, **SVT | {"threshold": 1}, epsilon=10**5).indices.tolist() == [1]
 
 
 class Alike:
@@ -227,23 +194,3 @@ def test_less_noise_is_taken_where_enough_of_it_is_saved(max_items_per_user, ord
     count = 100 if monotonic else 50  # s c is 100
     given = {"count": count, "epsilon": TENTH, "delta": NONE, "max_items_per_user": max_items_per_user}
     assert choose(**given, ordered=ordered, monotonic=monotonic) == taken
-
-
-@pytest.mark.parametrize(("ordered", "limit", "otherwise"), [(False, 0.7, "subset"), (True, 0.9, "one-shot")])
-def test_a_delta_is_used_where_it_saves_enough(ordered, limit, otherwise):
-    taken = set()
-    for count in range(1, 80):
-        given = {"count": count, "epsilon": TENTH, "delta": Fraction(1, 10**6)}
-        share = TENTH / count / round_epsilon(**given)
-        method = choose(**given, max_items_per_user=None, ordered=ordered, monotonic=True)
-        assert method == ("gumbel" if share <= limit else otherwise)
-        taken.add(method)
-    assert taken == {"gumbel", otherwise}
-
-
-def test_of_two_savings_the_larger_is_taken():
-    given = {"count": 100, "epsilon": TENTH, "delta": Fraction(1, 10**6), "ordered": False, "monotonic": True}
-    assert [choose(**given, max_items_per_user=max_items_per_user) for max_items_per_user in (5, 60)] == [
-        "noisy-scores",
-        "gumbel",
-    ]

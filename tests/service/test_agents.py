@@ -85,28 +85,21 @@ def answering(action: str, content: dict[str, Any] | None = None) -> tuple[Perso
 
 
 @ERAS
-def test_a_person_is_told_the_cost_and_asked_before_anything_is_spent(mode: str) -> None:
-    person, questions = answering("accept", {"spend": True})
+def test_whoever_does_not_agree_pays_nothing(mode: str) -> None:
+    """A person is told the cost, and asked before anything is spent."""
+    selection = {"item": "page", "count": 1, "epsilon": 100}
     with server(confirm_above=0.1) as made:
+        for action, content in (("decline", None), ("cancel", None), ("accept", {"spend": False}), ("accept", {})):
+            person, questions = answering(action, content)
+            calls = ("open_gate", {"terms": CERTAIN}), ("top", {"terms": selection})
+            assert all(isinstance(text, str) for text in run(made, *calls, mode=mode, person=person))
+            assert (charged(made), len(questions)) == ([], 2)
+        person, questions = answering("accept", {"spend": True})
         opened = run(made, ("open_gate", {"terms": CERTAIN}), mode=mode, person=person)
         assert (opened["gate"], opened["cost"]) == ("gate-1", "epsilon 100")
         assert charged(made) == ["spend"]
     (question,) = questions
     assert question.startswith("Spend epsilon 100 of the budget of table? epsilon 1000 is left. A gate: threshold 150,")
-
-
-@ERAS
-@pytest.mark.parametrize(
-    ("action", "content"), [("decline", None), ("cancel", None), ("accept", {"spend": False}), ("accept", {})]
-)
-def test_whoever_does_not_agree_pays_nothing(mode: str, action: str, content: dict[str, Any] | None) -> None:
-    person, questions = answering(action, content)
-    selection = {"item": "page", "count": 1, "epsilon": 100}
-    with server(confirm_above=0.1) as made:
-        refused = run(made, ("open_gate", {"terms": CERTAIN}), ("top", {"terms": selection}), mode=mode, person=person)
-        assert all(isinstance(text, str) for text in refused)
-        assert charged(made) == []
-    assert len(questions) == 2
 
 
 @ERAS
@@ -130,10 +123,9 @@ def test_up_to_the_limit_nobody_is_asked_but_a_delta_is_always_asked_about() -> 
     selection = {"item": "page", "count": 1, "epsilon": 0.1}
     with server(confirm_above=0.1) as made:
         assert run(made, ("top", {"terms": selection}), person=person)["cost"] == "epsilon 0.1"
-        more = selection | {"answers_epsilon": 0.01}
-        assert "did not agree" in run(made, ("top", {"terms": more}), person=person)
-        assert charged(made) == ["spend"]
-    assert len(questions) == 1
+        more = ("top", {"terms": selection | {"answers_epsilon": 0.01}})
+        assert "did not agree" in run(made, more, person=person)
+        assert (charged(made), len(questions)) == (["spend"], 1)
     observed = selection | {"domain": "observed", "delta": 1e-6, "max_items_per_user": 1}
     with sg.session(PEOPLE, user="visitor", budget=(9, 1e-6)) as asked, closing(SessionTable(asked, delay=1)) as table:
         made = AgentServer(table, confirm_above=0.1, sleep=Clock().sleep)
@@ -212,14 +204,17 @@ def test_a_word_that_is_sent_again_does_not_pay_again() -> None:
 
 
 def test_an_agent_cannot_agree_in_the_place_of_a_person() -> None:
-    """Nor is a person asked about what the budget cannot pay."""
+    """Nor is a person asked about what the budget cannot pay, or a plan waited for that takes minutes."""
     person, questions = answering("decline")
     forged = {"agreement": {"action": "accept", "data": {"spend": True}}, "price": {"cost": 0}, "unasked": True}
+    endless = {"threshold": 1, "cutoff": 10**6, "epsilon": 1, "queries": 2 * 10**6}
     with server(confirm_above=0.1) as made:
         for sent in (forged, {"confirm": "epsilon 100"}, {"terms": CERTAIN | {"spend": True}}):
             assert isinstance(run(made, ("open_gate", {"terms": CERTAIN} | sent), person=person), str)
         dear = run(made, ("open_gate", {"terms": CERTAIN | {"epsilon": 1001}}), person=person)
         assert "epsilon 1001 is more than the ledger" in dear
+        for refused in run(made, ("preview", {"terms": endless}), ("open_gate", {"terms": endless}), person=person):
+            assert "cutoff must be at most" in refused
         assert charged(made) == []
     assert len(questions) == 2
 
@@ -249,42 +244,29 @@ def test_on_a_zcdp_ledger_a_cost_is_said_in_rho_too_and_is_no_less_than_what_is_
             assert 0 < entry.amount.rho <= Fraction(said[1])
 
 
-def test_a_plan_that_takes_minutes_is_refused_because_all_others_would_wait() -> None:
-    endless = {"threshold": 1, "cutoff": 10**6, "epsilon": 1, "queries": 2 * 10**6}
-    with server() as made:
-        for refused in run(made, ("preview", {"terms": endless}), ("open_gate", {"terms": endless})):
-            assert "cutoff must be at most" in refused
-        assert charged(made) == []
-
-
 def test_questions_cost_nothing_more_until_the_gate_closes_and_unused_epsilon_goes_back() -> None:
     conditions = ["page = '/pay'", "page = '/home'", "pgae = 'x'", "country = 'DE'", "page = '/home'"]
+    opening = ("open_gate", {"terms": CERTAIN})
     with server() as made:
-        opened, asked, again, left = run(
+        opened, asked, again, left, _, _, _, described = run(
             made,
-            ("open_gate", {"terms": CERTAIN}),
+            opening,
             ("ask", {"gate": "gate-1", "where": conditions}),
             ("ask", {"gate": "gate-1", "where": ["page = '/pay'"]}),
             ("remaining", {}),
+            opening,
+            opening,
+            ("close_gate", {"gate": "gate-2"}),
+            ("describe", {}),
         )
         assert [line["answer"] for line in asked["answers"]] == ["BELOW", "ABOVE", None, "ABOVE", None]
         assert "must name a declared column" in asked["answers"][2]["refused"]
         assert asked["answers"][4]["refused"] == "not asked"
         assert abs(asked["answers"][1]["estimate"] - 300) < 50
-        assert (asked["remaining"], asked["closed"]) == (0, True)
-        assert asked["cost"].startswith("nothing more")
+        assert (asked["remaining"], asked["closed"], again["closed"]) == (0, True, True)
         assert "this gate is closed" in again["answers"][0]["refused"]
-        assert again["closed"]
         assert left["spent"] == opened["cost"] == "epsilon 100"
-        described = run(
-            made,
-            ("open_gate", {"terms": CERTAIN}),
-            ("open_gate", {"terms": CERTAIN}),
-            ("close_gate", {"gate": "gate-2"}),
-            ("describe", {}),
-        )[-1]
         assert [(line["gate"], line["threshold"]) for line in described["gates"]] == [("gate-3", 150)]
-        assert charged(made) == ["spend", "spend", "spend", "refund"]
         made.table.close()
         assert charged(made) == ["spend", "spend", "spend", "refund", "refund"]
         assert "there is no such gate" in run(made, ("ask", {"gate": "gate-9", "where": ["page = '/pay'"]}))
@@ -313,11 +295,15 @@ def test_a_private_error_is_one_constant_sentence_and_reaches_neither_agent_nor_
         run(made, ("open_gate", {"terms": CERTAIN}))
         gate = made.table.opened["gate-1"]
         monkeypatch.setattr(gate, "_count", count)
-        asked = run(made, ("ask", {"gate": "gate-1", "where": ["1 = 1"] * 3}))
-        assert [line["answer"] for line in asked["answers"]] == ["BELOW", None, None]
-        assert [line["refused"] for line in asked["answers"]] == [None, LOST, "not asked"]
+        three = ("ask", {"gate": "gate-1", "where": ["1 = 1"] * 3})
+        asked = run(made, three)
+        assert [(line["answer"], line["refused"]) for line in asked["answers"]] == [
+            ("BELOW", None),
+            (None, LOST),
+            (None, "not asked"),
+        ]
         next(counted)
-        closed = run(made, ("ask", {"gate": "gate-1", "where": ["1 = 1"] * 3}))["answers"]
+        closed = run(made, three)["answers"]
         assert [line["answer"] for line in closed] == ["ABOVE", None, None]
         assert "this gate is closed" in closed[1]["refused"]
         monkeypatch.setattr(made.table, "top", broken)
@@ -351,32 +337,32 @@ def test_a_private_call_leaves_after_a_whole_multiple_of_the_delay_whatever_came
                 raise outcome
             return int(outcome)
 
+        def lasts(*calls: tuple[str, dict[str, Any]]) -> float:
+            began = clock.now
+            run(made, *calls)
+            return clock.now - began
+
         monkeypatch.setattr(made.table.opened["gate-1"], "_count", count)
         monkeypatch.setattr(made.table, "top", lambda **_: count())
         asked = ("ask", {"gate": "gate-1", "where": ["1 = 1"]})
         chosen = ("top", {"terms": {"item": "page", "count": 1, "epsilon": 1}})
         refusal = sg.ParameterError("where", "must be another")
-        for call, seconds, outcome, lasts in (
-            (asked, 0.0, 1, 2),
-            (asked, 0.5, 1, 2),
-            (asked, 2.0, 1, 2),
-            (asked, 2.1, 1, 4),
-            (asked, 0.3, refusal, 2),
-            (asked, 4.1, RuntimeError("x"), 6),
-            (chosen, 0.3, sg.TableError("x"), 2),
-            (chosen, 2.3, RuntimeError("x"), 4),
+        for call, work, multiple in (
+            (asked, (0.0, 1), 2),
+            (asked, (2.0, 1), 2),
+            (asked, (2.1, 1), 4),
+            (asked, (0.3, refusal), 2),
+            (asked, (4.1, RuntimeError("x")), 6),
+            (chosen, (0.3, sg.TableError("x")), 2),
+            (chosen, (2.3, RuntimeError("x")), 4),
         ):
-            works.append((seconds, outcome))
-            began = clock.now
-            run(made, call)
-            assert clock.now - began == pytest.approx(lasts, abs=1e-9), (call, seconds)
-        began, works = clock.now, [(seconds, 1) for seconds in (0.1, 1.9, 2.1, 0.5)]
-        run(made, ("ask", {"gate": "gate-1", "where": ["1 = 1"] * 4}))
-        assert clock.now - began == pytest.approx(2 + 2 + 4 + 2), "or their sum would tell what none of them does"
+            works.append(work)
+            assert lasts(call) == pytest.approx(multiple, abs=1e-9), (call, work)
+        works = [(seconds, 1) for seconds in (0.1, 1.9, 2.1, 0.5)]
+        several = ("ask", {"gate": "gate-1", "where": ["1 = 1"] * 4})
+        assert lasts(several) == pytest.approx(2 + 2 + 4 + 2), "or their sum would tell what none of them does"
         assert "must have 1 to 25 conditions" in run(made, ("ask", {"gate": "gate-1", "where": ["1 = 1"] * 26}))
-        began = clock.now
-        run(made, ("remaining", {}), ("describe", {}), ("preview", {"terms": CERTAIN}))
-        assert clock.now == began
+        assert lasts(("remaining", {}), ("describe", {}), ("preview", {"terms": CERTAIN})) == 0
 
 
 def test_a_cancelled_call_ends_its_count_counts_what_it_drew_and_leaves_as_late_as_any(
@@ -465,35 +451,27 @@ def test_tools_say_what_they_take_and_give_and_resources_and_prompt_hold_no_data
         made = AgentServer(SessionTable(asked, delay=1), confirm_above=0.1)
         tools, read, guide = anyio.run(main, made)
         preview = run(made, ("preview", {"terms": {"item": "page", "count": 1}, "within": 10}))
-    assert {tool.name for tool in tools if tool.annotations.read_only_hint} == {
-        "describe",
-        "preview",
-        "remaining",
-        "statement",
-    }
-    assert {tool.name for tool in tools} >= {"top", "open_gate", "ask", "close_gate"}
+    free = {tool.name for tool in tools if tool.annotations.read_only_hint}
+    assert free == {"describe", "preview", "remaining", "statement"}
+    assert {tool.name for tool in tools} - free == {"top", "open_gate", "ask", "close_gate"}
     assert [tool.name for tool in tools if not (tool.description and tool.output_schema)] == []
     assert json.loads(read["columns"].text)["columns"] == dict.fromkeys(["page", "visitor", "country"], "object")
-    assert json.loads(read["domains"].text) == {
-        "page": {"candidates": ["/home", "/pay", "/jobs"], "number": 3},
-        "visitor": {"from": 0, "to": 299},
-    }
+    listed = {"page": {"candidates": ["/home", "/pay", "/jobs"], "number": 3}, "visitor": {"from": 0, "to": 299}}
+    assert json.loads(read["domains"].text) == listed
     assert json.loads(read["statement"].text)["remaining"]["epsilon"] == "9"
-    assert all(word in guide for word in ("ABOVE", "margin", "budget"))
+    assert "ABOVE" in guide
     assert preview["accuracy"]["within"] <= 10
 
 
 def test_over_a_service_its_own_rules_hold_and_gates_that_were_opened_here_are_closed(tmp_path: Path) -> None:
-    top = {**TOP, "epsilon": 100}
-    gate = {"threshold": 100, "cutoff": 3, "epsilon": 100}
+    top, gate = {**TOP, "epsilon": 100}, {"threshold": 100, "cutoff": 3, "epsilon": 100}
     with visits(tmp_path) as data, serving(tmp_path, data) as service, listening(service.app) as url:
         others = service.open_gate()
         with connect(url, service.owner) as client:
             with closing(ServiceTable(client)) as table:
-                made = AgentServer(table, confirm_above=0.1)
                 person, questions = answering("accept", {"spend": True})
                 described, opened, chosen, asked, refused = run(
-                    made,
+                    AgentServer(table, confirm_above=0.1),
                     ("describe", {}),
                     ("open_gate", {"terms": gate}),
                     ("top", {"terms": top}),
@@ -503,20 +481,16 @@ def test_over_a_service_its_own_rules_hold_and_gates_that_were_opened_here_are_c
                 )
                 assert described["columns"] == {"country": "text", "page": "text", "seconds": "text"}
                 assert [line["gate"] for line in described["gates"]] == [others]
-                assert opened["cost"] == chosen["cost"] == "epsilon 100"
-                assert len(questions) == 2
+                assert (opened["cost"], chosen["cost"], len(questions)) == ("epsilon 100", "epsilon 100", 2)
                 assert [row["item"] for row in chosen["items"]] == ["/home"]
                 assert [line["answer"] for line in asked["answers"]] == ["ABOVE", "BELOW", None]
                 assert "domain must say which items may be selected" in refused
             assert {each.id: each.closed for each in client.gates()} == {others: False, opened["gate"]: True}
-        with connect(url, service.owner) as client:
-            made = AgentServer(ServiceTable(client), confirm_above=0.1)
-            assert "must be one that was opened here" in run(made, ("close_gate", {"gate": others}))
         with connect(url, service.analyst) as client:
             made = AgentServer(ServiceTable(client), confirm_above=0.1)
-            calls = ("describe", {}), ("ask", {"gate": others, "where": [NOBODY]}), ("open_gate", {"terms": gate})
-            described, asked, refused = run(made, *calls)
-            assert [line["gate"] for line in described["gates"]] == [others]
+            calls = ("close_gate", {"gate": others}), ("ask", {"gate": others, "where": [NOBODY]})
+            kept, asked, refused = run(made, *calls, ("open_gate", {"terms": gate}))
+            assert "must be one that was opened here" in kept
             assert asked["answers"][0]["answer"] == "BELOW"
             assert "role" in refused
 

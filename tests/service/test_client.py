@@ -15,7 +15,7 @@ from tests.support.serving import MANY, NOBODY, listening, serving, visits
 
 import sparsegate as sg
 from sparsegate import ABOVE, BELOW, GateClosed, ParameterError
-from sparsegate.errors import ConditionError, KeyReused, OutcomeLost, QuotaExceeded, ServiceError, UnknownGate
+from sparsegate.errors import ConditionError, OutcomeLost, QuotaExceeded, ServiceError, UnknownGate
 from sparsegate.service.client import AsyncClient, Client, connect, connect_async, settings
 
 TOKEN = "sg_" + "s" * 43
@@ -79,10 +79,9 @@ def test_a_gate_without_a_cutoff_from_afar(tmp_path):
         before = client.budget().spent.rho
         with client.open_gate(threshold=100, within=15, expect=10) as gate:
             assert (gate.cutoff, gate.remaining, gate.within, gate.expect) == (None, None, 15, 10)
-            assert [gate.ask(where).above for where in (MANY, NOBODY, MANY, NOBODY)] == [True, False, True, False]
+            assert [gate.ask(where).above for where in (MANY, NOBODY, MANY)] == [True, False, True]
             assert (gate.positives, gate.closed, gate.above_rho) == (2, False, look.above_rho)
             assert "2 of ∞ positives, open" in repr(gate)
-            assert gate.refresh().reserved > 0
         assert (gate.closed, gate.reserved) == (True, 0)
         assert client.budget().spent.rho - before == gate.opening_rho + 2 * gate.above_rho
 
@@ -95,10 +94,8 @@ def test_a_gate_for_each_cell_from_afar(tmp_path):
         connect(url, service.owner) as client,
     ):
         assert client.schema().cells == {"country": 1}
-        numbers = {"threshold": 100, "cutoff": 1, "epsilon": 100, "per": "country"}
-        look = client.preview(**numbers)
-        with client.open_gate(**numbers) as gate:
-            assert (gate.per, gate.cells_per_user, gate.margin, gate.remaining) == ("country", 1, look.margin, None)
+        with client.open_gate(threshold=100, cutoff=1, epsilon=100, per="country") as gate:
+            assert (gate.per, gate.cells_per_user, gate.remaining) == ("country", 1, None)
             assert [gate.ask("true", cell=cell).above for cell in ("DE", "nowhere")] == [True, False]
             with pytest.raises(GateClosed, match="of this cell"):
                 gate.ask("true", cell="DE")
@@ -107,17 +104,19 @@ def test_a_gate_for_each_cell_from_afar(tmp_path):
                 gate.ask("true")
             assert next(gate.answers()).where == "\"country\" = 'DE' AND (true)"
         assert (gate.closed, gate.given_back > 0) == (True, True)
-        with client.practice.open_gate(**numbers) as made_up:
-            made_up.ask("true", cell="country 1")
 
 
-def test_an_analyst_sees_gates_of_others_and_asks_them(owner, live):
+def test_an_analyst_sees_gates_of_others_asks_them_and_practises_for_nothing(owner, live):
     service, url = live
-    gate = open_certain(owner)
+    gate, before = open_certain(owner), service.keeper.budget()
     with connect(url, service.analyst) as analyst:
         theirs = analyst.gate(gate.id)
-        assert theirs.ask(MANY)
+        with open_certain(analyst.practice) as practised:
+            assert practised.ask("country = 'country 1'")
         assert gate.id in [each.id for each in analyst.gates()]
+        assert practised.id not in [each.id for each in analyst.gates()]
+        assert service.keeper.budget() == before
+        assert theirs.ask(MANY)
         with pytest.raises(ServiceError, match="needs a token with the role owner") as refused:
             theirs.close()
     assert (refused.value.status, refused.value.type) == (403, "forbidden")
@@ -127,18 +126,13 @@ def test_an_analyst_sees_gates_of_others_and_asks_them(owner, live):
 
 def test_the_budget_is_the_ledgers_own_statement_and_the_schema_that_of_the_data(owner, live):
     service, _ = live
-    open_certain(owner, epsilon=0.1)
+    top = owner.top(item="page", count=2, epsilon=200, domain=("/blog", "/pay", "/home"), answers_epsilon=50)
+    assert (top.items, top.record["method"]) == (("/home", "/pay"), "subset")
+    assert abs(top.estimates[0] - 300) < 30
     assert owner.budget() == service.keeper.budget()
     served = owner.schema()
     assert served.schema == service.keeper.dataset.schema
     assert (served.dataset, served.unit, served.delay) == ("visits", "user", 0)
-
-
-def test_a_top_list_comes_back_with_its_counts(owner):
-    top = owner.top(item="page", count=2, epsilon=200, domain=("/blog", "/pay", "/home"), answers_epsilon=50)
-    assert top.items == ("/home", "/pay")
-    assert abs(top.estimates[0] - 300) < 30
-    assert top.record["method"] == "subset"
 
 
 def test_errors_are_the_librarys_own(owner):
@@ -148,15 +142,12 @@ def test_errors_are_the_librarys_own(owner):
     assert (wrong.value.start, wrong.value.end, wrong.value.near) == (0, 6, ("country",))
     assert wrong.value.parameter == "where"
     assert str(pickle.loads(pickle.dumps(wrong.value))) == str(wrong.value)
-    with pytest.raises(sg.BudgetExceeded, match="nothing was spent"):
-        open_certain(owner, epsilon=2_000_000)
-    with pytest.raises(ParameterError, match="cutoff must be") as small:
-        open_certain(owner, cutoff=0)
-    assert small.value.parameter == "cutoff"
+    for changes, name in (({"cutoff": 0}, "cutoff"), ({"epsilon": "much"}, "epsilon")):
+        with pytest.raises(ParameterError) as refused:
+            open_certain(owner, **changes)
+        assert refused.value.parameter == name
     with pytest.raises(UnknownGate):
         owner.gate("g-0000000000000000")
-    with pytest.raises(ParameterError, match="epsilon must be"):
-        open_certain(owner, epsilon="much")
 
 
 class Flaky:
@@ -256,18 +247,14 @@ def test_a_gateway_that_lost_the_service_or_a_service_that_is_busy_is_asked_agai
     ("status", "kind", "error"),
     [
         (503, "outcome-lost", OutcomeLost),
-        (503, "ledger-unavailable", sg.LedgerError),
-        (503, "data-unavailable", sg.TableError),
         (409, "gate-closed", GateClosed),
-        (409, "key-reused", KeyReused),
         (402, "budget-exceeded", sg.BudgetExceeded),
-        (403, "quota-exceeded", QuotaExceeded),
         (422, "parameter", ParameterError),
-        (401, "unauthenticated", ServiceError),
         (500, "internal", ServiceError),
     ],
 )
 def test_a_problem_is_raised_at_once_and_not_sent_again(status, kind, error):
+    """What each sort is raised as: see web/test_openapi.py."""
     server = Flaky(problem(status, kind))
     with pytest.raises(error) as raised:
         server.client().open_gate(**SMALL)
@@ -275,19 +262,11 @@ def test_a_problem_is_raised_at_once_and_not_sent_again(status, kind, error):
     assert len(server.requests) == 1
 
 
-def test_a_service_that_stays_away_is_one_clear_error():
-    server = Flaky(*[httpx.ConnectError("no")] * 9)
-    with pytest.raises(ServiceError, match="cannot be reached") as raised:
-        server.client(retries=2).open_gate(**SMALL)
-    assert raised.value.status == 0
-    assert len(server.requests) == 3
-
-
 @pytest.mark.parametrize("body", [b"<html>", b"[]", b"{}", b"null", b"\xff"])
-@pytest.mark.parametrize("status", [200, 404, 301])
-def test_something_else_that_answers_is_not_taken_for_a_gate(status, body):
-    with pytest.raises(ServiceError, match="not sparsegate"):
-        Flaky(httpx.Response(status, content=body)).client().budget()
+def test_something_else_that_answers_is_not_taken_for_a_gate(body):
+    for status in (200, 404, 301):
+        with pytest.raises(ServiceError, match="not sparsegate"):
+            Flaky(httpx.Response(status, content=body)).client().budget()
 
 
 def test_a_gate_that_fails_inside_its_block_shows_that_and_not_that_it_could_not_be_closed():
@@ -317,13 +296,6 @@ def test_the_token_is_in_no_repr_and_in_no_error():
     assert not any(TOKEN in text for text in shown)
 
 
-def test_a_name_that_is_no_gates_reaches_no_other_address():
-    server = Flaky()
-    with pytest.raises(sg.SparsegateError, match="id must be the name of a gate"):
-        server.client().gate("../budget")
-    assert server.requests == []
-
-
 @pytest.mark.parametrize("url", ["http://service.example", "http://192.0.2.1:8460", "http://localhost.example"])
 def test_a_token_does_not_travel_in_the_clear(url):
     for start in (connect, connect_async):
@@ -339,12 +311,14 @@ def test_a_url_is_of_this_machine_or_over_tls_or_refused():
         with pytest.raises(ParameterError, match="url must be http") as refused:
             connect(url, TOKEN)
         assert "secret" not in str(refused.value)
-
-
-@pytest.mark.parametrize(("option", "value"), [("timeout", 0), ("retries", -1), ("retries", 1.5)])
-def test_a_wrong_option_is_refused(option, value):
-    with pytest.raises(ParameterError, match=f"{option} must be"):
-        connect(URL, TOKEN, **{option: value})
+    for option, value in (("timeout", 0), ("retries", -1), ("retries", 1.5)):
+        with pytest.raises(ParameterError) as refused:
+            connect(URL, TOKEN, **{option: value})
+        assert refused.value.parameter == option
+    server = Flaky()
+    with pytest.raises(ParameterError):
+        server.client().gate("../budget")
+    assert server.requests == [], "a name that is no gate's reaches no other address"
 
 
 def test_all_gates_and_all_answers_come_page_by_page(owner, monkeypatch):
@@ -366,7 +340,7 @@ def test_all_gates_and_all_answers_come_page_by_page(owner, monkeypatch):
 
 def test_tokens_are_made_used_and_revoked(owner, live):
     text = owner.add_token("berta", expires="30d", most_above=1)
-    with connect(live[1], text) as berta:
+    with connect(live[1], text, retries=0) as berta:
         me = berta.whoami()
         assert (me.name, me.role, me.quota.most_above, me.quota.above) == ("berta", "analyst", 1, 0)
         assert me.expires_at is not None
@@ -374,23 +348,11 @@ def test_tokens_are_made_used_and_revoked(owner, live):
         assert gate.ask(MANY)
         with pytest.raises(QuotaExceeded):
             gate.ask(MANY)
-    (record,) = [token for token in owner.tokens() if token.name == "berta"]
-    assert (record.quota.above, record.revoked_at) == (1, None)
-    assert owner.revoke_token("berta").revoked_at is not None
-    with connect(live[1], text, retries=0) as berta, pytest.raises(ServiceError, match="send `Authorization"):
-        berta.whoami()
-
-
-def test_an_analyst_practises_for_nothing(live):
-    service, url = live
-    before = service.keeper.budget()
-    with connect(url, service.analyst) as analyst:
-        practice = analyst.practice
-        with open_certain(practice) as gate:
-            assert gate.ask("country = 'country 1'")
-            assert [each.id for each in practice.gates()] == [gate.id]
-        assert gate.id not in [each.id for each in analyst.gates()]
-    assert service.keeper.budget() == before
+        (record,) = [token for token in owner.tokens() if token.name == "berta"]
+        assert (record.quota.above, record.revoked_at, text in str(record)) == (1, None, False)
+        assert owner.revoke_token("berta").revoked_at is not None
+        with pytest.raises(ServiceError, match="send `Authorization"):
+            berta.whoami()
 
 
 def test_the_async_client_is_told_the_same(live):
@@ -442,3 +404,7 @@ def test_a_token_that_may_have_been_made_is_not_asked_for_again():
     with pytest.raises(ServiceError, match="cannot be reached"):
         server.client().add_token("berta")
     assert len(server.requests) == 1
+    server.script = [httpx.ConnectError("no")] * 9
+    with pytest.raises(ServiceError, match="cannot be reached") as raised:
+        server.client(retries=2).open_gate(**SMALL)
+    assert (raised.value.status, len(server.requests)) == (0, 4)

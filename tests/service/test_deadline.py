@@ -22,26 +22,39 @@ from sparsegate.service.opening import all_cores_busy, slowdown
 SHORT = 0.3
 
 
-def course(asking: Asking[str], *, work: float, outcome=lambda: "done") -> bool:
-    """The steps of an ask whose work takes so long; whether it was delivered in time."""
-    asking.arrive()
-    asking.intend(lambda: None)
-    time.sleep(work)
-    delivered = asking.deliver(outcome)
-    asking.leave()
-    return delivered
+@pytest.mark.parametrize(
+    ("delay", "work", "outcome"),
+    [
+        *((0.0, 0.0, "done"), (SHORT, 0.0, "done"), (SHORT, 0.2, "done"), (SHORT, 0.2, "lost")),
+        *((0.0, 0.0, "failed"), (SHORT, 0.0, "failed"), (0.0, 0.0, "refused"), (3.0, 0.0, "refused")),
+    ],
+)
+def test_whatever_comes_of_an_ask_leaves_at_the_delay_and_a_refusal_at_once(
+    delay: float, work: float, outcome: str
+) -> None:
+    asking: Asking[int] = Asking(delay)
 
+    def steps() -> None:
+        asking.arrive()
+        if outcome == "refused":
+            raise GateClosed("closed")
+        asking.intend(lambda: None)
+        time.sleep(work)
+        if outcome == "failed":
+            raise RuntimeError("SECRET")
+        thread = threading.get_ident()
+        assert asking.deliver(lost if outcome == "lost" else lambda: thread)
+        asking.leave()
 
-@pytest.mark.parametrize("work", [0.0, 0.2])
-@pytest.mark.parametrize("outcome", [lambda: "done", lost])
-def test_what_is_delivered_in_time_leaves_at_the_delay(work: float, outcome) -> None:
-    asking: Asking[str] = Asking(SHORT)
     begun = time.monotonic()
-    try:
-        assert asking.run(lambda: course(asking, work=work, outcome=outcome) and None) == "done"
-    except OutcomeLost:
-        assert outcome is lost
-    assert SHORT <= time.monotonic() - begun < SHORT + 1.5
+    if outcome == "done":
+        assert (asking.run(steps) == threading.get_ident()) is (delay == 0), "without a delay it is done here and now"
+    else:
+        with pytest.raises(GateClosed if outcome == "refused" else OutcomeLost) as told:
+            asking.run(steps)
+        assert outcome == "lost" or told.value.__cause__ is told.value.__context__ is None
+    least = 0 if outcome == "refused" else delay
+    assert least <= time.monotonic() - begun < least + 1.5
 
 
 def test_what_is_late_is_lost_at_the_delay() -> None:
@@ -64,22 +77,6 @@ def test_what_is_late_is_lost_at_the_delay() -> None:
     assert ended.wait(5)
 
 
-@pytest.mark.parametrize("delay", [0.0, 0.2])
-def test_whatever_fails_after_the_intent_is_one_constant_outcome(delay: float) -> None:
-    asking: Asking[str] = Asking(delay)
-
-    def work() -> None:
-        asking.arrive()
-        asking.intend(lambda: None)
-        raise RuntimeError("SECRET")
-
-    begun = time.monotonic()
-    with pytest.raises(OutcomeLost) as lost:
-        asking.run(work)
-    assert lost.value.__cause__ is lost.value.__context__ is None
-    assert time.monotonic() - begun >= delay
-
-
 def test_the_turn_of_late_work_ends_at_a_multiple_of_the_delay() -> None:
     asking: Asking[str] = Asking(SHORT)
     held: list[tuple[float, float]] = []
@@ -98,35 +95,6 @@ def test_the_turn_of_late_work_ends_at_a_multiple_of_the_delay() -> None:
     arrival, ended = held[0]
     assert ended >= arrival + 2 * SHORT
     assert asking.used >= 1.3
-
-
-@pytest.mark.parametrize("delay", [0.0, 3.0])
-def test_what_is_refused_before_the_intent_is_raised_at_once(delay: float) -> None:
-    asking: Asking[str] = Asking(delay)
-
-    def work() -> None:
-        asking.arrive()
-        raise GateClosed("closed")
-
-    begun = time.monotonic()
-    with pytest.raises(GateClosed):
-        asking.run(work)
-    assert time.monotonic() - begun < max(delay, 1.0)
-
-
-def test_without_a_delay_the_work_is_done_here_and_now() -> None:
-    asking: Asking[int] = Asking(0.0)
-    threads: list[int] = []
-
-    def work() -> None:
-        asking.arrive()
-        asking.intend(lambda: None)
-        threads.append(threading.get_ident())
-        assert asking.deliver(lambda: 7)
-        asking.leave()
-
-    assert asking.run(work) == 7
-    assert threads == [threading.get_ident()]
 
 
 D = 0.6

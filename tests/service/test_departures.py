@@ -8,14 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from sqlalchemy import update
 from tests.support.pretend_service import HIGH, LOW, Pretend, Shop, broken, swallow, until
 
 from sparsegate.errors import OutcomeLost
 from sparsegate.service.departures import Departures
 from sparsegate.service.gate_store import GateStore
 from sparsegate.service.keeper import FAILED, Keeper
-from sparsegate.service.schema import ASKS
 
 D = 0.8
 DAY = 86_400.0
@@ -101,22 +99,11 @@ def test_a_server_that_starts_shows_what_nobody_is_at_work_on(shop_on_both: Shop
     gate, other = shop.open(first), shop.open(first)
     first.ask(shop.caller(), gate, LOW)
     with first.ledger.database.writing() as connection:
-        connection.execute(update(ASKS).values(lasts=DAY))
+        connection.run("UPDATE asks SET lasts = :day", day=DAY)
     with first._turns.at(first._store.gate(other).number):  # another gate is another turn
         assert look(shop.keeper(), gate) == (1, False, [(1, False)])
     with first._turns.at(first._store.gate(gate).number):
         assert look(shop.keeper(), gate) == (0, False, [])
-
-
-def test_a_server_that_starts_while_another_is_at_work_shows_its_answer_d_later(shop: Shop) -> None:
-    at_work = shop.keeper(delay=D)
-    gate = shop.open(at_work)
-    threading.Thread(target=lambda: swallow(at_work, shop, gate, HIGH), daemon=True).start()
-    until(lambda: written(at_work, gate))
-    next_one, begun = shop.keeper(), time.monotonic()
-    assert look(next_one, gate)[0] == 0 or time.monotonic() - begun >= D / 4
-    time.sleep(max(begun + D - time.monotonic(), 0))  # without a look in between
-    assert look(next_one, gate) == (1, False, [(1, True)])
 
 
 def test_a_retry_at_another_server_waits_until_the_answer_has_left(shop: Shop) -> None:

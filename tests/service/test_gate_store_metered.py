@@ -5,27 +5,24 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.pretend_service import HIGH, LOW, Pretend, Shop, broken
+from tests.support.pretend_service import HIGH, LOW, Shop
 
 from sparsegate.errors import (
     BudgetExceeded,
     GateBusy,
     GateClosed,
-    LedgerError,
     OutcomeLost,
     ParameterError,
     QuotaExceeded,
     SparsegateError,
 )
 from sparsegate.gates.sparse_vector import SparseVector
-from sparsegate.ledger.backup import back_up, restore
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.gate_store import CANNOT_PAY, GateStore
 from sparsegate.service.gates import GateRow, GateSpec, preview_view
@@ -128,19 +125,6 @@ def test_neither_what_an_above_has_used_goes_back_nor_without_refunds_what_is_he
     assert costs(keeper, gate, 1)
 
 
-def test_nothing_goes_back_while_an_answer_is_on_its_way(shop: Shop, keeper: Keeper) -> None:
-    store, gate = keeper._store, opened(shop, keeper)
-    row = row_of(keeper, gate)
-    number = store.intend(row, shop.caller(), LOW, arrive=lambda: time.monotonic() + 60)
-    assert isinstance(number, int)
-    store.settle(row, number, above=False)
-    keeper.close_gate(gate)
-    assert costs(keeper, gate, 1)
-    store.departures.expect(row.number, number, 0.0)  # it has left
-    keeper.gate(gate)
-    assert costs(keeper, gate, 0)
-
-
 def test_an_outcome_after_the_charge_went_back_stays_lost(shop: Shop, keeper: Keeper) -> None:
     """As for any gate that gave back: here by a server that thinks that the answer has left."""
     store, gate = keeper._store, opened(shop, keeper)
@@ -173,30 +157,6 @@ def test_a_server_that_is_killed_while_it_counts_leaves_one_above_spent(shop_on_
     assert again.gate(gate)["lost"] == 1
 
 
-def test_a_server_that_is_killed_between_the_charge_and_the_intent_has_paid_for_the_next(
-    shop: Shop, keeper: Keeper
-) -> None:
-    gate = opened(shop, keeper)
-    keeper.ask(shop.caller(), gate, HIGH)
-    keeper._store.pay_ahead(row_of(keeper, gate))
-    assert costs(keeper, gate, 2)
-    again = shop.keeper()
-    again._store.pay_ahead(row_of(again, gate))
-    assert again.ask(shop.caller(), gate, HIGH).above
-    assert costs(again, gate, 2)
-
-
-def test_a_restart_goes_on_with_the_noise_and_pays_nothing(shop: Shop, keeper: Keeper) -> None:
-    gate = opened(shop, keeper)
-    keeper.ask(shop.caller(), gate, LOW)
-    before = keeper.ledger.entries()
-    again = shop.keeper()
-    row = row_of(again, gate)
-    assert again._resumed(row)._rho == keeper._live[gate]._rho
-    assert not again.ask(shop.caller(), gate, LOW).above
-    assert again.ledger.entries() == before
-
-
 def test_a_gate_whose_noise_would_be_other_now_is_not_gone_on_with(
     shop: Shop, keeper: Keeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,32 +170,6 @@ def test_a_gate_whose_noise_would_be_other_now_is_not_gone_on_with(
     assert costs(again, gate, 1)
 
 
-def test_an_answer_that_was_given_is_given_again_under_its_key_and_paid_for_once(shop: Shop, keeper: Keeper) -> None:
-    gate, caller = opened(shop, keeper), shop.caller()
-    first = keeper.ask(caller, gate, HIGH)
-    other = shop.keeper()
-    assert [server.ask(caller, gate, HIGH).number for server in (keeper, other, keeper)] == [first.number] * 3
-    assert costs(keeper, gate, 1)
-    same = shop.caller()
-    views = [server.open_gate(same, threshold=5, within=WITHIN) for server in (keeper, other)]
-    assert views[0] == views[1]
-    assert len(keeper.gates()) == 2
-
-
-def test_two_servers_on_one_ledger_pay_for_each_above_once(shop_on_both: Shop) -> None:
-    shop, keeper = shop_on_both, shop_on_both.keeper()
-    other = shop.keeper()
-    gate = opened(shop, keeper)
-    callers = [(server, shop.caller()) for _ in range(6) for server in (keeper, other)]
-    with ThreadPoolExecutor(6) as pool:
-        replies = list(pool.map(lambda each: each[0].ask(each[1], gate, HIGH), callers))
-    assert all(reply.above for reply in replies)
-    assert costs(keeper, gate, len(callers))
-    other._store.pay_ahead(row_of(other, gate))
-    keeper._store.pay_ahead(row_of(keeper, gate))
-    assert costs(keeper, gate, len(callers) + 1)
-
-
 def test_without_turns_the_store_admits_one_ask_for_one_charge(shop: Shop, keeper: Keeper) -> None:
     store, gate = keeper._store, opened(shop, keeper)
     row = row_of(keeper, gate)
@@ -243,22 +177,6 @@ def test_without_turns_the_store_admits_one_ask_for_one_charge(shop: Shop, keepe
     with pytest.raises(GateBusy):
         store.intend(row, shop.caller(), HIGH, arrive=time.monotonic)
     assert row_of(keeper, gate).tally.asked == 1
-
-
-def test_a_charge_that_is_used_is_used_once(shop_on_both: Shop) -> None:
-    shop, keeper = shop_on_both, shop_on_both.keeper()
-    store, gate = keeper._store, opened(shop, keeper)
-    keeper.ask(shop.caller(), gate, HIGH)
-    row = row_of(keeper, gate)
-    before = keeper.ledger.entries()
-    each, held = row.tally.spec.each, before[-1]
-    store.pay_ahead(row)
-    with pytest.raises(LedgerError, match="no more"), keeper.ledger.database.writing() as connection:
-        keeper.ledger.use_held(connection, held, each=each, count=1, of=before[row.number - 1])
-    with pytest.raises(LedgerError, match="no more"), keeper.ledger.database.writing() as connection:
-        keeper.ledger.cancel_held(connection, held)
-    with pytest.raises(LedgerError, match="serves one release"):
-        keeper.ledger.begin_release(keeper.ledger.entries()[-1].number, each, "something else")
 
 
 def test_a_ledger_that_adds_refuses_before_it_is_charged(tmp_path: Path) -> None:
@@ -326,15 +244,6 @@ def test_a_gate_that_cannot_be_held_is_not_opened(tmp_path: Path) -> None:
     shop.shut()
 
 
-def test_a_question_that_fails_closes_the_gate_and_its_above_stays_spent(shop: Shop) -> None:
-    keeper = shop.keeper(Pretend(counted=broken))
-    gate = opened(shop, keeper)
-    with pytest.raises(OutcomeLost):
-        keeper.ask(shop.caller(), gate, LOW)
-    assert keeper.gate(gate)["closed"]
-    assert costs(keeper, gate, 1)
-
-
 @pytest.mark.parametrize("above", [True, False])
 def test_an_outcome_that_is_taken_back_counts_as_an_above(shop: Shop, keeper: Keeper, above: bool) -> None:
     store, gate = keeper._store, opened(shop, keeper)
@@ -347,18 +256,6 @@ def test_an_outcome_that_is_taken_back_counts_as_an_above(shop: Shop, keeper: Ke
     assert row_of(keeper, gate).tally.unpaid == 1
     assert not keeper.ask(shop.caller(), gate, LOW).above
     assert costs(keeper, gate, 2)
-
-
-def test_a_restored_ledger_gives_nothing_back(shop: Shop, keeper: Keeper, tmp_path: Path) -> None:
-    gate = opened(shop, keeper)
-    back_up(shop.place, tmp_path / "backup")
-    shop.place = str(tmp_path / "again.ledger")
-    restore(shop.place, backup=tmp_path / "backup", rho_since=0)
-    again = shop.keeper()
-    again.close_gate(gate)
-    assert costs(again, gate, 1)
-    with pytest.raises(GateClosed):
-        again.ask(shop.caller(), gate, LOW)
 
 
 def test_a_token_with_a_bound_on_epsilon_opens_gates_with_a_cutoff_alone(shop: Shop, keeper: Keeper) -> None:

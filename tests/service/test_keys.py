@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import select
 from tests.support.pretend_service import HIGH, LOW, Shop
 from tests.support.processes import in_forked_child
 
 from sparsegate.errors import LedgerError
 from sparsegate.gates.gate import threshold_noise
 from sparsegate.ledger.ledger import Ledger
-from sparsegate.ledger.schema import LEDGER
 from sparsegate.service import keys
 from sparsegate.service.keys import SealingKey, key_of, rotate_key
 from sparsegate.service.web.server import open_key
@@ -29,10 +27,27 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "the.key"
 
 
-def test_what_was_sealed_comes_back_with_the_key_from_its_file(path: Path) -> None:
+def test_a_key_is_in_a_file_of_its_owner_alone_and_what_is_no_key_is_refused(path: Path) -> None:
+    with pytest.raises(LedgerError, match="--new-key, which closes all open gates"):
+        SealingKey.load(path)
+    with pytest.raises(LedgerError, match="cannot be made"):
+        SealingKey.create(path / "no" / "folder")
     sealed = SealingKey.create(path).seal(b"secret", "gate 1")
     assert b"secret" not in sealed
     assert SealingKey.load(path).unseal(sealed, "gate 1") == b"secret"
+    before = path.read_bytes()
+    with pytest.raises(LedgerError, match="already there"):
+        SealingKey.create(path)
+    assert path.read_bytes() == before
+    assert path.stat().st_mode & 0o777 == 0o600
+    for content in (b"", b"short", b"!" * 44, b"A" * 40, b"A" * 2000):
+        path.write_bytes(content)
+        with pytest.raises(LedgerError, match="holds no key"):
+            SealingKey.load(path)
+    for mode in (0o640, 0o604, 0o622):
+        path.chmod(mode)
+        with pytest.raises(LedgerError, match="chmod 600"):
+            SealingKey.load(path)
 
 
 def test_another_gate_another_key_or_a_changed_byte_opens_nothing(path: Path, tmp_path: Path) -> None:
@@ -45,38 +60,6 @@ def test_another_gate_another_key_or_a_changed_byte_opens_nothing(path: Path, tm
         assert refused.value.__context__ is None
     with pytest.raises(LedgerError):
         key.unseal(b"", "gate 1")
-
-
-def test_the_key_file_is_its_owners_alone(path: Path) -> None:
-    SealingKey.create(path)
-    assert path.stat().st_mode & 0o777 == 0o600
-    for mode in (0o640, 0o604, 0o622):
-        path.chmod(mode)
-        with pytest.raises(LedgerError, match="chmod 600"):
-            SealingKey.load(path)
-
-
-def test_a_key_file_is_never_overwritten(path: Path) -> None:
-    SealingKey.create(path)
-    before = path.read_bytes()
-    with pytest.raises(LedgerError, match="already there"):
-        SealingKey.create(path)
-    assert path.read_bytes() == before
-
-
-@pytest.mark.parametrize("content", [b"", b"short", b"!" * 44, b"A" * 40, b"A" * 2000])
-def test_a_file_that_holds_no_key_is_refused(path: Path, content: bytes) -> None:
-    path.touch(mode=0o600)
-    path.write_bytes(content)
-    with pytest.raises(LedgerError, match="holds no key"):
-        SealingKey.load(path)
-
-
-def test_a_missing_key_names_the_way_out(path: Path) -> None:
-    with pytest.raises(LedgerError, match="--new-key, which closes all open gates"):
-        SealingKey.load(path)
-    with pytest.raises(LedgerError, match="cannot be made"):
-        SealingKey.create(path / "no" / "folder")
 
 
 def test_a_key_shows_and_copies_nothing(path: Path) -> None:
@@ -125,7 +108,7 @@ def noise_of(shop: Shop, gates: list[str]) -> list[bytes]:
 
 def named(shop: Shop) -> str | None:
     with Ledger(shop.place) as ledger, ledger.database.reading() as connection:
-        name: str | None = connection.execute(select(LEDGER.c.key_name)).scalar_one()
+        name: str | None = connection.value("SELECT key_name FROM ledger")
         return name
 
 

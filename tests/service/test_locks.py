@@ -63,17 +63,6 @@ def test_another_process_is_waited_for_until_it_dies(place: str) -> None:
         pass
 
 
-def test_two_keepers_in_one_process_exclude_one_another(place: str) -> None:
-    first, second = (turns_of(open_database(place), patience=0.2) for _ in range(2))
-    with first.at(1), first.at(2):
-        with pytest.raises(GateBusy), second.at(1):
-            pass
-        with pytest.raises(GateBusy), second.at(2):
-            pass
-    with second.at(1), second.at(2):
-        pass
-
-
 def test_a_database_that_is_gone_is_an_error_in_our_words(tmp_path: Path) -> None:
     database = open_database(f"postgresql://nobody@/none?host={tmp_path}")
     with pytest.raises(LedgerError, match="cannot be reached") as refused, turns_of(database, patience=1).at(1):

@@ -59,7 +59,7 @@ def top(data: Any, **options: Any) -> TopItems:
     asked: dict[str, Any] = {"item": "page", "user": "visitor", "epsilon": 1} | options
     read = {name: asked.pop(name) for name in ("table", "sql") if name in asked}
     call = items_above if "above" in asked else top_sums if "value" in asked else top_items
-    return call(Table(data, **read), **asked, source=Seeded(5), not_private=True)
+    return call(data if isinstance(data, Table) else Table(data, **read), **asked, source=Seeded(5), not_private=True)
 
 
 def in_memory(cells: Cells) -> polars.DataFrame:

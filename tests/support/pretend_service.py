@@ -10,17 +10,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import insert, select
-
 from sparsegate.conditions import Column, Condition, Kind, Schema
 from sparsegate.errors import OutcomeLost
 from sparsegate.ledger.ledger import Ledger
-from sparsegate.ledger.schema import ENTRIES, GATES
 from sparsegate.service.deadline import DelayPlan
 from sparsegate.service.gates import KeyedRequest
 from sparsegate.service.keeper import Keeper
 from sparsegate.service.keys import SealingKey
-from sparsegate.service.schema import SERVED_GATES
 
 HIGH, LOW = "page = 'high'", "page = 'low'"
 """Conditions whose counts are so far from any threshold here that noise decides nothing."""
@@ -117,13 +113,13 @@ def until(true: Callable[[], bool]) -> None:
 def copy_gate(database: Any, gate: str, number: int, *, terms: Sequence[dict[str, Any]] = ()) -> None:
     """Copies of a gate in the ledger, faster than opening them one by one; they are called "Number 7." and so on."""
     with database.writing() as connection:
-        (served,) = connection.execute(select(SERVED_GATES).where(SERVED_GATES.c.id == gate)).mappings()
-        (row,) = connection.execute(select(GATES).where(GATES.c.entry == served["gate"])).mappings()
-        entries = connection.execute(select(ENTRIES)).mappings().all()
-        (paid,) = [entry for entry in entries if entry["number"] == served["gate"]]
-        for place, first in enumerate(range(len(entries) + 1, len(entries) + 1 + number)):
+        served = connection.one("SELECT * FROM served_gates WHERE id = :id", id=gate)._asdict()
+        row = connection.one("SELECT * FROM gates WHERE entry = :gate", gate=served["gate"])._asdict()
+        paid = connection.one("SELECT * FROM entries WHERE number = :gate", gate=served["gate"])._asdict()
+        last = connection.value("SELECT max(number) FROM entries")
+        for place, first in enumerate(range(last + 1, last + 1 + number)):
             other = json.loads(row["terms"]) | (dict(terms[place]) if terms else {})
-            connection.execute(insert(ENTRIES), dict(paid) | {"number": first})
-            connection.execute(insert(GATES), dict(row) | {"entry": first, "terms": json.dumps(other)})
+            connection.add("entries", **paid | {"number": first})
+            connection.add("gates", **row | {"entry": first, "terms": json.dumps(other)})
             named = {"gate": first, "id": f"g-{place:016x}", "name": f"Number {place}."}
-            connection.execute(insert(SERVED_GATES), dict(served) | named)
+            connection.add("served_gates", **served | named)

@@ -8,7 +8,12 @@ from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
 
+import numpy as np
+from numpy.typing import NDArray
 from tests.support.goodness import Law
+
+from sparsegate.noise import Source
+from sparsegate.selection.scores import Scores
 
 
 def peeled(weights: Sequence[float], count: int) -> Law:
@@ -69,6 +74,12 @@ def _pass(
         orders = list(itertools.permutations(above, min(len(above), count - len(chosen))))
         for order in orders:
             _pass(law, probability / len(orders), chosen + order, positive, count, passes - 1)
+
+
+def named(source: Source, scores: Scores, groups: NDArray[np.int64]) -> list[int]:
+    """The items that were picked: their places where each is a group of its own, or where equal ones stand together."""
+    starts = np.cumsum(scores.multiplicities) - scores.multiplicities
+    return (starts[groups] + scores.draw_members(source, groups)).tolist()
 
 
 def laplace_mass(k: int, scale: float) -> float:

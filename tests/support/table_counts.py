@@ -6,6 +6,11 @@ from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import duckdb
+import pandas
+import polars
+import pyarrow
+
 from sparsegate.noise import Seeded
 from sparsegate.tables.top import top_items
 from sparsegate.tables.workspace import Workspace
@@ -14,6 +19,14 @@ Visit: TypeAlias = tuple[str, Any]
 """A page, and who saw it, in one of the ways to write that person."""
 
 PAGES = ["a", "b", "c"]
+TYPED_ENGINES: dict[str, Callable[[pyarrow.Table], Any]] = {
+    "pyarrow": lambda table: table,
+    "pandas": lambda table: table.to_pandas(types_mapper=pandas.ArrowDtype),
+    "pandas-numpy": lambda table: table.to_pandas(),
+    "polars": polars.from_arrow,
+    "duckdb": lambda table: duckdb.connect().from_arrow(table),
+}
+"""What a table of typed columns may be in."""
 
 
 def counts(native: Any, user: str | None = "visitor", **options: Any) -> dict[Any, int]:

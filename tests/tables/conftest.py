@@ -63,38 +63,28 @@ def make(request: pytest.FixtureRequest) -> Maker:
 
 def table(name: str, columns: Mapping[str, list[Any]]) -> Any:
     """A table that needs no session: of DuckDB, or one of the ``FORMS``."""
-    import pyarrow
+    import duckdb
+    import pandas
+    import polars
+    import pyarrow as pa
 
-    kinds = {
-        "string": pyarrow.string(),
-        "bigint": pyarrow.int64(),
-        "double": pyarrow.float64(),
-        "decimal(9,2)": pyarrow.decimal128(9, 2),
+    kinds = {"string": pa.string(), "bigint": pa.int64(), "double": pa.float64(), "decimal(9,2)": pa.decimal128(9, 2)}
+    arrow = pa.table({c: pa.array(v, kinds[_sql(v)]) for c, v in columns.items()})
+
+    def texts(change: Callable[[Any], Any]) -> Any:
+        changed = [change(column) if column.type == pa.string() else column for column in arrow]
+        return pa.table(changed, names=arrow.column_names)
+
+    made: dict[str, Callable[[], Any]] = {
+        "pandas": lambda: arrow.to_pandas(types_mapper={pa.int64(): pandas.Int64Dtype()}.get),
+        "polars": lambda: polars.from_arrow(arrow),
+        "polars-lazy": lambda: table("polars", columns).lazy(),
+        "duckdb": lambda: duckdb.connect().from_arrow(arrow),
+        "pyarrow-large": lambda: texts(lambda column: column.cast(pa.large_string())),
+        "pyarrow-view": lambda: texts(lambda column: column.cast(pa.string_view())),
+        "pyarrow-codes": lambda: texts(lambda column: column.dictionary_encode()),
     }
-    arrow = pyarrow.table({c: pyarrow.array(v, kinds[_sql(v)]) for c, v in columns.items()})
-    match name:
-        case "pandas":
-            import pandas
-
-            return arrow.to_pandas(types_mapper={pyarrow.int64(): pandas.Int64Dtype()}.get)
-        case "polars":
-            import polars
-
-            return polars.from_arrow(arrow)
-        case "polars-lazy":
-            return table("polars", columns).lazy()
-        case "duckdb":
-            import duckdb
-
-            return duckdb.connect().from_arrow(arrow)
-        case "pyarrow-large" | "pyarrow-view":
-            kind = pyarrow.large_string() if name == "pyarrow-large" else pyarrow.string_view()
-            changed = [field.with_type(kind) if field.type == pyarrow.string() else field for field in arrow.schema]
-            return arrow.cast(pyarrow.schema(changed))
-        case "pyarrow-codes":
-            encoded = [column.dictionary_encode() if column.type == pyarrow.string() else column for column in arrow]
-            return pyarrow.table(encoded, names=arrow.column_names)
-    return arrow
+    return made.get(name, lambda: arrow)()
 
 
 def _sql(values: list[Any]) -> str:

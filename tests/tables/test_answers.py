@@ -31,10 +31,9 @@ def noise(moved: int, epsilon: str = "1", delta: str = "1e-6", sensitivity: int 
     return answer_noise(moved=moved, sensitivity=sensitivity, epsilon=Fraction(epsilon), delta=Fraction(delta))
 
 
-@pytest.mark.parametrize("moved", [25, 100])
-def test_gaussian_counts_have_their_law(moved: int) -> None:
+def test_gaussian_counts_have_their_law() -> None:
     """Chi-square, fixed seed, false-alarm rate 1e-6; its twin rejects a sigma 20 % off, and one a draw cut down."""
-    taken = noise(moved)
+    taken = noise(25)
     sigma = float(taken.scale)
     sample = np.array(taken.noisy(Seeded(3), [500] * 100_000)) - 500
     cells = range(-round(2 * sigma), round(2 * sigma) + 1)
@@ -69,8 +68,6 @@ def test_two_counts_of_a_person_cost_epsilon_and_delta_and_less_noise_costs_more
         (100, "1", "0", "laplace", 141.4),
         (19, "1", "1e-6", "gaussian", 18.4),
         (18, "1", "1e-6", "laplace", 25.5),
-        (1, "1", "1e-6", "laplace", 1.4),
-        (100, "1/10", "1e-6", "gaussian", 363.0),
     ],
 )
 def test_gaussian_noise_is_taken_where_it_is_much_less(
@@ -79,15 +76,12 @@ def test_gaussian_noise_is_taken_where_it_is_much_less(
     taken = noise(moved, epsilon, delta)
     assert (taken.name, round(taken.deviation, 1)) == (name, pytest.approx(deviation, abs=0.1))
     assert taken.cost.delta == (Fraction(delta) if name == "gaussian" else 0)
+    many = noise(moved, epsilon, delta, sensitivity=1000)  # sums get as many times the noise, for the same price
+    assert float(many.scale / taken.scale) == pytest.approx(1000, rel=1e-6)
+    assert float(many.cost.rho) == pytest.approx(float(taken.cost.rho), rel=1e-5)
 
 
-def test_sums_get_as_many_times_the_noise() -> None:
-    one, many = noise(100), noise(100, sensitivity=1000)
-    assert float(many.scale / one.scale) == pytest.approx(1000, rel=1e-6)
-    assert float(one.cost.rho) == pytest.approx(float(many.cost.rho), rel=1e-6) == pytest.approx(0.028, abs=1e-4)
-
-
-@pytest.mark.parametrize(("confidence", "items"), [(0.95, 1), (0.95, 50), (0.5, 3)])
+@pytest.mark.parametrize(("confidence", "items"), [(0.95, 50), (0.5, 3)])
 def test_error_bars_are_the_least_that_hold(confidence: float, items: int) -> None:
     taken = noise(100)
 
@@ -122,28 +116,6 @@ def test_a_method_without_delta_leaves_its_half_unspent() -> None:
         Question(**LISTED, delta=1e-6, method="subset")
 
 
-def test_labels_above_a_bar_have_the_other_half() -> None:
-    options: dict[str, Any] = {"item": "page", "user": "visitor", "epsilon": 1, "delta": 1e-6, "domain": "observed"}
-    asked = Question(**options, above=300, max_items_per_user=100, answers_epsilon=1)
-    alone = Question(**options | {"delta": 5e-7}, above=300, max_items_per_user=100)
-    assert asked.bar == alone.bar
-    assert (asked.total, asked.total_delta) == (2, Fraction(1, 10**6))
-
-
-def test_a_release_says_which_noise_its_counts_have_and_so_does_its_preview() -> None:
-    rows = {"page": [page for page in range(100) for _ in range(200)], "visitor": [*range(200)] * 100}
-    for delta, name in ((1e-6, "gaussian"), (0, "laplace")):
-        asked = LISTED | {"delta": delta, "answers_epsilon": 1, "source": Seeded(1), "not_private": True}
-        top = sg.top_items(table("duckdb", rows), **asked)
-        record = top.record
-        assert (record.answers_noise, record.published()["answers_noise"]) == (name, name)
-        question = Question(**LISTED, delta=delta, answers_epsilon=1)
-        assert question.answers is not None
-        assert record.answers_deviation == pytest.approx(question.answers.deviation, rel=1e-5)
-        shown = sg.preview(delta=delta, answers_epsilon=1, **LISTED)
-        assert (shown.answers_noise, shown.error_bar, shown.delta) == (name, top.error_bar, record.delta)
-
-
 @pytest.mark.parametrize("per", [None, "page"])
 def test_gaussian_counts_cost_what_is_proved_by_either_rule(per: str | None) -> None:
     """Epsilon and half of delta to add up; in zCDP a rho, and no delta: nothing of it is for a tail."""
@@ -157,15 +129,6 @@ def test_gaussian_counts_cost_what_is_proved_by_either_rule(per: str | None) -> 
     assert both.cost.delta - selected.cost.delta == times * Fraction(1, 2 * 10**6)
     assert both.cost.rho - selected.cost.rho == times * taken.cost.rho
     assert both.cost.rho_delta == 0
-
-
-def test_an_accountant_composes_no_less_than_the_ledger_counts() -> None:
-    pytest.importorskip("dp_accounting", reason="needs the extra [accounting]")
-    rows = {"page": [page for page in range(100) for _ in range(200)], "visitor": [*range(200)] * 100}
-    seeded: dict[str, Any] = {"source": Seeded(1), "not_private": True}
-    top = sg.top_items(table("duckdb", rows), **LISTED, delta=1e-6, answers_epsilon=1, **seeded)
-    _, counts = top.dp_event().events
-    assert counts.noise_multiplier == pytest.approx(float(noise(50, "1", "5e-7").scale) / math.sqrt(50), rel=1e-4)
 
 
 HUNDRED: dict[str, Any] = LISTED | {"count": 100, "answers_epsilon": 1, "domain": 200}

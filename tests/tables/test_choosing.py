@@ -12,7 +12,6 @@ from itertools import pairwise, product
 from typing import Any
 
 import pytest
-from dp_accounting import dp_event as events
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.accounts import Noted
@@ -45,7 +44,6 @@ from sparsegate.tables.columns import read_columns
 from sparsegate.tables.engines.engine import open_engine
 from sparsegate.tables.preview import preview
 from sparsegate.tables.question import Question
-from sparsegate.tables.release import TopItems
 from sparsegate.tables.sums import as_values
 from sparsegate.tables.top import items_above, top_items, top_sums
 
@@ -89,27 +87,17 @@ SIZED = [{1: a, 2: b, 9: c} for a, b, c in ((0, 0, 0), (3, 1, 0), (0, 0, 8), (90
 WORTH = [{40: a, 41: b, 60: c} for a, b, c in ((0, 0, 0), (3, 1, 0), (0, 0, 8), (90, 30, 40), (30, 90, 40))]
 
 
-def bound_of(sizes: Mapping[int, int]) -> Any:
-    return choose_bound(Seeded(1), sizes, CANDIDATES, EPSILON)
-
-
-def clip_of(worths: Mapping[int, int]) -> Any:
-    return choose_clip(Seeded(1), worths, EPSILON)
-
-
 def test_the_choice_of_a_bound_costs_its_epsilon_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    loss = worst_loss(monkeypatch, SIZED, [1, 2, 9, 10**4], bound_of)
+    """The same of a clip; the twin has the sensitivity of a count."""
+    newcomers = [1, 2, 9, 10**4]
+    loss = worst_loss(monkeypatch, SIZED, newcomers, lambda n: choose_bound(Seeded(1), n, CANDIDATES, EPSILON))
     assert 0.9 * EPSILON < loss <= EPSILON * (1 + 1e-12)
-
-
-def test_a_bound_at_the_sensitivity_of_a_count_would_break_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    worths = [0, 40, 50, len(CLIPS)]
+    loss = worst_loss(monkeypatch, WORTH, worths, lambda n: choose_clip(Seeded(1), n, EPSILON))
+    assert 0.9 * EPSILON < loss <= EPSILON * (1 + 1e-12)
     monkeypatch.setattr(choosing, "max", min, raising=False)
-    assert worst_loss(monkeypatch, SIZED, [1, 2, 9, 10**4], bound_of) > 1.5 * EPSILON
-
-
-def test_the_choice_of_a_clip_costs_its_epsilon_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    loss = worst_loss(monkeypatch, WORTH, [0, 40, 50, len(CLIPS)], clip_of)
-    assert 0.9 * EPSILON < loss <= EPSILON * (1 + 1e-12)
+    loss = worst_loss(monkeypatch, SIZED, newcomers, lambda n: choose_bound(Seeded(1), n, CANDIDATES, EPSILON))
+    assert loss > 1.5 * EPSILON
 
 
 PEOPLE = [("a", "p", 2.0), ("b", "p", 9.0), ("a", "q", 3.0), ("c", "r", 0.5), ("b", "s", 2.0), ("a", "t", 2.5)]
@@ -209,17 +197,6 @@ def test_a_look_leaves_a_set_uncut_where_it_is_found_and_cuts_elsewhere() -> Non
     assert found.choice_epsilon == Fraction(1, 100)
 
 
-@pytest.mark.parametrize(
-    ("options", "looks"),
-    [({}, True), ({"ordered": True}, False), ({"delta": 1e-6, "count": 50}, False), ({"method": "one-shot"}, False)],
-)
-def test_it_looks_only_where_auto_would_take_a_set(options: dict[str, Any], looks: bool) -> None:
-    asked = {"item": "x", "user": "u", "domain": 99, "count": 10, "epsilon": 1, "max_items_per_user": "auto"}
-    question = Question.asked(**asked | options)
-    assert question.looks == looks
-    assert question.choice_share == Fraction(1, 20 if looks else 10)
-
-
 def by_hand(rows: list[tuple[Any, Any, float]], domain: list[str]) -> tuple[Counter[int], Counter[int]]:
     """How many people have so many items, and are above so many of the clips, by plain Python."""
     worths: dict[Any, dict[Any, int]] = defaultdict(lambda: defaultdict(int))
@@ -264,92 +241,22 @@ DOMAIN = [f"i{n}" for n in range(20)]
 
 def test_what_is_chosen_is_recorded_and_charged_once() -> None:
     """Chances of another choice: e**-(0.2 * 750 / 2) and less for the bound, e**-4 for each step of the clip."""
-    ledger = Noted()
-    top = top_sums(
-        visits(),
-        value="amount",
-        clip="auto",
-        max_items_per_user="auto",
-        count=12,
-        domain=DOMAIN,
-        ledger=ledger,
-        **TABLE,
-    )
-    assert (top.record.max_items_per_user or 0) in BOUNDS[:6]  # three of four have one item, all others eleven
-    assert top.record.chosen == ("max_items_per_user", "clip")
-    assert top.record.clip is not None
-    assert 2 <= top.record.clip[1] <= 8
-    assert (top.record.epsilon, top.record.choice_epsilon) == (4, Fraction(2, 5))
+    ledger, both = Noted(), {"clip": "auto", "max_items_per_user": "auto"}
+    record = top_sums(visits(), value="amount", **both, count=12, domain=DOMAIN, ledger=ledger, **TABLE).record
+    assert (record.max_items_per_user or 0) in BOUNDS[:6]  # three of four have one item, all others eleven
+    assert record.clip is not None
+    assert 2 <= record.clip[1] <= 8
     ((epsilon, _, what),) = ledger.charged
-    assert epsilon == 4
+    assert epsilon == record.epsilon == 4
     assert "max_items_per_user and clip chosen privately" in what
-    record = ledger.kept[0]["record"]
-    assert (record["choice_epsilon"], record["chosen"]) == ("0.4", ["max_items_per_user", "clip"])
-    assert isinstance(top.dp_event("pld"), events.ComposedDpEvent)
+    kept = ledger.kept[0]["record"]
+    assert (kept["choice_epsilon"], kept["chosen"]) == ("0.4", ["max_items_per_user", "clip"])
+    told = preview(count=2, epsilon=4, answers_epsilon=1, clip="auto", value="amount", domain=20)
+    assert (told.epsilon, told.cost.epsilon, told.choice_epsilon) == (5, 5, Fraction(2, 5))
+    assert f"{clip_people(1000, Fraction(2, 5), 0.95):,} of at most 1,000" in told.statement
 
 
-def test_a_bound_for_all_that_many_have_leaves_out_those_whose_bar_is_too_high() -> None:
-    asked = {"above": 60, "delta": 1e-6, "max_items_per_user": "auto", "epsilon": 1}
-    assert [
-        each.max_items_per_user for each in Question.asked(item="x", user="u", domain="observed", **asked).possible
-    ] == [*BOUNDS[:4]]
-    top = items_above(visits(), **TABLE | asked)
-    assert isinstance(top, TopItems)
-    assert top.record.max_items_per_user in BOUNDS[:4]
-    with pytest.raises(ParameterError, match="above must be at least"):
-        items_above(visits(), **TABLE | asked | {"above": 3})
-
-
-def test_what_may_be_chosen_is_public_and_a_bound_that_would_not_help_is_none() -> None:
-    asked = {"item": "x", "user": "u", "domain": 99, "count": 10, "epsilon": 1, "max_items_per_user": "auto"}
-    question = Question.asked(**asked)
-    assert [each.max_items_per_user for each in question.possible] == [1, 2, 3, 4, 6, None]
-    assert {each.total for each in question.possible} == {Fraction(9, 10)}
-    assert question.total == 1
-    # A look is pure, at a twentieth; so is the choice, which is bounded-range.
-    follows = max(each.cost.rho for each in question.possible)
-    assert question.cost.rho == Fraction(1, 20) ** 2 * (Fraction(1, 8) + Fraction(1, 2)) + follows
-    no_look = Question.asked(**asked | {"ordered": True})
-    assert no_look.cost.rho == Fraction(1, 10) ** 2 / 8 + max(each.cost.rho for each in no_look.possible)
-
-
-REFUSED = [
-    ({"choice_epsilon": 0.1}, "choice_epsilon must not be given where nothing is chosen"),
-    ({"max_items_per_user": "auto", "choice_epsilon": 4}, "choice_epsilon must be less than epsilon"),
-    ({"max_items_per_user": "auto", "choice_epsilon": 1e-12}, "choice_epsilon must be less than epsilon"),
-    ({"max_items_per_user": "auto", "choice_epsilon": math.nan}, "choice_epsilon must be a positive finite number"),
-    ({"max_items_per_user": "Auto"}, "max_items_per_user must be a whole number"),
-    ({"max_items_per_user": "auto", "count": 1}, 'max_items_per_user must not be "auto" without a user'),
-    ({"max_items_per_user": "auto", "user": None, "unit": "row"}, 'max_items_per_user must not be "auto" without'),
-    ({"max_items_per_user": "auto", "per": "item", "groups": "a"}, "per must not be given where max_items_per_user"),
-    ({"max_items_per_user": "auto", "count": 21}, "count must not exceed the size of the public domain"),
-    ({"max_items_per_user": "auto", "epsilon": 0.001, "people": 9}, "epsilon must be larger for 9 people"),
-]
-
-
-@pytest.mark.parametrize(("changes", "says"), REFUSED, ids=[str(changes) for changes, _ in REFUSED])
-def test_what_is_refused_spends_nothing(changes: dict[str, Any], says: str) -> None:
-    ledger = Noted()
-    with pytest.raises(ParameterError, match=says):
-        top_items(visits(20), **TABLE | {"count": 5, "domain": DOMAIN, "ledger": ledger} | changes)
-    assert ledger.charged == []
-
-
-@pytest.mark.parametrize("changes", [{"granularity": 0.1}, {"threshold": 5, "method": "sparse-vector"}])
-def test_a_clip_that_is_chosen_has_its_own_steps_and_no_threshold(changes: dict[str, Any]) -> None:
-    with pytest.raises(ParameterError, match=f'{next(iter(changes))} must not be given where clip is "auto"'):
-        top_sums(visits(9), value="amount", clip="auto", count=2, domain=DOMAIN, **TABLE | changes)
-
-
-def test_a_preview_of_a_choice_is_refused() -> None:
-    with pytest.raises(ParameterError, match=r'max_items_per_user must not be "auto" in a preview'):
-        preview(count=5, epsilon=1, domain=99, max_items_per_user="auto")
-    with pytest.raises(ParameterError, match='within must not be given where clip is "auto"'):
-        preview(count=5, within=9, domain=99, value="amount", clip="auto")
-
-
-@pytest.mark.parametrize("worth", [1, 1000, 10**6])
-@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1, 100)])
+@pytest.mark.parametrize(("worth", "epsilon"), [(1, Fraction(1, 10)), (10**6, Fraction(1, 100))])
 def test_so_many_people_keep_the_clip_from_collapsing_and_fewer_do_not(worth: int, epsilon: Fraction) -> None:
     """By the exact law of the choice: with 0.95, and a tenth fewer people are not enough."""
 
@@ -363,18 +270,8 @@ def test_so_many_people_keep_the_clip_from_collapsing_and_fewer_do_not(worth: in
     assert collapses(needed) <= 0.05 < collapses(9 * needed // 10)
 
 
-def test_a_preview_with_a_clip_to_choose_costs_what_the_release_does_and_says_how_many_people_it_takes() -> None:
-    asked: dict[str, Any] = {"count": 2, "epsilon": 4, "answers_epsilon": 1, "clip": "auto", "value": "amount"}
-    shown = preview(**asked, domain=20, times=3, budget=9)
-    record = top_sums(visits(9), **TABLE | asked, domain=DOMAIN).record
-    assert (shown.epsilon, shown.cost.epsilon, shown.choice_epsilon) == (5, 5, Fraction(2, 5))
-    assert (record.epsilon, record.choice_epsilon) == (5, shown.choice_epsilon)
-    assert f"{clip_people(1000, Fraction(2, 5), 0.95):,} of at most 1,000" in shown.statement
-    assert "each may have epsilon 3 at most, answers_epsilon included, by adding" in shown.series.statement  # type: ignore[union-attr]
-
-
 def test_nothing_is_chosen_where_the_ledger_cannot_pay(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drawing, "choose_bound", lambda *_: pytest.fail("drawn before it was paid for"))
+    monkeypatch.setattr(choosing, "choose_bound", lambda *_: pytest.fail("drawn before it was paid for"))
     with Ledger.create(tmp_path / "x.ledger", dataset="visits", budget=3.9) as ledger:
         with pytest.raises(BudgetExceeded):
             top_items(visits(20), count=5, domain=DOMAIN, max_items_per_user="auto", ledger=ledger, **TABLE)
@@ -391,3 +288,60 @@ def test_a_count_that_fails_after_the_choice_counts_as_spent(monkeypatch: pytest
         top_items(visits(20), count=5, domain=DOMAIN, max_items_per_user="auto", ordered=True, ledger=ledger, **TABLE)
     assert "a cell" not in str(refused.value)
     assert len(ledger.charged) == 1
+
+
+BOUND: dict[str, Any] = {"item": "x", "user": "u", "epsilon": 1, "max_items_per_user": "auto"}
+
+
+@pytest.mark.parametrize(
+    ("options", "looks"),
+    [({}, True), ({"ordered": True}, False), ({"delta": 1e-6, "count": 50}, False), ({"method": "one-shot"}, False)],
+)
+def test_it_looks_only_where_auto_would_take_a_set(options: dict[str, Any], looks: bool) -> None:
+    question = Question.asked(**BOUND | {"domain": 99, "count": 10} | options)
+    assert question.looks == looks
+    assert question.choice_share == Fraction(1, 20 if looks else 10)
+
+
+def test_what_may_be_chosen_is_public_and_a_bound_that_would_not_help_is_none() -> None:
+    asked = BOUND | {"domain": 99, "count": 10}
+    question = Question.asked(**asked)
+    assert [each.max_items_per_user for each in question.possible] == [1, 2, 3, 4, 6, None]
+    assert {each.total for each in question.possible} == {Fraction(9, 10)}
+    assert question.total == 1
+    # A look is pure, at a twentieth; so is the choice, which is bounded-range.
+    follows = max(each.cost.rho for each in question.possible)
+    assert question.cost.rho == Fraction(1, 20) ** 2 * (Fraction(1, 8) + Fraction(1, 2)) + follows
+    no_look = Question.asked(**asked | {"ordered": True})
+    assert no_look.cost.rho == Fraction(1, 10) ** 2 / 8 + max(each.cost.rho for each in no_look.possible)
+    above = Question.asked(**BOUND, domain="observed", above=60, delta=1e-6)
+    assert [each.max_items_per_user for each in above.possible] == [*BOUNDS[:4]], "of others the bar is too high"
+
+
+@pytest.mark.parametrize(
+    ("parameter", "changes"),
+    [
+        ("choice_epsilon", {"max_items_per_user": None, "choice_epsilon": 0.1}),
+        *(("choice_epsilon", {"choice_epsilon": bad}) for bad in (4, 1e-12, math.nan)),
+        ("max_items_per_user", {"max_items_per_user": "Auto"}),
+        ("max_items_per_user", {"count": 1}),
+        ("max_items_per_user", {"user": None, "unit": "row"}),
+        ("per", {"per": "item", "groups": "a"}),
+        ("count", {"count": 21}),
+        ("epsilon", {"epsilon": 0.001, "people": 9}),
+        ("granularity", {"value": "amount", "clip": "auto", "granularity": 0.1}),
+        ("threshold", {"value": "amount", "clip": "auto", "threshold": 5, "method": "sparse-vector"}),
+        ("above", {"above": 3, "delta": 1e-6}),
+    ],
+    ids=str,
+)
+def test_what_is_refused_spends_nothing(parameter: str, changes: dict[str, Any]) -> None:
+    ledger = Noted()
+    asked = TABLE | {"count": 5, "domain": DOMAIN, "max_items_per_user": "auto"} | changes
+    release: Any = top_sums if "clip" in changes else top_items
+    if "above" in changes:
+        release, asked = items_above, {name: asked[name] for name in asked if name not in ("count", "domain")}
+    with pytest.raises(ParameterError) as refused:
+        release(visits(20), ledger=ledger, **asked)
+    assert refused.value.parameter == parameter
+    assert ledger.charged == []

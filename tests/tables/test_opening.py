@@ -7,9 +7,8 @@ wrong selection has a probability below 1000 exp(-30 * 1000 / 2).
 from __future__ import annotations
 
 import signal
-import sqlite3
 from collections.abc import Mapping
-from contextlib import closing, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,42 +32,30 @@ ASK: dict[str, Any] = {"item": "page", "user": "visitor", "count": 1, "epsilon":
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """A thousand visitors of /home, 600 of them also of /pay, in every kind of file, and in two halves."""
-    path = tmp_path_factory.mktemp("given")
+    """A thousand visitors of /home, 600 of them also of /pay, in files, in two halves, and in a database."""
+    path = tmp_path_factory.mktemp("tables")
     pages = [("/home", n, 7) for n in range(1000)] + [("/pay", n, 8) for n in range(600)]
     table = polars.DataFrame(pages, schema=["page", "visitor", "number"], orient="row")
     table.write_parquet(path / "visits.parquet")
     table.write_csv(path / "visits.csv")
-    table.write_ndjson(path / "visits.jsonl")
     table[::2].write_csv(path / "half-1.csv")
     table[1::2].write_csv(path / "half-2.csv")
     (path / "baskets.dat").write_text("7 8\n" * 600 + "7\n" * 400)
     (path / "pages.txt").write_text("/home\n/pay\n/docs\n")
     with duckdb.connect(str(path / "visits.duckdb")) as database:
         database.execute(f"CREATE TABLE visits AS FROM '{path}/visits.parquet'")
-    with closing(sqlite3.connect(path / "visits.sqlite")) as database, database:
-        database.execute("CREATE TABLE visits (page, visitor, number)")
-        database.executemany("INSERT INTO visits VALUES (?, ?, ?)", pages)
     return path
-
-
-def ways(folder: Path) -> list[Any]:
-    databases = [folder / name for name in ("visits.duckdb", "visits.sqlite")]
-    return [
-        *(folder / name for name in ("visits.parquet", "visits.csv", "visits.jsonl")),
-        *(str(folder / name) for name in ("visits.csv", "half-*.csv")),
-        [folder / "half-1.csv", str(folder / "half-2.csv")],
-        (folder / "half-1.csv", folder / "half-2.csv"),
-        *(Table(data, table="visits") for data in databases),
-        *(Table(data, sql="SELECT * FROM visits") for data in databases),
-        Table(folder / "visits.csv", sql="SELECT * FROM data"),
-        Table(pandas.read_csv(folder / "visits.csv")),
-    ]
 
 
 def test_every_path_gives_the_counts_of_the_table(folder: Path) -> None:
     """Noise of scale 1/300 on a count: another than the true one has a probability below 2 exp(-150)."""
-    for data in ways(folder):
+    for data in (
+        str(folder / "half-*.csv"),
+        [folder / "half-1.csv", str(folder / "half-2.csv")],
+        Table(folder / "visits.duckdb", table="visits"),
+        Table(folder / "visits.csv", sql="SELECT * FROM data"),
+        Table(pandas.read_csv(folder / "visits.csv")),
+    ):
         top = sg.top_items(data, **ASK | {"count": 2}, answers_epsilon=600, domain=["/home", "/pay", "/x"])
         assert (top.items, top.estimates) == (("/home", "/pay"), (1000, 600)), data
 
@@ -76,9 +63,6 @@ def test_every_path_gives_the_counts_of_the_table(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "options"),
     [
-        ("visits.csv", {"format": "csv"}),
-        ("visits.csv", {"separator": ""}),
-        ("visits.csv", {"encoding": "klingon"}),
         ("visits.db", {"table": 3}),
         ("visits.db", {"sql": Path("query.sql")}),
         ({"page": ["a"]}, {"sql": "SELECT 1"}),
@@ -101,7 +85,7 @@ def test_every_domain_meets_the_items_of_a_file(folder: Path, name: str) -> None
     for domain in (folder / "pages.txt", ["/home", "/docs"], "observed"):
         delta = 1e-6 if domain == "observed" else 0
         assert sg.top_items(folder / name, **ASK, domain=domain, delta=delta).items == ("/home",)
-    for numbers in (1000, range(1000), [7, 8], {7, 9}, np.arange(9), polars.Series([7, 1]), pandas.Series([7])):
+    for numbers in (1000, [7, 8], np.arange(9), polars.Series([7, 1]), pandas.Series([7])):
         assert sg.top_items(folder / name, **ASK | {"item": "number"}, domain=numbers).items == (7,)
 
 
@@ -121,12 +105,12 @@ def test_baskets_need_no_names(folder: Path) -> None:
 
 def test_the_table_is_no_domain_of_its_own(folder: Path) -> None:
     for name in ("visits.csv", "visits.csv:page", f"../{folder.name}/visits.csv"):
-        for domain, encoding in ((folder / name, None), (folder / name, "latin-1")):
+        for encoding in (None, "latin-1"):
             with pytest.raises(ParameterError, match="which items are in it is private data"):
-                sg.top_items(Table(folder / "visits.csv", encoding=encoding), **ASK, domain=domain)
+                sg.top_items(Table(folder / "visits.csv", encoding=encoding), **ASK, domain=folder / name)
 
 
-@pytest.mark.parametrize("change", [{"item": None}, {"domain": "pages.txt"}, {"epsilon": 0}, {"user": None}], ids=str)
+@pytest.mark.parametrize("change", [{"item": None}, {"domain": "pages.txt"}, {"user": None}], ids=str)
 def test_what_is_refused_is_named(folder: Path, change: dict[str, Any]) -> None:
     with pytest.raises(ParameterError) as refused:
         sg.top_items(folder / "visits.csv", **{**ASK, "domain": ["/home"], **change})
@@ -148,16 +132,6 @@ def test_the_labels_of_a_public_file_never_leave_the_engine_of_the_files(
         assert public_domain(open_engine(table), domain, item="page", kind=STRING).size == 2
 
 
-def test_the_engine_of_the_files_goes_with_the_call(folder: Path, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with open_table(folder / "visits.csv", columns=["page"]) as opened:
-        assert len(list(tmp_path.iterdir())) == 1
-        opened.table.limit(1).fetchall()
-    assert not list(tmp_path.iterdir())
-    with pytest.raises(duckdb.Error):
-        opened.table.limit(1).fetchall()
-
-
 # --- a signal never costs a release that is paid for ------------------------------------------------------------------
 
 VISITS = pandas.DataFrame({"page": ["a"] * 40 + ["b"] * 30, "who": [*range(40), *range(30)]})
@@ -169,7 +143,7 @@ class StoppedAccount:
     def __init__(self) -> None:
         self.kept: list[Mapping[str, Any]] = []
 
-    def spend(self, *, epsilon: object, delta: object = 0, what: str) -> int:
+    def spend(self, **_: object) -> int:
         signal.raise_signal(signal.SIGINT)
         return 1
 

@@ -19,7 +19,6 @@ from tests.tables.conftest import FORMS, table
 
 from sparsegate.errors import ParameterError, SparsegateError, TableError
 from sparsegate.noise import Seeded
-from sparsegate.tables.opening import Table
 from sparsegate.tables.top import top_items, top_sums
 
 PAGES = ["a", "a", "a", "b", None, "b", "c"]
@@ -109,22 +108,15 @@ def test_nobody_at_all_is_no_reason_to_refuse() -> None:
 
 
 def test_what_is_no_table_is_refused_by_its_form_alone() -> None:
-    for data in (
-        {"page": PAGES, "visitor": [1]},
-        {"page": np.zeros((7, 2)), "visitor": VISITORS},
-        {"page": "aaabb", "visitor": VISITORS},
-        {"page": 17, "visitor": VISITORS},
-    ):
+    for pages in (PAGES[1:], np.zeros((7, 2)), "aaabb", 17):
         with pytest.raises(ParameterError, match="data must have columns of one length"):
-            counts(data)
+            counts({"page": pages, "visitor": VISITORS})
     with pytest.raises(TableError, match="no two columns of one name"):
         counts(pandas.DataFrame([["a", 1, "b"]], columns=["page", "visitor", "page"]))
     with pytest.raises(TableError, match="no column 'visitor'"):
         counts({"page": PAGES, "visitors": VISITORS})
     with pytest.raises(TableError, match="no column 'visitor'; did you mean 'visitors'"):
         counts(ARROW.rename_columns(["page", "more", "visitors"]).to_reader())
-    with pytest.raises(ParameterError, match="table is for files and databases"):
-        top_items(Table([], table="t"), item="page", unit="row", count=1, epsilon=1, domain=["a"])
 
 
 def test_a_stream_that_fails_shows_no_cell() -> None:

@@ -49,36 +49,36 @@ ABOVE = {"delta": 1e-6, "above": 100, "max_items_per_user": 1}
 @pytest.mark.parametrize(
     ("parameter", "changes"),
     [
-        *(("count", {"count": bad}) for bad in (0, -1, 1.5, True, None, "2", 4, 10**30)),
-        *(("epsilon", {"epsilon": bad}) for bad in (0, -1, math.nan, None, "1")),
+        *(("count", {"count": bad}) for bad in (0, 1.5, True, None, 4, 10**30)),
+        *(("epsilon", {"epsilon": bad}) for bad in (0, math.nan, None)),
         ("people", {"people": 0}),
-        *(("answers_epsilon", {"answers_epsilon": bad}) for bad in (-1, math.inf, None, "1")),
-        *(("item", {"item": bad}) for bad in (None, 3, ["page"])),
+        *(("answers_epsilon", {"answers_epsilon": bad}) for bad in (-1, math.inf)),
+        *(("item", {"item": bad}) for bad in (None, 3)),
         *(("user", {"user": bad}) for bad in (None, 3)),
-        *(("unit", {"unit": bad}) for bad in ("row", "person", 1)),
+        *(("unit", {"unit": bad}) for bad in ("row", "person")),
         *(("method", {"method": bad}) for bad in ("em", None)),
         ("threshold", {"method": "sparse-vector"}),
         ("threshold", {"threshold": 5}),
         ("scale", {"method": "sparse-vector", "threshold": 5, "epsilon": 1e-15}),
         ("scale", {"answers_epsilon": 1e-17}),
         *(("domain", {"domain": bad}) for bad in (None, "pages.csv", True, 7, [1, 2])),
-        *(("delta", {"domain": "observed", "delta": bad}) for bad in (0, 1, 2, -1, None, math.nan)),
+        *(("delta", {"domain": "observed", "delta": bad}) for bad in (0, 1, -1)),
         ("count", {**OBSERVED, "count": 10**7 + 1}),
         ("dbar", {**OBSERVED, "dbar": 2**53 + 1}),
         ("delta", {"delta": 1e-6, "method": "exponential"}),
         ("delta", {"method": "gumbel"}),
         ("ordered", {"ordered": True, "method": "subset"}),
         ("dbar", {"dbar": 50}),
-        *(("dbar", {**OBSERVED, "dbar": bad}) for bad in (1, 0, 2.5, True)),
+        *(("dbar", {**OBSERVED, "dbar": bad}) for bad in (1, 2.5)),
         ("method", {**OBSERVED, "method": "sparse-vector", "threshold": 5}),
         ("epsilon", {**OBSERVED, "epsilon": 1e-30}),
-        *(("above", {**ABOVE, "above": bad}) for bad in (0, 5, -1, 2.5, True, "9")),
+        *(("above", {**ABOVE, "above": bad}) for bad in (0, 5, 2.5)),
         *(("delta", {**ABOVE, "delta": bad}) for bad in (0, 1)),
         ("max_items_per_user", {**ABOVE, "max_items_per_user": None}),
         ("epsilon", {**ABOVE, "epsilon": 1e-30}),
         ("epsilon", {**ABOVE, "epsilon": 0}),
         ("max_items_per_user", {"max_items_per_user": 5, "user": None, "unit": "row"}),
-        *(("max_items_per_user", {"max_items_per_user": bad}) for bad in (0, -1, 1.5)),
+        *(("max_items_per_user", {"max_items_per_user": bad}) for bad in (0, 1.5)),
         ("user", {"user": "page"}),
         ("source", {"source": 7}),
         ("not_private", {"not_private": False}),
@@ -95,51 +95,28 @@ def test_a_bad_parameter_is_named_before_anything_is_charged_or_drawn(parameter:
         assert str(same.value) == str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("parameter", "changes"),
-    [
-        ("above", {"domain": ["/home"]}),
-        ("count", {"count": 2}),
-        ("method", {"method": "retraversal"}),
-        ("threshold", {"threshold": 5}),
-        ("ordered", {"ordered": True}),
-        ("dbar", {"dbar": 50}),
-        ("above", {"value": "amount", "clip": (0, 1)}),
-    ],
-)
-def test_what_has_no_meaning_above_a_bar_is_refused_by_name(parameter: str, changes: dict[str, Any]) -> None:
+def test_what_has_no_meaning_above_a_bar_is_refused_by_name() -> None:
     """As the command line and the service may ask it."""
-    asked = {"item": "page", "user": "visitor", "epsilon": 1, "domain": "observed", **ABOVE}
-    with pytest.raises(ParameterError) as caught:
-        Question(**asked | changes)
-    assert caught.value.parameter == parameter
+    fixed = {"item": "page", "user": "visitor", "epsilon": 1, "domain": "observed", **ABOVE}
+    others = {"count": 2, "method": "retraversal", "threshold": 5, "ordered": True, "dbar": 50}
+    refusals: list[tuple[str, dict[str, Any]]] = [(name, {name: value}) for name, value in others.items()]
+    for parameter, changes in [*refusals, ("above", {"domain": ["/a"]}), ("above", {"value": "paid", "clip": (0, 1)})]:
+        with pytest.raises(ParameterError) as caught:
+            Question(**fixed | changes)
+        assert caught.value.parameter == parameter
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"item": "pages"}, "no column 'pages'; did you mean 'page'"),
-        ({"user": "Visitor"}, "no column 'Visitor'; did you mean 'visitor'"),
-        ({"user": "qqqqqqq"}, "no column 'qqqqqqq'; check its name"),
-    ],
-)
-def test_a_missing_column_is_refused_with_the_names_that_are_near(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(TableError, match=message):
-        ask(**changes)
-
-
-def test_a_type_that_does_not_tell_labels_or_people_apart_is_refused() -> None:
+def test_what_is_no_table_and_columns_that_are_not_there_or_tell_nobody_apart_are_refused() -> None:
     frame = polars.DataFrame({"page": ["a"], "visitor": [1], "many": [[1]]})
-    with pytest.raises(TableError, match=r"column 'many' must be numbers, strings, .* or instants, not list"):
-        ask(frame, item="many")
-    with pytest.raises(TableError, match="column 'many' must be of a type that tells people apart exactly"):
-        ask(frame, user="many")
-
-
-@pytest.mark.parametrize("thing", [None, 3, object()])
-def test_something_that_is_no_table_is_refused_by_its_type(thing: Any) -> None:
-    with pytest.raises(TableError, match=f"is of type {type(thing).__name__}$"):
-        top_items(thing, item="page", user="visitor", count=1, epsilon=1, domain=["a"])
+    for native, changes, message in (
+        (frame, {"item": "pages"}, "did you mean 'page'"),
+        (frame, {"user": "qqqqqqq"}, "check its name"),
+        (frame, {"item": "many"}, "column 'many' must be numbers, strings, .* or instants, not list"),
+        (frame, {"user": "many"}, "column 'many' must be of a type that tells people apart exactly"),
+        (object(), {}, "is of type object$"),
+    ):
+        with pytest.raises(TableError, match=message):
+            ask(native, **changes)
 
 
 def test_an_engine_that_fails_says_where_and_never_what() -> None:
@@ -152,6 +129,10 @@ def test_an_engine_that_fails_says_where_and_never_what() -> None:
     assert caught.value.__context__ is None
 
 
+def changed() -> None:
+    raise TableError(CHANGED)
+
+
 def test_a_failure_after_the_draw_says_that_it_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
     account = Noted()
     rows = Relation.rows
@@ -161,54 +142,17 @@ def test_a_failure_after_the_draw_says_that_it_is_spent(monkeypatch: pytest.Monk
             raise RuntimeError(SECRET)
         return rows(self, frame)
 
+    connection = duckdb.connect()
+    relation = connection.sql("SELECT '/home' AS page, 1 AS visitor")
     monkeypatch.setattr(Relation, "rows", fail_once_charged)
     with pytest.raises(TableError, match=r"\(RuntimeError\).*counts as spent"):
-        ask(ledger=account, source=Seeded(1))
-
-
-def test_what_the_ledger_raises_is_not_put_down_to_the_engine() -> None:
-    with pytest.raises(OSError, match="disk full"):
-        ask(ledger=Noted(refuses=OSError("disk full")))
-
-
-def test_temporary_tables_are_dropped_whatever_happens() -> None:
-    connection = duckdb.connect()
-    relation = connection.sql("SELECT 'a' AS page, 1 AS visitor")
-    ask(relation, ledger=None, source=Seeded(1))
-    with pytest.raises(AssertionError, match="charged"):
-        ask(relation)
-    assert connection.sql("SELECT count(*) FROM duckdb_tables() WHERE temporary").fetchall() == [(0,)]
-
-
-def test_categories_small_numbers_and_uuids_are_labels_and_users() -> None:
-    def winner(native: Any, domain: list[Any]) -> Any:
-        return ask(native, domain=domain, count=1, epsilon=9, ledger=None, source=Seeded(1)).items[0]
-
-    frame = polars.DataFrame({"page": ["a"] * 40 + ["b"], "visitor": [*range(41)]})
-    for kind in (polars.Categorical, polars.Enum(["a", "b"])):
-        assert winner(frame.cast({"page": kind, "visitor": polars.UInt8}), ["b", "a"]) == "a"
-    categories = pandas.Categorical(["a"] * 40 + ["b", None])
-    assert winner(pandas.DataFrame({"page": categories, "visitor": range(42)}), ["b", "a"]) == "a"
-    pages = polars.Series([2**64 - 1] * 50 + [2**63] * 9 + [7] * 40, dtype=polars.UInt64)
-    large = polars.DataFrame({"page": pages, "visitor": range(99)})
-    arrow = large.to_arrow()
-    for native in (large, large.lazy(), arrow, large.to_pandas(), duckdb.connect().from_arrow(arrow)):
-        assert winner(native, [7, -3]) == 7
-    relation = duckdb.connect().sql("SELECT 'a'::ENUM('a', 'b') AS page, uuid() AS visitor FROM range(50)")
-    assert winner(relation, ["b", "a"]) == "a"
-
-
-def test_every_error_after_the_charge_says_that_it_is_spent() -> None:
-    def changed() -> None:
-        raise TableError(CHANGED)
-
-    with pytest.raises(TableError, match="counts as spent"):
-        guarded("Engine", lambda: {}[SECRET], charged=True)
+        ask(relation, ledger=account, source=Seeded(1))
     with pytest.raises(TableError, match="differently a second time.*counts as spent"):
         guarded("Engine", changed, charged=True)
-    with pytest.raises(TableError) as before:
-        guarded("Engine", changed)
-    assert str(before.value) == CHANGED
+    monkeypatch.undo()
+    with pytest.raises(OSError, match="disk full"):  # what the ledger raises is not put down to the engine
+        ask(relation, ledger=Noted(refuses=OSError("disk full")))
+    assert connection.sql("SELECT count(*) FROM duckdb_tables() WHERE temporary").fetchall() == [(0,)]
 
 
 # What is promised with a release, and what is refused as hopeless before anything is charged
@@ -226,20 +170,11 @@ def release(**options: Any) -> TopItems:
     return sg.top_items(VISITS, item="page", user="visitor", source=sg.Seeded(1), not_private=True, **public | options)
 
 
-def test_a_record_says_what_was_promised_and_nothing_of_it_comes_from_the_table() -> None:
-    promise = Request(count=2, epsilon=2, sensitivity=1, monotonic=True).promise(4)
-    assert promise is not None
-    told = release().record
-    assert told.within == promise.within(0.95) == told.published()["within"]
-    assert release(method="sparse-vector", threshold=20).record.within is None
-
-
-def test_sums_are_promised_in_their_own_units() -> None:
+def test_an_observed_domain_promises_what_peeling_its_list_does() -> None:
+    """And a public one what its method does, sums in their own units."""
     counted, summed = asked(), asked(value="amount", clip=(0, 100), granularity=0.01)
     assert summed.within(1_000) == pytest.approx(100 * (counted.within(1_000) or 0), abs=100.01)
-
-
-def test_an_observed_domain_promises_what_peeling_its_list_does() -> None:
+    assert release(method="sparse-vector", threshold=20).record.within is None
     question = asked(**OBSERVED)
     same = Request(count=50, epsilon=50 * question.accounting.rate, sensitivity=1, monotonic=True, method="exponential")
     promise = same.promise(500)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import pickle
 import signal
+import sqlite3
 import sys
 import tempfile
 import time
@@ -57,15 +57,15 @@ def test_five_lines_from_a_csv_to_a_top_and_what_it_cost(csv: Path, tmp_path: Pa
         top = s.top("page", count=2, epsilon=1)
         assert set(top.items) == {"/home", "/docs"}
         assert s.remaining.epsilon == 1
+        assert s.top.preview("page", count=1, epsilon=1).domain_size == 3
     with sg.session(csv, user="visitor", ledger=ledger) as s:  # the ledger is there, and remembers
+        assert s.remaining == s.statement().remaining
         assert s.remaining.epsilon == 1
         assert s.statement().dataset == "visits.csv"
         with pytest.raises(sg.BudgetExceeded):
             s.top("page", count=2, epsilon=1.5, domain=PAGES)
         assert [entry.what for entry in s.statement().entries][1:] == [top.record.what]
         assert "visits.csv" in repr(s)
-        assert top.record.what[:20] in str(s)
-        assert "<table>" in s._repr_html_()
 
 
 @pytest.mark.parametrize("ledger", [None, "visits.ledger"])
@@ -86,16 +86,6 @@ def test_a_session_that_is_closed_releases_nothing(csv: Path, tmp_path: Path, le
     assert repr(s) == "<Session: visits.csv: epsilon 1 spent of epsilon 2>"
     assert (s.remaining.epsilon, s.describe().name) == (1, "visits.csv")
     assert ledger is not None or not Path(s.ledger.database.address).exists()  # it went with its session
-
-
-def test_what_remains_is_exact_and_printed_rounded_down(csv: Path) -> None:
-    with sg.session(csv, user="visitor", budget=1) as s:
-        s.count(epsilon=Fraction("0.3461999999"))
-        assert s.remaining.epsilon == Fraction("0.6538000001")
-        assert str(s.remaining) == "epsilon 0.653"
-        assert s.remaining == s.statement().remaining == s.remaining
-        s.count(epsilon=Fraction("0.6537"))
-        assert str(s.remaining) == "epsilon 0.0001"
 
 
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
@@ -170,53 +160,45 @@ def test_a_count_that_is_stopped_costs_nothing_and_the_next_one_is_right(
     with sg.session(csv, user="visitor", budget=100) as s:
         assert s.count("page = '/docs'", epsilon=50) == 300
         with monkeypatch.context() as stopped:
-            stopped.setattr(MatchingUsers, "count", lambda *_: signal.raise_signal(signal.SIGINT) or time.sleep(5))
+            stopped.setattr(MatchingUsers, "count", lambda *_: signal.raise_signal(signal.SIGINT) or time.sleep(1))
             with pytest.raises(KeyboardInterrupt):
                 s.count("page = '/docs'", epsilon=25)
         assert s.remaining.epsilon == 50
         assert s.count("page = '/docs'", epsilon=50) == 300
 
 
-@pytest.mark.parametrize("name", ["top", "sums"])
-def test_a_column_that_is_not_there_is_named_before_its_domain_is_missed(csv: Path, name: str) -> None:
+def test_a_column_that_is_not_there_is_named_before_its_domain_is_missed(csv: Path) -> None:
     with sg.session(csv, user="visitor", budget=1, domains={"page": PAGES}) as s:
-        more: dict[str, Any] = {"value": "paid", "clip": (0, 5)} if name == "sums" else {}
-        with pytest.raises(sg.TableError, match="no column 'pgae'; did you mean 'page'"):
-            getattr(s, name)("pgae", count=1, epsilon=0.5, **more)
-        with pytest.raises(sg.ParameterError, match="domain"):
-            getattr(s, name)("country", count=1, epsilon=0.5, **more)
+        for release, more in ((s.top, {}), (s.sums, {"value": "paid", "clip": (0, 5)})):
+            with pytest.raises(sg.TableError, match="did you mean 'page'"):
+                release("pgae", count=1, epsilon=0.5, **more)
+            with pytest.raises(sg.ParameterError, match="domain"):
+                release("country", count=1, epsilon=0.5, **more)
         assert s.remaining.epsilon == 1
 
 
-@pytest.mark.parametrize("kind", ["-", "stream"])
-def test_what_can_be_read_once_is_refused_and_not_read(kind: str) -> None:
-    data: Any = kind if kind == "-" else pytest.importorskip("pyarrow").table({"visitor": [1]}).to_reader()
-    with pytest.raises(sg.ParameterError, match="read again"):
-        sg.session(data, user="visitor", budget=1)
-    assert kind == "-" or data.read_all().num_rows == 1
-
-
-@pytest.mark.parametrize("name", ["top", "above", "sums"])
-def test_a_release_is_that_of_the_library_and_has_its_parameters(parquet: Path, name: str) -> None:
-    function, asked = {
-        "top": (sg.top_items, {"count": 2, "epsilon": 1, "domain": PAGES, "answers_epsilon": 1}),
-        "above": (sg.items_above, {"above": 150, "epsilon": 1, "delta": 1e-6, "max_items_per_user": 2}),
-        "sums": (sg.top_sums, {"value": "paid", "clip": (0, 5), "count": 1, "epsilon": 1, "domain": PAGES}),
-    }[name]
-    known = {"data", "user", "unit", "ledger", "source", "not_private"}
-    where = {"where": "country = 'FR'"}
+@pytest.mark.parametrize(
+    ("name", "function", "asked"),
+    [
+        ("top", sg.top_items, {"count": 2, "epsilon": 1, "domain": PAGES, "answers_epsilon": 1}),
+        ("above", sg.items_above, {"above": 150, "epsilon": 1, "delta": 1e-6, "max_items_per_user": 2}),
+        ("sums", sg.top_sums, {"value": "paid", "clip": (0, 5), "count": 1, "epsilon": 1, "domain": PAGES}),
+    ],
+)
+def test_a_release_is_that_of_the_library_and_has_its_parameters(
+    parquet: Path, name: str, function: Any, asked: dict[str, Any]
+) -> None:
+    known = {"data", "user", "unit", "ledger", "source", "not_private", "granularity"}
     with sg.session(parquet, user="visitor", budget=(9, 1e-5), delta=1e-6, **seeded()) as s:
-        asking = getattr(s, name)
-        behind = inspect.signature(function).parameters
-        assert {*inspect.signature(asking).parameters} == {*behind} - known - {"granularity"}
-        alone = function(parquet, item="page", user="visitor", **asked, **where, **seeded())
-        released = asking("page", **asked, **where)
+        release = getattr(s, name)
+        assert {*inspect.signature(release).parameters} == {*inspect.signature(function).parameters} - known
+        alone = function(parquet, item="page", user="visitor", **asked, **seeded())
+        released, look = release("page", **asked), release.preview("page", **asked)
         assert (released.items, released.estimates) == (alone.items, alone.estimates)
-        with pytest.raises(TypeError, match="epsilom"):
-            asking("page", **asked, epsilom=1)
-        look = asking.preview("page", **asked)
         assert (look.epsilon, look.delta) == (released.record.epsilon, released.record.delta)
         assert len(s.statement().entries) == 2
+        with pytest.raises(TypeError, match="epsilom"):
+            release("page", **asked, epsilom=1)
 
 
 @pytest.mark.parametrize("ledger", [None, "visits.ledger"])
@@ -249,14 +231,6 @@ def test_deltas_of_releases_have_a_budget_beside_that_of_epsilon(
                 assert refused.value.parameter == "delta"
 
 
-def test_a_declared_domain_serves_release_and_preview_and_another_takes_its_place(parquet: Path) -> None:
-    with sg.session(parquet, user="visitor", budget=9, domains={"page": PAGES}, **seeded()) as s:
-        assert s.top.preview("page", count=1, epsilon=1).domain_size == 3
-        assert s.top("page", count=1, epsilon=1).record.domain_size == 3
-        assert s.top("page", count=1, epsilon=1, domain=["/jobs", "/blog"]).record.domain_size == 2
-        assert s.describe().domains == {"page": "3 listed"}
-
-
 def test_a_gate_asks_conditions_and_gives_back_what_they_did_not_cost(parquet: Path) -> None:
     """No seed: a gate with one gives nothing back. Counts are 90 and more from thresholds, noise of scale 4: e**-20."""
     with sg.session(parquet, user="visitor", budget=2) as s:
@@ -267,10 +241,9 @@ def test_a_gate_asks_conditions_and_gives_back_what_they_did_not_cost(parquet: P
             assert not gate.ask("country = 'DE' OR page = '/docs'", threshold=350)  # 250 of 400 at /home
             assert (gate.remaining, gate.closed) == (1, False)
             assert gate.margin() == gate.gate.margin(confidence=0.95)
-            with pytest.raises(ConditionError, match="contry"):
-                gate.ask("contry = 'DE'")
-            with pytest.raises(ConditionError):
-                gate.ask("country = 'DE")
+            for wrong in ("contry = 'DE'", "country = 'DE"):
+                with pytest.raises(ConditionError):
+                    gate.ask(wrong)
             assert gate.ask()
             assert gate.closed
             with pytest.raises(sg.GateClosed):
@@ -297,45 +270,7 @@ def test_a_condition_cannot_leave_its_brackets_and_may_end_with_a_comment(parque
         assert s.count("page = '/docs' -- the second", epsilon=50) == 300
 
 
-@pytest.mark.parametrize(
-    ("where", "people"), [("country = 'DE'", 250), ("page = '/docs' AND country = 'DE'", 0), (None, 400)]
-)
-def test_a_count_is_of_people_with_the_noise_of_laplace(parquet: Path, where: str | None, people: int) -> None:
-    with sg.session(parquet, user="visitor", budget=1, **seeded()) as s:
-        assert s.count(where, epsilon=0.5) == sg.laplace(people, epsilon=0.5, sensitivity=1, **seeded())
-        assert s.count.preview(where, epsilon=0.5).error_bar == 6
-        assert s.remaining.epsilon == Fraction(1, 2)
-        with pytest.raises(sg.ParameterError, match="epsilon"):
-            s.count(where, epsilon=float("nan"))
-
-
-@pytest.mark.parametrize("kind", ["dict", "pandas", "relation", "csv", "row"])
-def test_every_table_of_this_process_is_counted(kind: str, csv: Path) -> None:
-    person: dict[str, Any] = {"unit": "row"} if kind == "row" else {"user": "visitor"}
-    table: Any = {"dict": VISITS, "csv": csv, "row": VISITS}.get(kind)
-    if kind == "pandas":
-        table = pytest.importorskip("pandas").DataFrame(VISITS)
-    if kind == "relation":
-        table = duckdb.read_csv(str(csv))
-    with sg.session(table, **person, budget=1, **seeded()) as s:
-        # In FR: visitors 250 to 399 at /home, and 0 to 299 at /docs.
-        people = 450 if kind == "row" else 400
-        assert s.count("country = 'FR'", epsilon=1) == sg.laplace(people, epsilon=1, sensitivity=1, **seeded())
-
-
-def test_counting_leaves_the_owners_engine_as_it_was(csv: Path) -> None:
-    with duckdb.connect() as engine:
-        setting = "SELECT current_setting('disabled_optimizers')"
-        before = engine.sql(setting).fetchall()
-        with sg.session(engine.read_csv(str(csv)), user="visitor", budget=1, **seeded()) as s:
-            s.count("country = 'FR'", epsilon=0.5)
-            assert "country" in s.describe().columns
-        assert engine.sql(setting).fetchall() == before
-
-
 def test_a_table_in_a_database_is_ranked_there_and_not_counted(tmp_path: Path) -> None:
-    import sqlite3
-
     file = tmp_path / "visits.sqlite"
     with sqlite3.connect(file) as database:
         database.execute("CREATE TABLE visits (page TEXT, visitor INTEGER)")
@@ -349,28 +284,36 @@ def test_a_table_in_a_database_is_ranked_there_and_not_counted(tmp_path: Path) -
         assert s.remaining.epsilon == 1
 
 
-def test_what_is_described_is_never_data(parquet: Path, csv: Path) -> None:
-    for file, types in ((parquet, "integer"), (csv, "varchar")):
-        with sg.session(file, user="visitor", budget=1) as s:
-            shown = s.describe()
-            text = str(shown) + shown._repr_html_() + repr(shown)
-            assert {*shown.columns} == {*VISITS}
-            assert types in text
-            for cell in ("/home", "DE", "700", "400", "2.5"):
-                assert cell not in text
-
-
-@pytest.mark.parametrize("kind", ["dict", "records", "pandas", "polars", "pyarrow"])
-def test_the_columns_of_a_table_of_this_process_are_described(kind: str) -> None:
-    """Of records only those that were named: whoever is in them has keys."""
-    table: Any = VISITS
+@pytest.mark.parametrize(
+    "kind", ["dict", "records", "pandas", "polars", "pyarrow", "relation", "parquet", "csv", "row"]
+)
+def test_every_table_is_counted_with_the_noise_of_laplace_and_described_without_data(
+    kind: str, csv: Path, parquet: Path
+) -> None:
+    """Of records only those columns are named that were written: whoever is in them has keys."""
+    person: dict[str, Any] = {"unit": "row"} if kind == "row" else {"user": "visitor"}
+    table: Any = parquet if kind == "parquet" else VISITS
     if kind == "records":
         table = [dict(zip(VISITS, row, strict=True)) for row in zip(*VISITS.values(), strict=True)]
-    elif kind != "dict":
+    elif kind in ("pandas", "polars", "pyarrow"):
         library = pytest.importorskip(kind)
         table = library.table(VISITS) if kind == "pyarrow" else library.DataFrame(VISITS)
-    with sg.session(table, user="visitor", budget=1, domains={"page": PAGES}) as s:
-        assert {*s.describe().columns} == ({"page", "visitor"} if kind == "records" else {*VISITS})
+    with duckdb.connect() as engine:
+        setting = "SELECT current_setting('disabled_optimizers')"
+        before = engine.sql(setting).fetchall()
+        table = engine.read_csv(str(csv)) if kind == "relation" else table
+        with sg.session(table, **person, budget=1, domains={"page": PAGES}, **seeded()) as s:
+            # In FR: visitors 250 to 399 at /home, and 0 to 299 at /docs.
+            people = 450 if kind == "row" else 400
+            noisy = sg.laplace(people, epsilon=0.5, sensitivity=1, **seeded())
+            assert s.count("country = 'FR'", epsilon=0.5) == noisy
+            assert (s.remaining.epsilon, s.count.preview(epsilon=0.5).error_bar) == (Fraction(1, 2), 6)
+            shown = s.describe()
+        assert engine.sql(setting).fetchall() == before, "the engine of the owner is as it was"
+    text = str(shown) + shown._repr_html_() + repr(shown)
+    assert {*shown.columns} == ({"page", "visitor"} if kind == "records" else {*VISITS})
+    assert shown.domains == {"page": "3 listed"}
+    assert not any(cell in text for cell in ("/home", "DE", "700", "400", "2.5"))
 
 
 def test_an_open_ledger_stays_open(parquet: Path, tmp_path: Path) -> None:
@@ -378,43 +321,34 @@ def test_an_open_ledger_stays_open(parquet: Path, tmp_path: Path) -> None:
         with sg.session(parquet, user="visitor", ledger=ledger) as s:
             s.count(epsilon=0.5)
         assert ledger.statement().remaining.epsilon == pytest.approx(0.5)
-        with pytest.raises(sg.ParameterError, match="budget"):
-            sg.session(parquet, user="visitor", ledger=ledger, budget=3)
-        with pytest.raises(sg.ParameterError, match="dataset must be that of the ledger, 'visits'"):
-            sg.session(parquet, user="visitor", ledger=ledger, dataset="clicks")
-    with pytest.raises(sg.LedgerError, match="belongs to the dataset 'visits'"):
-        sg.session(parquet, user="visitor", ledger=tmp_path / "a.ledger", dataset="clicks")
+        for name, other in (("budget", 3), ("dataset", "clicks")):
+            with pytest.raises(sg.ParameterError) as refused:
+                sg.session(parquet, user="visitor", ledger=ledger, **{name: other})
+            assert refused.value.parameter == name
 
 
 @pytest.mark.parametrize(
-    ("asked", "parameter"),
+    ("asked", "refused"),
     [
-        ({}, "user"),
-        ({"user": "visitor", "unit": "row"}, "unit"),
-        ({"user": "visitor"}, "budget"),
-        ({"user": "visitor", "budget": 1, "domains": ["page"]}, "domains"),
-        ({"user": "visitor", "budget": float("nan")}, "budget"),
-        ({"user": "visitor", "budget": 1, "delta": 1}, "delta"),
-        ({"user": "visitor", "budget": 1, "delta": -1e-6}, "delta"),
+        ({"user": None}, "user"),
+        ({"unit": "row"}, "unit"),
+        ({"budget": None}, "budget"),
+        ({"domains": ["page"]}, "domains"),
+        ({"budget": float("nan")}, "budget"),
+        *(({"delta": bad}, "delta") for bad in (1, -1e-6)),
+        ({"data": "-"}, "data"),
+        ({"user": "visiter"}, None),
+        ({"domains": {"pagge": PAGES}}, None),
     ],
+    ids=str,
 )
 def test_what_cannot_be_is_refused_and_makes_no_ledger(
-    asked: dict[str, Any], parameter: str, parquet: Path, tmp_path: Path
+    asked: dict[str, Any], refused: str | None, parquet: Path, tmp_path: Path
 ) -> None:
+    """Also what can be read only once, and a column that is not there."""
     place = tmp_path / "new.ledger"
-    with pytest.raises(sg.ParameterError) as refused:
-        sg.session(parquet, ledger=place, **asked)
-    assert refused.value.parameter == parameter
+    asked = {"data": parquet, "user": "visitor", "budget": 1} | asked
+    with pytest.raises((sg.ParameterError, sg.TableError)) as error:
+        sg.session(asked.pop("data"), ledger=place, **asked)
+    assert getattr(error.value, "parameter", None) == refused
     assert not place.exists()
-
-
-@pytest.mark.parametrize("asked", [{"user": "visiter"}, {"user": "visitor", "domains": {"pagge": PAGES}}])
-def test_a_column_that_is_not_there_makes_no_ledger(asked: dict[str, Any], parquet: Path, tmp_path: Path) -> None:
-    with pytest.raises(sg.TableError, match="did you mean"):
-        sg.session(parquet, budget=1, ledger=tmp_path / "new.ledger", **asked)
-    assert not (tmp_path / "new.ledger").exists()
-
-
-def test_a_session_is_not_copied(parquet: Path) -> None:
-    with sg.session(parquet, user="visitor", budget=1) as s, pytest.raises(sg.SparsegateError, match="another on the"):
-        pickle.dumps(s)

@@ -9,8 +9,8 @@ import codecs
 import csv
 import gzip
 import io
+import itertools
 import json
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -58,20 +58,14 @@ ODD = {
 
 
 @pytest.mark.parametrize("ending", [b"\n", b"\r\n"])
-@pytest.mark.parametrize("places", [[0], [0, 2, 3, -1]], ids=["first", "some"])
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
-def test_a_line_that_cannot_be_read_has_no_item_and_changes_no_other(
-    tmp_path: Path, odd: bytes, places: list[int], ending: bytes
-) -> None:
-    lines = [f"p{i}".encode() for i in range(6)]
-    for place in places:
-        lines[place] = odd
-    wanted = sorted(line.decode() for line in lines if line != odd)
+def test_a_line_that_cannot_be_read_has_no_item_and_changes_no_other(tmp_path: Path, odd: bytes, ending: bytes) -> None:
+    lines = [odd, b"p1", odd, odd, b"p4", odd]
     for name, form in (("x.dat", {}), ("x.txt", {}), ("x.any", {"format": "baskets"})):
         (tmp_path / name).write_bytes(ending.join([*lines, b""]))
-        assert items(tmp_path / name, **form) == wanted
+        assert items(tmp_path / name, **form) == ["p1", "p4"]
     (tmp_path / "x.dat.gz").write_bytes(gzip.compress(ending.join(lines), 1))  # and nothing ends the last line
-    assert items(tmp_path / "x.dat.gz") == wanted
+    assert items(tmp_path / "x.dat.gz") == ["p1", "p4"]
 
 
 LONGEST_LINE = b"x" * LONGEST["FIMI"]
@@ -125,34 +119,15 @@ def test_a_look_in_small_pieces_sees_the_same(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setitem(LONGEST, "FIMI", 9)
     fine = [b"a\r\nb\r\n", b"123456789\n", "é€𐍈\n".encode() * 9]  # also where a character is cut in two
     odd = [b"a\nb\r\n", b"a\r\nb\n", b"1234567890\n", b"a\n1234567890", b"a\n\x01", b"a\r"]
-    for content in (*fine, *odd):
-        (tmp_path / "x").write_bytes(content)
-        for size in (1, 2, 3, 5, 8):
-            monkeypatch.setattr(text_files, "_CHUNK", size)
-            assert look_through(str(tmp_path / "x"), "FIMI", shown="x") is (content in odd), (content, size)
-    for size in (1, 2, 1 << 20):
+    long = b"\xef\xbb\xbf1234567890\r\n123456789\r\n" + b"y" * 99 + b"\nz\ra\nb\r"
+    for size in (1, 2, 3, 5, 8, 1 << 20):
         monkeypatch.setattr(text_files, "_CHUNK", size)
-        target = tmp_path / f"kept-{size}"
-        (tmp_path / "x").write_bytes(b"\xef\xbb\xbf1234567890\r\n123456789\r\n" + b"y" * 99 + b"\nz\ra\nb\r")
-        write_lines(str(tmp_path / "x"), "FIMI", target)
-        assert target.read_bytes() == b"\n123456789\n\n\nb\n"
-
-
-def test_nothing_changes_at_the_edges_of_blocks(large: dict[str, Path], tmp_path: Path) -> None:
-    """Where the engine starts anew one line must not cost another."""
-    lines = large["large.dat"].read_bytes().split(b"\n")
-    place, edge, lost, odd = 0, BLOCK, Counter[bytes](), iter((ODD["return"], ODD["long"]))
-    for i, line in enumerate(lines):
-        place += len(line) + 1
-        if place > edge:
-            lost[line[:2]] += 1
-            lines[i], edge = next(odd), edge + BLOCK
-    (tmp_path / "x.dat").write_bytes(b"\n".join(lines))
-    with Workspace() as workspace:
-        rows = workspace.open([str(tmp_path / "x.dat")]).filter("item LIKE 'B%'")
-        counts = rows.aggregate("item, count(*)", "item").fetchall()
-    assert sum(lost.values()) == 2
-    assert dict(counts) == {f"B{i}": READERS - lost[f"B{i}".encode()] for i in range(7)}
+        for content in (*fine, *odd) if size < 9 else ():
+            (tmp_path / "x").write_bytes(content)
+            assert look_through(str(tmp_path / "x"), "FIMI", shown="x") is (content in odd), (content, size)
+        (tmp_path / "x").write_bytes(long)
+        write_lines(str(tmp_path / "x"), "FIMI", tmp_path / f"kept-{size}")
+        assert (tmp_path / f"kept-{size}").read_bytes() == b"\n123456789\n\n\nb\n"
 
 
 RECORDS = {
@@ -191,7 +166,7 @@ def test_of_a_key_that_a_record_has_twice_the_first_counts(tmp_path: Path, text:
 
 def test_what_the_engine_alone_can_unpack_is_read_like_the_rest(tmp_path: Path) -> None:
     lines = {
-        "x.csv": ["page,visitor", "/home,1", '"a, b",2', '5" c,3', *(f"p{i},{i}" for i in range(200_000))],
+        "x.csv": ["page,visitor", "/home,1", '"a, b",2', '5" c,3', *(f"p{i},{i}" for i in range(20_000))],
         "x.jsonl": [FINE[0], RECORDS["half a pair"], *FINE[1:]],
         "x.dat": ["a b", "", "c"],
     }
@@ -201,7 +176,7 @@ def test_what_the_engine_alone_can_unpack_is_read_like_the_rest(tmp_path: Path) 
         line = "delim='\x01', quote='', escape='', header=false, auto_detect=false, columns={'line': 'VARCHAR'}"
         duckdb.sql(f"COPY (FROM read_csv('{tmp_path / name}', {line})) TO '{tmp_path / name}.zst' ({form})")
     assert visits(tmp_path / "x.csv.zst") == visits(tmp_path / "x.csv")
-    assert len(visits(tmp_path / "x.csv.zst")) == 200_003
+    assert len(visits(tmp_path / "x.csv.zst")) == 20_003
     assert visits(tmp_path / "x.jsonl.zst") == visits(tmp_path / "x.jsonl")
     assert items(tmp_path / "x.dat.zst") == ["a", "b", "c"]
 
@@ -215,11 +190,6 @@ def shared() -> Iterator[Workspace]:
         yield opened
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("rows")
-
-
 def regular(path: Path) -> bool:
     seen = RegularRows(",", 2)
     look_through(str(path), "CSV", shown="x", take=seen.take)
@@ -230,7 +200,7 @@ def regular(path: Path) -> bool:
 CELLS = st.text(st.sampled_from('ab ,;"\n\r\t0é€'), max_size=6)
 
 
-@settings(ONCE, max_examples=60)
+@settings(ONCE, max_examples=40)
 @given(
     rows=st.lists(st.tuples(CELLS, CELLS), max_size=5),
     ending=st.sampled_from(["\n", "\r\n"]),
@@ -238,44 +208,44 @@ CELLS = st.text(st.sampled_from('ab ,;"\n\r\t0é€'), max_size=6)
     size=st.sampled_from([1, 3, 1 << 20]),
 )
 def test_what_a_csv_writer_wrote_comes_back(
-    folder: Path, shared: Workspace, monkeypatch: pytest.MonkeyPatch, rows, ending: str, quoting: int, size: int
+    tmp_path: Path, shared: Workspace, monkeypatch: pytest.MonkeyPatch, rows, ending: str, quoting: int, size: int
 ) -> None:
     monkeypatch.setattr(text_files, "_CHUNK", size)
     if quoting == csv.QUOTE_MINIMAL:  # before Python 3.13 such a cell is written without quotes
         rows = [tuple(cell.replace("\r", "") for cell in row) for row in rows]
     out = io.StringIO()
     csv.writer(out, lineterminator=ending, quoting=quoting).writerows([("page", "visitor"), *rows])
-    (folder / "x.csv").write_text(out.getvalue(), encoding="utf-8", newline="")
+    (tmp_path / "x.csv").write_text(out.getvalue(), encoding="utf-8", newline="")
     wanted = [tuple(cell or None for cell in row) for row in rows]
-    assert visits(folder / "x.csv", shared) == sorted(wanted, key=str)
+    assert visits(tmp_path / "x.csv", shared) == sorted(wanted, key=str)
 
 
 PIECES = ["a,b\n", '"a",b\n', 'a,"b,"\n', '"a\n",b\n', "a", ",", '"', "\n", "\r\n", "\r", " ", '""']
 
 
-@settings(ONCE, max_examples=100)
+@settings(ONCE, max_examples=80)
 @given(text=st.lists(st.sampled_from(PIECES), max_size=9).map("".join), size=st.sampled_from([1, 2, 5, 1 << 20]))
 @example(text="a\nb,c,d\n", size=1 << 20)  # together they have as many cells as two rows
 @example(text='a,b\n"c\n",d\n', size=1 << 20)
 @example(text='"a"b,c\n', size=1 << 20)
 def test_a_regular_file_has_the_rows_that_any_other_way_to_read_it_finds(
-    folder: Path, shared: Workspace, monkeypatch: pytest.MonkeyPatch, text: str, size: int
+    tmp_path: Path, shared: Workspace, monkeypatch: pytest.MonkeyPatch, text: str, size: int
 ) -> None:
     """Whether a file is read as it is must tell nothing of the rows: one person's row decides that for all."""
     monkeypatch.setattr(text_files, "_CHUNK", size)
-    (folder / "y.csv").write_text("page,visitor\n" + text, newline="")
-    target = folder / "anew.csv"
+    (tmp_path / "y.csv").write_text("page,visitor\n" + text, newline="")
+    target = tmp_path / "anew.csv"
     target.unlink(missing_ok=True)
-    fine = regular(folder / "y.csv")
+    fine = regular(tmp_path / "y.csv")
     try:
-        write_rows(str(folder / "y.csv"), target, delimiter=",", cells=2, shown="x")
+        write_rows(str(tmp_path / "y.csv"), target, delimiter=",", cells=2, shown="x")
     except TableError:
         assert not fine
         with pytest.raises(TableError, match="ragged|open quote"):
-            visits(folder / "y.csv", shared)
+            visits(tmp_path / "y.csv", shared)
         return
     assert regular(target)
-    assert visits(folder / "y.csv", shared) == visits(target, shared)
+    assert visits(tmp_path / "y.csv", shared) == visits(target, shared)
 
 
 @pytest.mark.parametrize(
@@ -304,23 +274,15 @@ def test_odd_rows_are_read_by_themselves(tmp_path: Path, text: str, rows: list[t
     assert sorted(visits(tmp_path / "x.csv")) == rows
 
 
-@pytest.mark.parametrize("before", ["a,1\n", '"a",1\n'])
-@pytest.mark.parametrize("after", ["", "b,2\n"])
-@pytest.mark.parametrize(
-    ("text", "rule"),
-    [
-        *((text, "is ragged") for text in ("SECRET\n", "SECRET,1,2\n")),
-        *((text, "has an open quote") for text in ('"SECRET,1\n', '"', '"SEC"RET,1\n')),
-    ],
-)
-def test_what_is_no_csv_is_refused_by_its_name_and_shows_nothing(
-    tmp_path: Path, text: str, rule: str, before: str, after: str
-) -> None:
-    (tmp_path / "x.csv").write_text(f"page,visitor\n{before}{text}{after}")
-    with pytest.raises(TableError, match=rf"x\.csv {rule}.*asked of the file") as caught:
-        visits(tmp_path / "x.csv")
-    assert "SEC" not in str(caught.value)
-    assert caught.value.__context__ is None
+@pytest.mark.parametrize("text", ["SECRET\n", "SECRET,1,2\n", '"SECRET,1\n', '"', '"SEC"RET,1\n'])
+def test_what_is_no_csv_is_refused_by_its_name_and_shows_nothing(tmp_path: Path, text: str) -> None:
+    rule = "has an open quote" if '"' in text else "is ragged"
+    for before, after in itertools.product(("a,1\n", '"a",1\n'), ("", "b,2\n")):
+        (tmp_path / "x.csv").write_text(f"page,visitor\n{before}{text}{after}")
+        with pytest.raises(TableError, match=rf"x\.csv {rule}.*asked of the file") as caught:
+            visits(tmp_path / "x.csv")
+        assert "SEC" not in str(caught.value)
+        assert caught.value.__context__ is None
 
 
 def test_a_row_at_the_edge_of_a_block_never_costs_others(large: dict[str, Path], tmp_path: Path) -> None:

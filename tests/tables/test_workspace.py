@@ -6,6 +6,7 @@ import gzip
 import os
 import sqlite3
 import tempfile
+import time
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -21,7 +22,6 @@ from tests.tables.conftest import READERS
 
 import sparsegate as sg
 from sparsegate.errors import ParameterError, SparsegateError, TableError
-from sparsegate.tables.engine_errors import quiet, refused
 from sparsegate.tables.files import Inbox
 from sparsegate.tables.top import top_items
 from sparsegate.tables.workspace import Workspace, spill_folder
@@ -69,19 +69,15 @@ def test_every_kind_of_file_gives_the_same_rows(folder: Path, name: str) -> None
     assert read(folder / name, sql=query) == ROWS[2:]
 
 
-def test_files_are_matched_by_the_names_of_their_columns(folder: Path) -> None:
+def test_files_are_matched_by_name_and_one_row_cannot_change_the_type_of_a_column(folder: Path) -> None:
     (folder / "turned.csv").write_text("visitor,country,page\n9,DE,/z\n")
     assert read(folder / "comma.csv", folder / "turned.csv") == [*ROWS, ("/z", "9")]
-
-
-def test_one_row_cannot_change_the_type_of_a_column(tmp_path: Path) -> None:
-    path = tmp_path / "numbers.csv"
     for last in ("4", "four", "2024-01-01"):
-        path.write_text(f"page,visitor\n07,1\n7,2\n{last},3\n")
-        assert {page for page, _ in read(path)} == {"07", "7", last}
+        (folder / "numbers.csv").write_text(f"page,visitor\n07,1\n7,2\n{last},3\n")
+        assert {page for page, _ in read(folder / "numbers.csv")} == {"07", "7", last}
 
 
-@pytest.mark.parametrize(("name", "times"), [("large.csv", 30), ("large.csv.gz", 1)])
+@pytest.mark.parametrize(("name", "times"), [("large.csv", 12), ("large.csv.gz", 1)])
 def test_the_first_line_is_the_header_of_however_many_blocks_the_file_has(
     large: dict[str, Path], name: str, times: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,6 +91,8 @@ def test_the_first_line_is_the_header_of_however_many_blocks_the_file_has(
         with Workspace() as workspace:
             rows = workspace.open([str(large[name])], columns=["book", "reader"])
             assert rows.columns == ["book", "reader", "note"]
+    with pytest.raises(TableError, match="no column 'boook'; did you mean 'book'[?]$"):
+        top_items(large[name], item="boook", user="reader", count=1, epsilon=1, domain=["B1"])
 
 
 @pytest.mark.parametrize("name", ["large.dat", "large.dat.gz"])
@@ -103,11 +101,6 @@ def test_every_line_of_a_large_file_of_baskets_is_another_user(large: dict[str, 
         rows = workspace.open([str(large[name])])
         counts = rows.filter("item LIKE 'B%'").aggregate('item, count(DISTINCT "user")', "item").fetchall()
     assert sorted(counts) == [(f"B{i}", READERS) for i in range(7)]
-
-
-def test_a_suggestion_comes_from_the_header_alone(large: dict[str, Path]) -> None:
-    with pytest.raises(TableError, match="no column 'boook'; did you mean 'book'[?]$"):
-        top_items(large["large.csv"], item="boook", user="reader", count=1, epsilon=1, domain=["B1"])
 
 
 JSON_FILES = {
@@ -119,30 +112,18 @@ JSON_FILES = {
 
 
 @pytest.mark.parametrize("name", JSON_FILES)
-@pytest.mark.parametrize("sql", [None, "SELECT d.page, visitor FROM data AS d WHERE true"])
-def test_the_columns_of_json_are_those_asked_for_whatever_its_records_have(
-    tmp_path: Path, name: str, sql: str | None
-) -> None:
+def test_the_columns_of_json_are_those_asked_for_whatever_its_records_have(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text(JSON_FILES[name])
-    with Workspace() as workspace:
-        rows = workspace.open([str(tmp_path / name)], columns=["page", "visitor"], sql=sql)
-        assert rows.columns == ["page", "visitor"]
-        found = [row for row in rows.fetchall() if row != (None, None)]
-        assert found == ([("/home", "7")] if name == "has.jsonl" else [])
-    if sql and found:  # a query may give names of its own
+    wanted = [("/home", "7")] if name == "has.jsonl" else []
+    for sql in (None, "SELECT d.page, visitor FROM data AS d WHERE true"):
+        with Workspace() as workspace:
+            rows = workspace.open([str(tmp_path / name)], columns=["page", "visitor"], sql=sql)
+            assert rows.columns == ["page", "visitor"]
+            assert [row for row in rows.fetchall() if row != (None, None)] == wanted
+    if wanted:  # a query may give names of its own
         query = "SELECT upper(page) AS page, visitor AS who FROM data WHERE who > '0' ORDER BY who"
         with Workspace() as workspace:
             assert workspace.open([str(tmp_path / name)], sql=query).fetchall() == [("/HOME", "7")]
-
-
-def test_an_error_has_no_link_to_the_words_of_the_engine() -> None:
-    """Hidden from a traceback is not enough: a logger may follow the chain by itself."""
-    with pytest.raises(TableError, match="a row does not fit") as caught, quiet("the table cannot be counted"):
-        duckdb.sql("SELECT CAST('SECRET' AS INTEGER)").fetchall()
-    assert caught.value.__context__ is caught.value.__cause__ is None
-    with pytest.raises(ParameterError, match="is refused by the engine") as other, refused("sql"):
-        duckdb.sql("SELECT secret")
-    assert other.value.__context__ is other.value.__cause__ is None
 
 
 @pytest.mark.parametrize(
@@ -168,6 +149,7 @@ def test_a_wrong_request_is_refused_by_name(
     with pytest.raises(SparsegateError) as refused:
         read(folder / name if name else folder, **options)
     assert getattr(refused.value, "parameter", None) == parameter
+    assert refused.value.__context__ is refused.value.__cause__ is None  # a logger may follow the chain by itself
 
 
 @pytest.mark.parametrize("name", ["comma.csv", "typed.parquet", "base.duckdb", "base.sqlite"])
@@ -178,13 +160,6 @@ def test_a_copy_reads_the_file_once(folder: Path, name: str) -> None:
         (folder / name).unlink()
         assert sorted(rows.fetchall()) == ROWS
         assert "READ_PARQUET" not in rows.explain()
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_without_permission_is_an_error(folder: Path) -> None:
-    (folder / "comma.csv").chmod(0)
-    with pytest.raises(TableError, match="permissions"):
-        read(folder / "comma.csv")
 
 
 # --- SQLite: people are what SQLite itself calls different ------------------------------------------------------------
@@ -209,7 +184,7 @@ SQLITE_CELLS = st.one_of(
 DECLARED = ["", "INTEGER", "NUMERIC", "TEXT", "TEXT COLLATE NOCASE", "COLLATE RTRIM"]
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(
     rows=st.lists(st.tuples(st.sampled_from(PAGES), SQLITE_CELLS), min_size=1, max_size=10),
     declared=st.sampled_from(DECLARED),
@@ -245,14 +220,20 @@ def test_a_query_keeps_its_collation_and_one_that_is_not_known_is_refused(tmp_pa
 # --- memory, disk and time --------------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def spill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where temporary files go; nothing of them is to stay."""
+    folder = tmp_path / "spill"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    return folder
+
+
 def test_what_does_not_fit_into_the_memory_limit_goes_to_the_private_folder_and_is_counted_alike(
-    tmp_path: Path, monkeypatch
+    tmp_path: Path, spill: Path
 ) -> None:
-    spill, table = tmp_path / "spill", tmp_path / "visits.parquet"
-    spill.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(spill))
-    rows = "SELECT i % 10 AS page, i AS visitor FROM range(1_000_000) t(i)"
-    duckdb.sql(rows).write_parquet(str(table))
+    table = tmp_path / "visits.parquet"
+    duckdb.sql("SELECT i % 10 AS page, i AS visitor FROM range(1_000_000) t(i)").write_parquet(str(table))
     with Workspace(memory_limit="40MB") as workspace:
         opened = workspace.open([str(table)])
         kept = opened.query("rows", "SELECT * FROM rows ORDER BY hash(visitor)")
@@ -262,11 +243,11 @@ def test_what_does_not_fit_into_the_memory_limit_goes_to_the_private_folder_and_
         assert any(file.stat().st_size for file in spill.rglob("*") if file.is_file())
     assert not list(spill.iterdir())
     asked = {"item": "page", "user": "visitor", "count": 3, "epsilon": 0.01, "domain": 20, "not_private": True}
-    tops = {
-        limit: sg.top_items(sg.Table(table, memory_limit=limit), **asked, source=sg.Seeded(1)).items
-        for limit in (None, "100MB", "1.5 GiB")
-    }
-    assert len(set(tops.values())) == 1
+    limits = (None, "100MB")
+    first, second = (
+        sg.top_items(sg.Table(table, memory_limit=each), **asked, source=sg.Seeded(1)).items for each in limits
+    )
+    assert first == second
 
 
 @pytest.mark.parametrize("limit", ["4", "GB", "-1GB", "0GB", "0.0GB", "9999999TB", "4 gigabytes", "4GB; SELECT 1", 4])
@@ -282,30 +263,28 @@ def test_a_memory_limit_is_an_amount_and_for_files(limit: Any) -> None:
 
 @pytest.mark.parametrize("limit", ["1KB", "20MB"])
 def test_a_memory_limit_that_is_too_small_is_refused_by_name_before_anything_is_spent(
-    tmp_path: Path, monkeypatch, limit: str
+    tmp_path: Path, spill: Path, limit: str
 ) -> None:
-    spill, table = tmp_path / "spill", tmp_path / "visits.parquet"
-    spill.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(spill))
+    table = tmp_path / "visits.parquet"
     duckdb.sql("SELECT 'secret' || i AS page, i AS visitor FROM range(1_000_000) t(i)").write_parquet(str(table))
-    ledger, asked = Noted(refuses=AssertionError("charged")), {"item": "page", "user": "visitor", "epsilon": 1}
-    limited = sg.Table(table, memory_limit=limit)
+    asked: dict[str, Any] = {"item": "page", "user": "visitor", "epsilon": 1, "count": 3, "domain": "observed"}
+    limited, ledger = sg.Table(table, memory_limit=limit), Noted(refuses=AssertionError("charged"))
     with pytest.raises(TableError, match="memory_limit") as refused:
-        sg.top_items(limited, **asked, count=3, domain="observed", delta=1e-6, ledger=ledger)
+        sg.top_items(limited, **asked, delta=1e-6, ledger=ledger)
     assert "secret" not in str(refused.value)
     assert not list(spill.iterdir())
 
 
 def test_temporary_files_go_where_the_owner_says_and_else_to_a_disk(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", None)
     for name in ("TMPDIR", "TEMP", "TMP"):
         monkeypatch.delenv(name, raising=False)
-    if tempfile.gettempdir() == "/tmp" and os.access("/var/tmp", os.W_OK):
-        assert spill_folder() == "/var/tmp"
-    for chosen in (str(tmp_path), "/tmp"):
+    for chosen in (None, str(tmp_path), "/tmp"):
         monkeypatch.setattr("tempfile.tempdir", None)
-        monkeypatch.setenv("TMPDIR", chosen)
-        assert spill_folder() == chosen
+        if chosen is not None:
+            monkeypatch.setenv("TMPDIR", chosen)
+            assert spill_folder() == chosen
+        elif tempfile.gettempdir() == "/tmp" and os.access("/var/tmp", os.W_OK):
+            assert spill_folder() == "/var/tmp"
 
 
 def test_the_time_left_is_what_was_needed_so_far_for_the_share_that_is_not_done(monkeypatch) -> None:
@@ -313,20 +292,13 @@ def test_the_time_left_is_what_was_needed_so_far_for_the_share_that_is_not_done(
     told: list[float] = []
     moments = iter([(900, 1), (901, 10), (902, 20), (905, 50), (906, 5), (907, 10), (908.5, 50), (910, -1), (911, 50)])
     with Workspace(report=told.append) as workspace:
-        shares = SimpleNamespace()
-        monkeypatch.setattr(workspace, "_connection", shares)
-        for moment, share in moments:
-            monkeypatch.setattr("time.monotonic", lambda moment=moment: moment)
-            shares.query_progress = lambda share=share: share
-            workspace._tell()
-    assert told == pytest.approx([8, 5, 2.5])
-
-
-def test_a_long_query_tells_its_time_left(monkeypatch) -> None:
-    told: list[float] = []
-    monkeypatch.setattr("sparsegate.tables.workspace.SHORTEST", 0.01)
-    with Workspace(report=told.append) as workspace:
-        query = "SELECT count(DISTINCT hash(i) % 5000000) FROM range(20000000) t(i)"
-        workspace.run(lambda: workspace._connection.execute(query).fetchall())
-    assert told
-    assert min(told) >= 0
+        with monkeypatch.context() as patched:
+            for moment, share in moments:
+                patched.setattr("time.monotonic", lambda moment=moment: moment)
+                patched.setattr(workspace, "_connection", SimpleNamespace(query_progress=lambda share=share: share))
+                workspace._tell()
+        assert told == pytest.approx([8, 5, 2.5])
+        looks: list[None] = []
+        monkeypatch.setattr(workspace, "_tell", lambda: looks.append(None))
+        workspace.run(lambda: time.sleep(0.4))
+        assert looks

@@ -10,23 +10,15 @@ import pickle
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Iterator
 from fractions import Fraction
-from pathlib import Path
-from typing import Any
 
 import mpmath as mp
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
-from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import Pipeline
 from sklearn.utils.estimator_checks import check_estimator
-from tests.support.goodness import Law, excess
 from tests.support.selection_laws import subsets
 
 import sparsegate as sg
@@ -43,8 +35,6 @@ from sparsegate.uses.features import (
     coded,
     covariances,
     numbers,
-    plain_table,
-    plain_target,
     public_bounds,
     public_categories,
     public_values,
@@ -60,17 +50,17 @@ OF_TABLES = {
 }
 
 
-def tables(cells: int, rows: int) -> Iterator[Table]:
+def tables(cells, rows):
     """Every table of this many cells with this many rows."""
     for bars in itertools.combinations(range(rows + cells - 1), cells - 1):
         ends = (-1, *bars, rows + cells - 1)
         yield tuple(high - low - 1 for low, high in itertools.pairwise(ends))
 
 
-def largest_moves(score: Callable[[NDArray[np.int64]], int], shape: tuple[int, int], most: int) -> tuple[int, int]:
+def largest_moves(score, shape, most):
     """The furthest that one more row moves the score of any table up, and down, of up to ``most`` rows."""
     cells = shape[0] * shape[1]
-    known: dict[Table, int] = {}
+    known = {}
     for rows in range(most + 2):
         for table in tables(cells, rows):
             known[table] = score(np.array(table, dtype=np.int64).reshape(shape))
@@ -85,9 +75,7 @@ def largest_moves(score: Callable[[NDArray[np.int64]], int], shape: tuple[int, i
 
 @pytest.mark.parametrize("key", OF_TABLES)
 @pytest.mark.parametrize(("shape", "most"), [((2, 2), 11), ((3, 3), 3), ((4, 2), 3)])
-def test_no_row_moves_the_score_of_any_small_table_further_than_its_sensitivity(
-    key: str, shape: tuple[int, int], most: int
-) -> None:
+def test_no_row_moves_the_score_of_any_small_table_further_than_its_sensitivity(key, shape, most):
     row = OF_TABLES[key]
     assert row.of_table is not None
     up, down = largest_moves(row.of_table, shape, most)
@@ -96,7 +84,7 @@ def test_no_row_moves_the_score_of_any_small_table_further_than_its_sensitivity(
 
 
 @pytest.mark.parametrize("key", OF_TABLES)
-def test_a_sensitivity_a_fifth_smaller_would_be_wrong(key: str) -> None:
+def test_a_sensitivity_a_fifth_smaller_would_be_wrong(key):
     row = OF_TABLES[key]
     assert row.of_table is not None
     before = np.array([[10**6, 0], [0, int(key == "pairs of a tree")]])
@@ -104,7 +92,7 @@ def test_a_sensitivity_a_fifth_smaller_would_be_wrong(key: str) -> None:
     assert 0.8 * row.sensitivity < 0.99 * row.sensitivity < up <= row.sensitivity
 
 
-def test_rounded_down_information_moves_by_one_step_more_than_its_bound() -> None:
+def test_rounded_down_information_moves_by_one_step_more_than_its_bound():
     """Two numbers 1024 steps apart may be 1025 apart when floats round both: that step is in what is charged."""
     row = SCORES["information"]
     assert row.of_table is not None
@@ -113,20 +101,7 @@ def test_rounded_down_information_moves_by_one_step_more_than_its_bound() -> Non
     assert row.of_table(before + new) - row.of_table(before) == FINE + 1 == row.sensitivity
 
 
-@pytest.mark.parametrize("rows", [2, 10, 10**3, 10**6, 10**8])
-def test_information_falls_by_less_than_it_can_rise(rows: int) -> None:
-    """The worst fall: a value and a class of half the rows each that never met, and now meet."""
-    score = SCORES["information"].of_table
-    assert score is not None
-    half = rows // 2
-    before = np.array([[0, half], [half, 0]])
-    fall = score(before) - score(before + np.array([[1, 0], [0, 0]]))
-    assert -1 <= fall <= FINE
-    if rows >= 10**6:
-        assert fall > 0.85 * FINE
-
-
-def test_information_is_the_mutual_information_over_one_plus_the_logarithm_of_the_rows() -> None:
+def test_information_is_the_mutual_information_over_one_plus_the_logarithm_of_the_rows():
     rng = np.random.default_rng(5)
     for _ in range(5):
         table = rng.integers(0, 10**8, size=(5, 3))
@@ -138,10 +113,10 @@ def test_information_is_the_mutual_information_over_one_plus_the_logarithm_of_th
                 if count
             )
             steps = FINE * exact / (1 + mp.log(n))
-            assert abs(SCORES["information"].of_table(table) + mp.mpf("0.5") - steps) <= mp.mpf("0.75")  # type: ignore[misc]
+            assert abs(SCORES["information"].of_table(table) + mp.mpf("0.5") - steps) <= mp.mpf("0.75")
 
 
-def test_a_row_moves_a_covariance_by_at_most_its_sensitivity_and_some_row_does() -> None:
+def test_a_row_moves_a_covariance_by_at_most_its_sensitivity_and_some_row_does():
     ends = np.array([-FINE, -FINE + 1, -1, 0, 1, FINE])
     pairs = np.array(list(itertools.product(ends, ends)))
     moves = []
@@ -158,10 +133,10 @@ def test_a_row_moves_a_covariance_by_at_most_its_sensitivity_and_some_row_does()
 
 
 class Hostile:
-    def __hash__(self) -> int:
+    def __hash__(self):
         raise RuntimeError("secret")
 
-    def __float__(self) -> float:
+    def __float__(self):
         raise RuntimeError("secret")
 
 
@@ -169,7 +144,7 @@ ODD = [np.nan, None, pd.NA, {"a": 1}, [1], Hostile(), datetime.date(2020, 1, 1),
 
 
 @pytest.mark.parametrize("cell", ODD, ids=lambda cell: type(cell).__name__)
-def test_a_cell_that_is_no_category_and_no_number_is_other(cell: Any) -> None:
+def test_a_cell_that_is_no_category_and_no_number_is_other(cell):
     column = np.empty(2, dtype=object)
     column[:] = [cell, "a"]
     assert coded(column, ["a", "b"]).tolist() == [2, 0]
@@ -178,7 +153,7 @@ def test_a_cell_that_is_no_category_and_no_number_is_other(cell: Any) -> None:
     assert clipped(numbers(column[:1, None]), bounds).ravel().tolist() == [0]
 
 
-def test_infinity_and_what_is_beyond_the_bounds_is_at_the_bound() -> None:
+def test_infinity_and_what_is_beyond_the_bounds_is_at_the_bound():
     column = np.array([[-np.inf], [-7.0], [7.0], [np.inf]])
     bounds = public_bounds((0, 1), 1, "bounds")
     assert clipped(column, bounds).ravel().tolist() == [-1024, -1024, 1024, 1024]
@@ -191,45 +166,7 @@ def test_infinity_and_what_is_beyond_the_bounds_is_at_the_bound() -> None:
         assert np.isnan(numbers(cells)).all()
 
 
-@pytest.mark.parametrize(
-    ("read", "cases", "parameter"),
-    [
-        (
-            lambda value: public_categories(value, 2),
-            [[], 0, True, "ab", [np.nan], [["a"]], [[], ["b"]], 3.5, [{}, 1], {"x": [0]}],
-            "categories",
-        ),
-        (
-            lambda value: public_values(value, "classes"),
-            [None, 3, [], [float("nan")], [[1]], {0: "no", 1: "yes"}],
-            "classes",
-        ),
-        (
-            lambda value: public_bounds(value, 2, "bounds"),
-            [None, 3, (1, 1), (1, 0), (0, np.inf), (0, 1, 2), ("a", "b"), ([0], [1, 2, 3])],
-            "bounds",
-        ),
-        (plain_table, [[4711.0, 1.0], [[[4711.0]]], [[4711], [1, 2]], np.array([[4711j]]), np.ones((3, 0))], "X"),
-        (lambda value: plain_target(value, 2), [None, [4711.0], [[4711.0, 1], [1, 2]], 4711], "y"),
-    ],
-)
-def test_what_tells_nothing_apart_is_refused_and_no_cell_is_shown(
-    read: Callable[[Any], Any], cases: list[Any], parameter: str
-) -> None:
-    for case in cases:
-        with pytest.raises(sg.ParameterError) as refused:
-            read(case)
-        assert refused.value.parameter == parameter
-        assert "4711" not in str(refused.value)
-
-
-def test_categories_are_one_number_one_list_or_one_list_for_each_feature() -> None:
-    assert public_categories(2, 3) == [(0, 1)] * 3
-    assert public_categories(["a", "b", "a"], 2) == [("a", "b")] * 2
-    assert public_categories([["a"], np.array([1, 2])], 2) == [("a",), (1, 2)]
-
-
-def test_numbers_that_a_float_does_not_hold_are_no_categories() -> None:
+def test_numbers_that_a_float_does_not_hold_are_no_categories():
     """One empty cell makes floats of a whole column, and two such numbers one."""
     full, empty = (pl.DataFrame({"a": [2**53, 2**53 + 1, more]}).to_numpy()[:2, 0].tolist() for more in (7, None))
     assert full[0] != full[1]
@@ -238,25 +175,9 @@ def test_numbers_that_a_float_does_not_hold_are_no_categories() -> None:
         with pytest.raises(ParameterError, match=r"classes must have numbers below 2\*\*53"):
             public_values(values, "classes")
     assert public_values([2**53 - 1, math.inf, "9007199254740993"], "classes")[1] == math.inf
-
-
-@pytest.mark.parametrize("cell", ["text", 0.5, 1j, [1], {}, None, 10**30, np.arange(2)], ids=repr)
-def test_a_list_is_read_cell_by_cell(cell: Any) -> None:
-    """Numpy would make text, floats or complex numbers of every other cell, or refuse this one."""
-    rows: list[list[Any]] = [[0, True], [1, 2**53 - 1]]
-    table, target = plain_table([*rows, [cell, 5]]), plain_target([0, 1, cell], 3)
-    assert table.shape == (3, 2)
-    assert [[type(each) for each in row] for row in table[:2].tolist()] == [[int, bool], [int, int]]
-    assert table[:2].tolist() == rows
-    assert coded(target, [0, 1]).tolist()[:2] == [0, 1]
-
-
-def test_a_masked_cell_is_none() -> None:
-    table = plain_table(np.ma.array([[1, 0], [0, 1]], mask=[[True, False], [False, False]]))
-    assert coded(table[:, 0], [0, 1]).tolist() == [2, 0]
-    assert coded(plain_target(np.ma.array([1, 0], mask=[False, True]), 2), [0, 1]).tolist() == [1, 2]
-    words = np.ma.array(["?", "a"], mask=[False, True])  # "?" is what numpy would fill a mask with
-    assert coded(plain_target(words, 2), ["?", "a"]).tolist() == [0, 2]
+    assert public_categories(2, 3) == [(0, 1)] * 3
+    assert public_categories(["a", "b", "a"], 2) == [("a", "b")] * 2
+    assert public_categories([["a"], np.array([1, 2])], 2) == [("a",), (1, 2)]
 
 
 # The transformer
@@ -268,19 +189,19 @@ EXPECTED = {
     ),
     "check_fit_idempotent": "two fits draw twice: a fit that repeated itself would not be private",
 }
-BINARY: dict[str, Any] = {"classes": [0, 1], "categories": 2}
+BINARY = {"classes": [0, 1], "categories": 2}
 
 
-def made(score: str, **options: Any) -> SelectKBestPrivate:
-    given: dict[str, Any] = {"bounds": (0, 1), "classes": [0, 1]} if score == "covariance" else BINARY
+def made(score, **options):
+    given = {"bounds": (0, 1), "classes": [0, 1]} if score == "covariance" else BINARY
     return SelectKBestPrivate(score, **({"k": 1, "epsilon": 1} | given | options))
 
 
-def asked(monkeypatch: pytest.MonkeyPatch, estimator: SelectKBestPrivate, X: Any, y: Any) -> dict[str, Any]:  # noqa: N803
+def asked(monkeypatch, estimator, X, y):  # noqa: N803
     """What a fit asks select_top for: the scores themselves, and the options."""
-    seen: dict[str, Any] = {}
+    seen = {}
 
-    def recorded(scores: Any, **options: Any) -> sg.Selection:
+    def recorded(scores, **options):
         seen.update(options, scores=scores)
         return sg.select_top(scores, **options)
 
@@ -290,7 +211,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, estimator: SelectKBestPrivate, X: Any
     return seen
 
 
-def law_of(request: dict[str, Any]) -> Law:
+def law_of(request):
     """The law of the set that select_top draws, from its definition."""
     assert request["method"] == "auto"
     assert request["delta"] == 0
@@ -298,7 +219,7 @@ def law_of(request: dict[str, Any]) -> Law:
     return subsets([int(score) for score in request["scores"]], request["count"], rate)
 
 
-def adversarial(score: str) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def adversarial(score):
     """A table, its target, and a row that pulls two features apart: it helps the weak one and hurts the strong one."""
     half = 12
     strong = np.repeat([0, 1], half)
@@ -309,9 +230,7 @@ def adversarial(score: str) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArr
 
 
 @pytest.mark.parametrize("score", ["agreement", "dependence", "information", "covariance"])
-def test_the_law_of_the_selection_on_adversarial_neighbours_is_within_epsilon(
-    score: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_law_of_the_selection_on_adversarial_neighbours_is_within_epsilon(score, monkeypatch):
     X, y, row = adversarial(score)  # noqa: N806
     estimator = made(score)
     here = law_of(asked(monkeypatch, estimator, X, y))
@@ -321,21 +240,7 @@ def test_the_law_of_the_selection_on_adversarial_neighbours_is_within_epsilon(
     assert max(losses) > {"agreement": 0.99, "dependence": 0.3, "information": 0.3, "covariance": 0.99}[score]
 
 
-@pytest.mark.parametrize("score", ["agreement", "dependence", "information", "covariance"])
-@pytest.mark.parametrize("k", [1, 2])
-def test_the_law_of_the_selection_is_within_epsilon_for_random_small_neighbours(
-    score: str, k: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rng = np.random.default_rng(11)
-    estimator = made(score, k=k, epsilon=2)
-    for rows in (0, 1, 2, 5, 9):
-        X, y = rng.integers(0, 3, size=(rows + 1, 4)), rng.integers(0, 3, size=rows + 1)  # noqa: N806  2 is "other"
-        there = law_of(asked(monkeypatch, estimator, X, y))
-        here = law_of(asked(monkeypatch, estimator, X[:rows], y[:rows]))
-        assert excess(here, there, 2 + 1e-9) == excess(there, here, 2 + 1e-9) == 0
-
-
-def test_a_person_with_more_rows_is_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_person_with_more_rows_is_paid_for(monkeypatch):
     X, y, row = adversarial("agreement")  # noqa: N806
     estimator = made("agreement", rows_per_person=3)
     here = law_of(asked(monkeypatch, estimator, X, y))
@@ -344,19 +249,19 @@ def test_a_person_with_more_rows_is_paid_for(monkeypatch: pytest.MonkeyPatch) ->
     assert 0.9 < max(abs(math.log(there[chosen] / here[chosen])) for chosen in here) <= 1 + 1e-9
 
 
-def test_a_fit_selects_what_select_top_selects_from_its_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fit_selects_what_select_top_selects_from_its_scores(monkeypatch):
     rng = np.random.default_rng(3)
     X, y = rng.integers(0, 2, size=(50, 8)), rng.integers(0, 2, size=50)  # noqa: N806
     for seed in range(5):
         estimator = made("agreement", k=3, source=sg.Seeded(seed), not_private=True)
         request = asked(monkeypatch, estimator, X, y)
         scores, request["source"] = request.pop("scores"), sg.Seeded(seed)
-        assert estimator.selected_.tolist() == sg.select_top(scores, **request).indices.tolist()  # type: ignore[union-attr]
+        assert estimator.selected_.tolist() == sg.select_top(scores, **request).indices.tolist()
 
 
-@pytest.mark.parametrize("cell", ["text", 1j, [1], 0.5, None], ids=repr)
+@pytest.mark.parametrize("cell", ["text", 1j, [1], 0.5, None, np.ma.masked], ids=repr)
 @pytest.mark.parametrize("place", ["X", "y"])
-def test_one_odd_cell_of_a_list_changes_no_other_row(place: str, cell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_odd_cell_of_a_list_changes_no_other_row(place, cell, monkeypatch):
     """Numpy makes text of a whole list for one text in it: every row would change, and the scores by half."""
     rows, classes = [[0, 1], [1, 1]] * 40, [0, 1] * 40
     estimator = made("agreement")
@@ -368,9 +273,7 @@ def test_one_odd_cell_of_a_list_changes_no_other_row(place: str, cell: Any, monk
 
 
 @pytest.mark.parametrize("score", ["agreement", "dependence"])
-def test_a_preview_says_how_far_below_the_best_a_selected_feature_can_be(
-    score: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_preview_says_how_far_below_the_best_a_selected_feature_can_be(score, monkeypatch):
     rng = np.random.default_rng(7)
     X, y = rng.integers(0, 2, size=(60, 6)), rng.integers(0, 2, size=60)  # noqa: N806
     X[:, 0] = y
@@ -380,14 +283,14 @@ def test_a_preview_says_how_far_below_the_best_a_selected_feature_can_be(
     scores = np.asarray(request["scores"]) / SCORES[score].steps
     bar = np.sort(scores)[-2]
     law = law_of(request)
-    within = sum(chance for chosen, chance in law.items() if scores[list(chosen)].min() >= bar - gap)  # type: ignore[call-overload]
+    within = sum(chance for chosen, chance in law.items() if scores[list(chosen)].min() >= bar - gap)
     assert within >= 0.9
     assert 0 < gap < estimator.set_params(epsilon=1).preview(6, confidence=0.9).gap
     whole = estimator.set_params(k=6).preview(6)
     assert (whole.gap, whole.epsilon) == (0, 0)
 
 
-def test_a_fitted_transformer_holds_nothing_of_the_rows_but_the_selection() -> None:
+def test_a_fitted_transformer_holds_nothing_of_the_rows_but_the_selection():
     """Two tables with other scores and the same selection: the two transformers are the same, byte for byte."""
     rng = np.random.default_rng(8)
     pickles = set()
@@ -409,33 +312,26 @@ def test_a_fitted_transformer_holds_nothing_of_the_rows_but_the_selection() -> N
     ],
     ids=lambda estimator: estimator.score_func,
 )
-def test_scikit_learn_accepts_it(estimator: SelectKBestPrivate) -> None:
+def test_scikit_learn_accepts_it(estimator):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # skipped checks, and k beyond the features of a small table, warn
         check_estimator(estimator, expected_failed_checks=EXPECTED)
 
 
-@pytest.mark.parametrize("score", ["agreement", "dependence", "information", "covariance"])
-@pytest.mark.parametrize("rows", [0, 1])
-def test_a_table_with_one_row_or_none_is_no_error(score: str, rows: int) -> None:
-    fitted = made(score).fit(np.full((rows, 3), np.nan), np.full(rows, np.nan))
-    assert fitted.get_support().sum() == 1
-
-
-def test_letters_and_names_of_columns_go_through() -> None:
+def test_letters_and_names_of_columns_go_through():
     rng = np.random.default_rng(2)
     letters = np.array(list("abc"))[rng.integers(0, 3, size=(300, 4))]
     frame = pd.DataFrame(letters, columns=["cap", "odor", "gill", "ring"])
     frame.loc[0, "cap"] = None
     y = np.where(frame["odor"] == "a", "edible", "not")
-    options: dict[str, Any] = {"classes": ["edible", "not"], "categories": [list("abc")] * 4}
+    options = {"classes": ["edible", "not"], "categories": [list("abc")] * 4}
     fitted = made("information", epsilon=20, **options).fit(frame, y)
     assert fitted.get_feature_names_out().tolist() == ["odor"]
     assert fitted.transform(frame).shape == (300, 1)
     assert fitted.set_output(transform="pandas").transform(frame).columns.tolist() == ["odor"]
 
 
-def test_every_fit_is_charged_and_a_refused_one_changes_nothing(tmp_path: Path) -> None:
+def test_every_fit_is_charged_and_a_refused_one_changes_nothing(tmp_path):
     rng = np.random.default_rng(1)
     X, y = rng.integers(0, 2, size=(30, 4)), rng.integers(0, 2, size=30)  # noqa: N806
     with sg.Ledger.create(tmp_path / "rows.ledger", dataset="rows", budget=2) as ledger:
@@ -451,22 +347,20 @@ def test_every_fit_is_charged_and_a_refused_one_changes_nothing(tmp_path: Path) 
         for refused in ({"k": 0}, {"score_func": "chi2"}, {"categories": None}, {"rows_per_person": 0}):
             with pytest.raises(sg.ParameterError):
                 clone(estimator).set_params(**refused).fit(X, y)
+        with pytest.raises(TypeError, match="Feature names"):  # before anything is paid
+            clone(estimator).fit(pd.DataFrame(X, columns=["a", "b", "c", 3]), y)
+        whole = clone(estimator).set_params(k=4).fit(X, y)  # all are wanted: nothing is paid
+        assert (whole.selected_.tolist(), whole.record_["epsilon"]) == ([0, 1, 2, 3], "0")
+        with pytest.warns(sg.errors.SparsegateWarning, match="more than the 4 features"):
+            whole.set_params(k=5).fit(X, y)
         assert ledger.total_spent().epsilon == 2
-
-
-def test_names_of_columns_that_are_refused_are_so_before_anything_is_paid(tmp_path: Path) -> None:
-    frame = pd.DataFrame(np.zeros((4, 3)), columns=["a", "b", 3])
-    with sg.Ledger.create(tmp_path / "rows.ledger", dataset="rows", budget=2) as ledger:
-        with pytest.raises(TypeError, match="Feature names"):
-            made("agreement", ledger=ledger).fit(frame, [0, 1, 0, 1])
-        assert ledger.total_spent().epsilon == 0
+    for rows in (0, 1):  # a table with one row or none is no error
+        assert made("covariance").fit(np.full((rows, 3), np.nan), np.full(rows, np.nan)).get_support().sum() == 1
 
 
 @pytest.mark.parametrize("score", ["agreement", "covariance"])
 @pytest.mark.parametrize("place", ["X", "y"])
-def test_an_array_whose_type_has_no_category_is_refused_and_nothing_is_paid(
-    score: str, place: str, tmp_path: Path
-) -> None:
+def test_an_array_whose_type_has_no_category_is_refused_and_nothing_is_paid(score, place, tmp_path):
     X, y = np.eye(4, dtype=int), np.array([0, 1, 0, 1])  # noqa: N806
     text = {"X": X.astype(str) if place == "X" else X, "y": y.astype(str) if place == "y" else y}
     with sg.Ledger.create(tmp_path / "rows.ledger", dataset="rows", budget=2) as ledger:
@@ -481,18 +375,7 @@ def test_an_array_whose_type_has_no_category_is_refused_and_nothing_is_paid(
         assert ledger.total_spent().epsilon == 0
 
 
-def test_where_all_features_are_wanted_nothing_is_paid(tmp_path: Path) -> None:
-    X = np.zeros((4, 3))  # noqa: N806
-    with sg.Ledger.create(tmp_path / "rows.ledger", dataset="rows", budget=2) as ledger:
-        fitted = made("agreement", k=3, ledger=ledger).fit(X, [0, 1, 0, 1])
-        assert fitted.selected_.tolist() == [0, 1, 2]
-        assert fitted.record_["epsilon"] == "0"
-        with pytest.warns(sg.errors.SparsegateWarning, match="more than the 3 features"):
-            made("agreement", k=4, ledger=ledger).fit(X, [0, 1, 0, 1])
-        assert ledger.total_spent().epsilon == 0
-
-
-def test_a_copy_or_a_pickle_spends_from_the_same_ledger(tmp_path: Path) -> None:
+def test_a_copy_or_a_pickle_spends_from_the_same_ledger(tmp_path):
     X, y = np.eye(4, dtype=int), [0, 1, 0, 1]  # noqa: N806
     with sg.Ledger.create(tmp_path / "rows.ledger", dataset="rows", budget=4) as ledger:
         fitted = made("agreement", ledger=ledger).fit(X, y)
@@ -505,14 +388,14 @@ def test_a_copy_or_a_pickle_spends_from_the_same_ledger(tmp_path: Path) -> None:
         assert clone(fitted).ledger is ledger
 
 
-def test_without_its_ledger_a_copy_or_a_pickle_transforms_but_spends_nothing_unseen(tmp_path: Path) -> None:
+def test_without_its_ledger_a_copy_or_a_pickle_transforms_but_spends_nothing_unseen(tmp_path):
     """Where the ledger is not, where another data set's ledger is, and for an account that only this process has."""
 
     class Account:
-        def spend(self, *, epsilon: Any, delta: Any = 0, what: str) -> int:
+        def spend(self, *, epsilon, delta=0, what):
             return 1
 
-        def keep(self, entry: Any, gave: Any) -> None:
+        def keep(self, entry, gave):
             """Nowhere."""
 
     X, y = np.eye(4, dtype=int), [0, 1, 0, 1]  # noqa: N806
@@ -535,25 +418,7 @@ def test_without_its_ledger_a_copy_or_a_pickle_transforms_but_spends_nothing_uns
         seeded.fit(X, y)
 
 
-@pytest.mark.soak  # processes take long to start; what they are sent is tried above
-def test_every_fit_of_a_search_in_other_processes_is_charged(tmp_path: Path) -> None:
-    X = np.random.default_rng(9).integers(0, 2, size=(60, 5))  # noqa: N806
-    place = tmp_path / "rows.ledger"
-    with sg.Ledger.create(place, dataset="rows", budget=3) as ledger:
-        pipeline = Pipeline([("chosen", made("agreement", epsilon=0.5, ledger=ledger)), ("then", GaussianNB())])
-        asked: Any = {"param_grid": {"chosen__k": [1, 2]}, "cv": 2, "n_jobs": 2, "error_score": "raise"}
-        search = GridSearchCV(pipeline, **asked).fit(X, X[:, 0])
-        assert search.best_estimator_.named_steps["chosen"].ledger is ledger
-        spent = [entry for entry in ledger.entries() if entry.kind.spends]
-        # Two k of two folds each, and the best of them once more.
-        assert [entry.amount.epsilon for entry in spent] == [Fraction(1, 2)] * 5
-        assert all(ledger.release(entry.number).gave for entry in spent)
-        with pytest.raises(sg.BudgetExceeded):
-            GridSearchCV(pipeline, **asked).fit(X, X[:, 0])
-        assert ledger.total_spent().epsilon == 3
-
-
-def test_without_scikit_learn_the_name_is_there_and_says_what_to_install() -> None:
+def test_without_scikit_learn_the_name_is_there_and_says_what_to_install():
     script = (
         "import sys; sys.modules['sklearn'] = None; sys.modules['sklearn.feature_selection'] = None\n"
         "import sparsegate as sg\n"

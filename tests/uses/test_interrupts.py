@@ -6,8 +6,6 @@ import contextlib
 import copy
 import pickle
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,22 +31,22 @@ class Watched:
     account: Account
     use: Any
 
-    def ask(self) -> None:
+    def ask(self):
         """Something that is paid for."""
         raise NotImplementedError
 
-    def ask_on(self) -> None:
+    def ask_on(self):
         """Much that is free, and then that."""
         raise NotImplementedError
 
     @property
-    def ended(self) -> bool:
+    def ended(self):
         raise NotImplementedError
 
-    def check(self) -> None:
+    def check(self):
         raise NotImplementedError
 
-    def ask_until_closed(self, *asks: Callable[[], None]) -> None:
+    def ask_until_closed(self, *asks):
         with contextlib.suppress(sg.GateClosed):
             for _ in range(4):
                 for ask in asks or [self.ask]:
@@ -56,39 +54,39 @@ class Watched:
 
 
 LOW, HIGH = 0, 10_000
-ALERT: dict[str, Any] = {"threshold": 5_000, "cutoff": 2, "epsilon": 5}
+ALERT = {"threshold": 5_000, "cutoff": 2, "epsilon": 5}
 
 
 class WatchedAlert(Watched):
     """``own``: where an account of one's own fails to store something there is a warning, and it is told."""
 
-    def __init__(self, *, own: bool = False, **options: Any) -> None:
+    def __init__(self, *, own=False, **options):
         self.account, self.own = Account(), own
         self.use = self.alert = sg.uses.Alert(**ALERT, **options, ledger=self.account)
         self.drawn, draw = 0, self.alert._draws.answer
 
-        def drawing(*asked: Any) -> sg.uses.AlertAnswer:
+        def drawing(*asked):
             self.drawn += 1
             return draw(*asked)
 
-        self.alert._draws.answer = drawing  # type: ignore[method-assign]
+        self.alert._draws.answer = drawing
         self.told: list[sg.uses.AlertAnswer] = []
         self.ask(LOW)
         self.ask()
 
-    def ask(self, count: int = HIGH) -> None:
+    def ask(self, count=HIGH):
         window = self.told[-1].window + 1 if self.told else 0
         self.told.append(self.alert.ask(window, count))
 
-    def ask_on(self) -> None:
+    def ask_on(self):
         for count in [LOW] * 12 + [HIGH]:
             self.ask(count)
 
     @property
-    def ended(self) -> bool:
+    def ended(self):
         return self.alert._lost
 
-    def check(self) -> None:
+    def check(self):
         alert, loss = self.alert, self.alert._draws.loss
         assert self.drawn == len(alert.answers) or alert.closed, "one that is lost is the last"
         self.ask_until_closed()
@@ -106,31 +104,31 @@ class WatchedAlert(Watched):
 
 
 RIGHT = np.ones(1000, dtype=bool)
-HOLDOUT: dict[str, Any] = {"size": 1000, "threshold": 0.2, "cutoff": 2, "epsilon": 10}
+HOLDOUT = {"size": 1000, "threshold": 0.2, "cutoff": 2, "epsilon": 10}
 
 
 class WatchedHoldout(Watched):
-    def __init__(self, ledger: Any = None) -> None:
+    def __init__(self, ledger=None):
         self.account = ledger or Account()
         self.use = self.holdout = sg.uses.Holdout(**HOLDOUT, ledger=self.account)
         self.told = [self.holdout.score(1, RIGHT), self.holdout.score(0, RIGHT)]
 
-    def ask(self, train: int = 0) -> None:
+    def ask(self, train=0):
         self.told.append(self.holdout.score(train, RIGHT))
 
-    def ask_on(self) -> None:
+    def ask_on(self):
         for train in (1, 1, 1, 1, 1, 1, 0):
             self.ask(train)
 
     @property
-    def paid(self) -> int:
+    def paid(self):
         return sum(score.paid for score in self.told)
 
     @property
-    def ended(self) -> bool:
+    def ended(self):
         return self.holdout.closed
 
-    def check(self) -> None:
+    def check(self):
         self.ask_until_closed()
         assert self.holdout.closed
         unsaid = self.paid < 2  # one was drawn, and counts as paid for
@@ -143,7 +141,7 @@ class WatchedHoldout(Watched):
 RECORDS = np.arange(1000)
 
 
-def improvement(*, patience: int, ledger: Account | None = None) -> Improvement:
+def improvement(*, patience, ledger=None):
     """As ``improved`` makes it, without the preview, which takes longer than all the rest."""
     gate = sg.SparseVector(threshold=STEPS * 100, cutoff=2, sensitivity=STEPS, epsilon=20, ledger=ledger)
     return Improvement(gate, by=0.1, size=1000, patience=patience, ends=(0.0, 1.0))
@@ -152,23 +150,23 @@ def improvement(*, patience: int, ledger: Account | None = None) -> Improvement:
 class WatchedImprovement(Watched):
     """Candidates that are each better by 200 of 1000 records, or no better."""
 
-    def __init__(self, right: int = 500) -> None:
+    def __init__(self, right=500):
         self.account, self.right = Account(), right
         self.use = self.better = improvement(patience=3, ledger=self.account)
         self.told = [self.better(right > RECORDS) for right in (100, 100, 300)]
 
-    def ask(self) -> None:
+    def ask(self):
         self.told.append(self.better(self.right > RECORDS))
 
-    def ask_on(self) -> None:
+    def ask_on(self):
         for right in (300, 310, 500):
             self.told.append(self.better(right > RECORDS))
 
     @property
-    def ended(self) -> bool:
+    def ended(self):
         return self.better.finished
 
-    def check(self) -> None:
+    def check(self):
         better, before = self.better, len(self.told)
         if not better.finished:
             assert better.seen - before in (0, 1)  # 1: where it was counted, and was on its way
@@ -189,33 +187,33 @@ class WatchedImprovement(Watched):
             self.ask()
 
 
-PREDICTOR: dict[str, Any] = {"vocabulary": 3, "threshold": 0.5, "cutoff": 2, "epsilon": 4000, "clip": 5}
+PREDICTOR = {"vocabulary": 3, "threshold": 0.5, "cutoff": 2, "epsilon": 4000, "clip": 5}
 
 
 class WatchedPredictor(Watched):
     """After a 1 the private records disagree."""
 
-    def __init__(self, token: int = 1) -> None:
+    def __init__(self, token=1):
         self.account, self.token = Account(), token
-        private: Callable[[Any], Any] = lambda text: [0, 0, 9] if text == (1,) else [0, 9, 0]  # noqa: E731
+        private = lambda text: [0, 0, 9] if text == (1,) else [0, 9, 0]  # noqa: E731
         self.use = self.predictor = sg.uses.PrivatePredictor(
             [private] * 3, lambda text: [0, 9, 0], ledger=self.account, **PREDICTOR
         )
         self.told = [self.predictor.predict((0,)), self.predictor.predict((1,))]
 
-    def ask(self, token: int | None = None) -> None:
+    def ask(self, token=None):
         with contextlib.suppress(sg.ParameterError):  # where memory was short to read what the public model said
             self.told.append(self.predictor.predict((self.token if token is None else token,)))
 
-    def ask_on(self) -> None:
+    def ask_on(self):
         for token in (0, 0, 0, 0, 0, 0, 0, 0, 1):
             self.ask(token)
 
     @property
-    def ended(self) -> bool:
+    def ended(self):
         return self.predictor.closed
 
-    def check(self) -> None:
+    def check(self):
         predictor = self.predictor
         self.ask_until_closed(partial(self.ask, 0), partial(self.ask, 1))
         assert predictor.closed
@@ -229,11 +227,11 @@ class WatchedPredictor(Watched):
         assert not predictor.predict((1,), unchecked=True).checked
 
 
-def counts(**options: Any) -> Watched:
+def counts(**options):
     return WatchedAlert(windows_per_user=3, method="counts", **options)
 
 
-CASES: dict[str, tuple[Callable[[], Watched], int]] = {
+CASES = {
     "alert": (WatchedAlert, 1),
     "counts": (counts, 1),
     "holdout": (WatchedHoldout, 1),
@@ -249,11 +247,11 @@ CASES: dict[str, tuple[Callable[[], Watched], int]] = {
 @pytest.mark.parametrize("soak", [False, pytest.param(True, marks=pytest.mark.soak)])
 @either_error
 @pytest.mark.parametrize("case", CASES)
-def test_what_was_drawn_counts_wherever_it_is_interrupted(case: str, error: type[BaseException], soak: bool) -> None:
+def test_what_was_drawn_counts_wherever_it_is_interrupted(case, error, soak):
     make, every = CASES[case]
     ended = []
 
-    def check(watched: Watched) -> None:
+    def check(watched):
         ended.append(watched.ended)
         if isinstance(watched, WatchedAlert):
             watched.own = error is MemoryError
@@ -270,7 +268,7 @@ every_use = pytest.mark.parametrize("make", [WatchedAlert, WatchedHoldout, Watch
 
 
 @every_use
-def test_it_is_not_copied_and_answers_no_more_in_a_forked_child(make: type[Watched]) -> None:
+def test_it_is_not_copied_and_answers_no_more_in_a_forked_child(make):
     watched = make()
     for copied in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(sg.SparsegateError, match="neither copied nor pickled"):
@@ -281,28 +279,26 @@ def test_it_is_not_copied_and_answers_no_more_in_a_forked_child(make: type[Watch
 
 
 @every_use
-def test_what_was_drawn_counts_whenever_a_signal_comes(make: type[Watched]) -> None:
+def test_what_was_drawn_counts_whenever_a_signal_comes(make):
     assert interrupt_by_signal(make, make.ask_on, make.check, times=60, within=6e-4) > 10
 
 
 @pytest.mark.parametrize("every", [19, pytest.param(1, marks=pytest.mark.soak)])
 @either_error
-def test_what_goes_on_from_its_state_file_fires_no_more_than_was_paid_for(
-    again: Callable[[], sg.Ledger], error: type[BaseException], every: int
-) -> None:
-    told: dict[str, list[bool]] = {}
+def test_what_goes_on_from_its_state_file_fires_no_more_than_was_paid_for(again, error, every):
+    told = {}
 
-    def make() -> tuple[sg.Ledger, sg.uses.Alert, Path]:
+    def make():
         ledger = again()
         state = Path(f"{ledger.database.shown}.state")
         alert = sg.uses.Alert(**ALERT, ledger=ledger, state=state)
         told[str(state)] = [bool(alert.ask(0, LOW)), bool(alert.ask(1, HIGH))]
         return ledger, alert, state
 
-    def act(made: tuple[sg.Ledger, sg.uses.Alert, Path]) -> None:
+    def act(made):
         told[str(made[2])].append(bool(made[1].ask(2, HIGH)))
 
-    def check(made: tuple[sg.Ledger, sg.uses.Alert, Path]) -> None:
+    def check(made):
         ledger, alert, state = made
         answered = told[str(state)]
         alert.pause()
@@ -322,33 +318,29 @@ def test_what_goes_on_from_its_state_file_fires_no_more_than_was_paid_for(
 
 
 @either_error
-def test_a_state_file_is_that_of_before_or_after_and_the_noise_is_in_no_other_file(
-    error: type[BaseException], tmp_path: Path
-) -> None:
+def test_a_state_file_is_that_of_before_or_after_and_the_noise_is_in_no_other_file(error, tmp_path):
     first, second = AlertState(2, "visits", {}, b"secret"), AlertState(2, "visits", {}, b"secret", mark="row 7")
 
-    def make() -> StateFile:
+    def make():
         file = StateFile(tmp_path / "errors.state")
         file.write(first)
         return file
 
-    def check(file: StateFile) -> None:
+    def check(file):
         assert file.read() in (first, second)
         assert [path.name for path in tmp_path.iterdir()] == ["errors.state"]
 
-    def forgotten(file: StateFile) -> None:
+    def forgotten(file):
         assert file.read() in (first, first._replace(noise=b""))
 
     assert interrupt_everywhere(make, lambda file: file.mark("row 7"), check, error=error) > 15
     assert interrupt_everywhere(make, StateFile.forget, forgotten, error=error) > 15
 
 
-def test_a_holdout_that_is_interrupted_while_it_stores_an_answer_gives_no_other(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_holdout_that_is_interrupted_while_it_stores_an_answer_gives_no_other(monkeypatch):
     watched = WatchedHoldout()
 
-    def interrupted(*_: object) -> None:
+    def interrupted(*_):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as broken:
@@ -362,12 +354,10 @@ def test_a_holdout_that_is_interrupted_while_it_stores_an_answer_gives_no_other(
 
 @pytest.mark.parametrize("every", [29, pytest.param(1, marks=pytest.mark.soak)])
 @either_error
-def test_under_one_name_no_more_is_paid_for_wherever_it_is_interrupted(
-    again: Callable[[], sg.Ledger], error: type[BaseException], every: int
-) -> None:
-    def check(watched: WatchedHoldout) -> None:
-        ledger: Any = watched.account
-        total: Fraction = watched.holdout.epsilon
+def test_under_one_name_no_more_is_paid_for_wherever_it_is_interrupted(again, error, every):
+    def check(watched):
+        ledger = watched.account
+        total = watched.holdout.epsilon
         del watched.holdout  # nobody closes it
         assert ledger.total_spent().epsilon <= total
         with contextlib.suppress(sg.GateClosed):
@@ -381,62 +371,26 @@ def test_under_one_name_no_more_is_paid_for_wherever_it_is_interrupted(
     assert interrupt_everywhere(make, WatchedHoldout.ask, check, error=error, every=every) > 100
 
 
-def test_patience_ends_wherever_it_is_interrupted() -> None:
-    def make() -> Improvement:
-        better = improvement(patience=2)
-        better(RECORDS < 100)
-        better(RECORDS < 100)
-        return better
-
-    def check(better: Improvement) -> None:
-        for _ in range(2):  # the one that was cut short, and one that was on its way
-            if better.finished:
-                break
-            better(RECORDS < 100)
-        assert better.finished
-
-    assert interrupt_everywhere(make, lambda better: better(RECORDS < 100), check) > 30
-
-
-def test_whoever_waits_is_not_told_that_it_is_finished_while_another_asks() -> None:
-    watched, seen = WatchedImprovement(), []
-    gate = watched.better._gate
-
-    class Looking:
-        """The gate, looked past while it is asked."""
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(gate, name)
-
-        def ask(self, units: int) -> sg.Answer:
-            seen.append(watched.better.finished)
-            return gate.ask(units)
-
-    watched.better._gate = Looking()  # type: ignore[assignment]
-    watched.ask()
-    assert seen == [False]
-
-
 # Rows in windows: counted or not, and nobody counts in a window too many, at every instruction
 
 WINDOWS = sg.uses.TimeWindows(width="1h", start=0)
 LAST = 8
 Row = tuple[str, int]
 
-BEFORE: Sequence[Row] = [("ann", 5), ("ann", 6), ("bob", 5), ("bob", 7), ("cem", 6), ("ann", 5)]
-NOW: Row = ("ann", 2)  # takes the place of window 6
-AFTER: Sequence[Row] = [("ann", 7), ("ann", 1), ("ann", 6), ("ann", 2), ("bob", 2), ("cem", 1)]
+BEFORE = [("ann", 5), ("ann", 6), ("bob", 5), ("bob", 7), ("cem", 6), ("ann", 5)]
+NOW = ("ann", 2)  # takes the place of window 6
+AFTER = [("ann", 7), ("ann", 1), ("ann", 6), ("ann", 2), ("bob", 2), ("cem", 1)]
 
 
-def added(counted: PeopleInWindows, rows: Sequence[Row]) -> PeopleInWindows:
+def added(counted, rows):
     for person, window in rows:
         counted.add(person, window * 3600)
     return counted
 
 
-def expected(rows: Sequence[Row], most: int | None) -> list[int]:
+def expected(rows, most):
     """How many people have each window among their first ones."""
-    windows: defaultdict[str, set[int]] = defaultdict(set)
+    windows = defaultdict(set)
     for person, window in rows:
         windows[person].add(window)
     kept = [sorted(each)[:most] for each in windows.values()]
@@ -446,13 +400,11 @@ def expected(rows: Sequence[Row], most: int | None) -> list[int]:
 @either_error
 @pytest.mark.parametrize("most", [None, 1, 2])
 @pytest.mark.parametrize("after", [[], AFTER])
-def test_a_row_is_counted_or_not_wherever_it_is_interrupted(
-    after: Sequence[Row], most: int | None, error: type[BaseException]
-) -> None:
+def test_a_row_is_counted_or_not_wherever_it_is_interrupted(after, most, error):
     either = [expected([*BEFORE, *more, *after], most) for more in ([], [NOW])]
     seen = []
 
-    def check(counted: PeopleInWindows) -> None:
+    def check(counted):
         added(counted, after)
         seen.append([counted.take(window) for window in range(LAST)])
         assert seen[-1] in either
@@ -472,10 +424,10 @@ def test_a_row_is_counted_or_not_wherever_it_is_interrupted(
 
 @pytest.mark.parametrize("most", [None, 2])
 @pytest.mark.parametrize("window", [5, 7])
-def test_a_window_is_open_or_closed_wherever_its_end_is_interrupted(window: int, most: int | None) -> None:
+def test_a_window_is_open_or_closed_wherever_its_end_is_interrupted(window, most):
     true = expected(BEFORE, most)
 
-    def check(counted: PeopleInWindows) -> None:
+    def check(counted):
         added(counted, [("dan", window)])  # late, where it is closed
         if counted._next > window:
             with pytest.raises(sg.ParameterError, match="the others are closed"):

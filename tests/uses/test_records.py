@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
@@ -35,12 +34,12 @@ VALUES = st.floats() | st.booleans() | st.none() | st.integers(-(10**400), 10**4
         ([], []),
     ],
 )
-def test_every_number_has_a_place_and_a_gap_the_lowest(values: Any, meant: list[int]) -> None:
+def test_every_number_has_a_place_and_a_gap_the_lowest(values, meant):
     assert record_steps(values, "values", low=0, high=1).tolist() == meant
 
 
 @given(st.lists(VALUES, max_size=6), VALUES)
-def test_a_record_is_read_the_same_whoever_else_is_there(others: list[Any], value: Any) -> None:
+def test_a_record_is_read_the_same_whoever_else_is_there(others, value):
     """A list of floats, of truths and of objects is read on three ways; a record's place must not depend on which."""
     (alone,) = record_steps([value], "values", low=-2, high=3)
     assert 0 <= alone <= STEPS
@@ -48,7 +47,7 @@ def test_a_record_is_read_the_same_whoever_else_is_there(others: list[Any], valu
     assert among.tolist() == [*record_steps(others, "values", low=-2, high=3), alone]
 
 
-def test_the_range_of_a_record_is_checked() -> None:
+def test_the_range_of_a_record_is_checked():
     assert public_range(Fraction(1, 2), 3) == (0.5, 3.0)
     for low, high in ((1, 1), (0, math.nan), (0, math.inf), (0, 10**400), (1e16, Fraction(10**16) + Fraction(1, 9))):
         with pytest.raises(ParameterError, match="^low and high must be finite numbers"):

@@ -7,45 +7,66 @@ from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.dummy import DummyClassifier
 from tests.support.accounts import Noted
 
 import sparsegate as sg
 from sparsegate.uses.holdout import HoldoutTerms
 from sparsegate.uses.prediction import prediction_terms
+from sparsegate.uses.run_cost import RunCost
 from sparsegate.uses.structure import public_thresholds
 
 NAN, START, ROWS = math.nan, 3_600_000_000, np.eye(4, dtype=int)
-HOLDOUT: dict[str, Any] = {"size": 1000, "threshold": 0.2, "cutoff": 2, "epsilon": 10}
-PREDICTOR: dict[str, Any] = {"vocabulary": 3, "threshold": 0.5, "cutoff": 2, "epsilon": 16}
+HOLDOUT = {"size": 1000, "threshold": 0.2, "cutoff": 2, "epsilon": 10}
+PREDICTOR = {"vocabulary": 3, "threshold": 0.5, "cutoff": 2, "epsilon": 16}
 
 
-def features(**options: Any) -> Any:
-    public: dict[str, Any] = {"k": 1, "epsilon": 1, "classes": [0, 1], "categories": 2}
-    return sg.uses.SelectKBestPrivate(**public | options).fit(ROWS, [0, 1, 0, 1])
+def features(**options):
+    public = {"k": 1, "epsilon": 1, "classes": [0, 1], "categories": 2}
+    rows, y = options.pop("X", ROWS), options.pop("y", [0, 1, 0, 1])
+    return sg.uses.SelectKBestPrivate(**public | options).fit(rows, y)
 
 
-def itemsets(**options: Any) -> Any:
-    domain: Any = options.get("domain", list("abcde"))
+def itemsets(**options):
+    domain = options.get("domain", list("abcde"))
     item = [1, 2] if isinstance(domain, int) else ["a", "b"]
-    public: dict[str, Any] = {"item": "product", "user": "customer", "count": 7, "epsilon": 20, "domain": domain}
+    public = {"item": "product", "user": "customer", "count": 7, "epsilon": 20, "domain": domain}
     return sg.uses.frequent_itemsets({"product": item, "customer": [1, 1]}, **public | options)
 
 
-def tree(**options: Any) -> Any:
+def tree(**options):
     columns = {"a": [0, 1], "b": [0, 1], "c": [0, 1], "d": [0, 1]}
     return sg.uses.dependency_tree(ROWS, **{"columns": columns, "epsilon": 2, "unit": "row"} | options)
 
 
-def predictor(private: Any = (None,) * 8, public: Any = lambda text: [0, 0, 3], **options: Any) -> Any:
+def predictor(private=(None,) * 8, public=lambda text: [0, 0, 3], **options):
     return sg.uses.PrivatePredictor(list(private) if isinstance(private, tuple) else private, public, **options)
 
 
+NO_CATEGORIES = [[], 0, True, "ab", [NAN], [["a"]], [[], ["b"]], 3.5, [{}, 1], {"x": [0]}]
+NO_BOUNDS = [3, (1, 1), (1, 0), (0, math.inf), (0, 1, 2), ("a", "b"), ([0], [1, 2, 3])]
+
+
+def search(**options):
+    models = DummyClassifier(strategy="constant", constant=0)
+    return sg.uses.PrivateSearchCV(models, **options).fit(ROWS, [0, 1, 0, 1])
+
+
+class KeepsNoGates:
+    rule = "zcdp"
+
+    def open_meter(self, **_): ...
+    def spend(self, **_): ...
+    def keep(self, *_): ...
+
+
 Case = tuple[Callable[..., Any], dict[str, Any], dict[str, list[Any]], list[tuple[dict[str, Any], str]]]
-CASES: dict[str, Case] = {
+CASES = {
     "alert": (
         sg.uses.Alert,
         {"threshold": 5_000, "cutoff": 2, "epsilon": 5},
@@ -53,6 +74,50 @@ CASES: dict[str, Case] = {
         | {"method": ["best", "counts"], "closes": ["never"], "windows": ["5m"], "fires": ["sideways"], "refund": [1]}
         | {"name": ["", "a\nb", 3], "about": [""], "ledger": ["x"]},
         [({"method": "counts", "windows_per_user": 1, "closes": "rarer"}, "closes"), ({"state": "x"}, "state")],
+    ),
+    "alert that pays for each alarm": (
+        sg.uses.Alert,
+        {"threshold": 1000, "within": 90},
+        {"epsilon": [1], "method": ["counts"], "closes": ["rarer"], "cells": [["Berlin"]], "within": [NAN]}
+        | {"ledger": [None, KeepsNoGates()]},
+        [
+            ({"within": None}, "cutoff"),
+            ({"cutoff": 2, "epsilon": 1}, "within"),
+            ({"cutoff": 2, "epsilon": 1, "within": None, "expect": 3}, "expect"),
+        ],
+    ),
+    "alert with cells": (
+        sg.uses.Alert,
+        {"threshold": 5_000, "cutoff": 2, "epsilon": 5, "cells": ["a", "b"]},
+        {"method": ["counts"], "windows_per_user": [3], "cells_per_user": [0], "cells": [[1.5], ["a", "a"]]},
+        [({"cells": None, "cells_per_user": 2}, "cells_per_user")],
+    ),
+    "cost of runs": (
+        sg.uses.preview_tuning,
+        {"each": RunCost.pure(1), "mean": 10},
+        {"runs": [10, "binomial"], "mean": [1, Fraction(10**18 + 1, 10**18)], "eta": [1], "each": [0.5, None]},
+        [({"runs": "negative-binomial"}, "eta"), ({"each": RunCost.zcdp(1)}, "delta")],
+    ),
+    "cost of a run": (RunCost.renyi, {}, {"curve": [{1: 0.1}, {}]}, []),
+    "noise of a run": (
+        partial(RunCost.within, "rho"),
+        {"epsilon": 2, "mean": 10},
+        {"delta": [0]},
+        [({"delta": 0.1, "steps": 3}, "steps")],
+    ),
+    "search": (
+        search,
+        {"param_distributions": {"constant": [0, 1]}, "each": RunCost.pure(0.1), "validation": (ROWS, [0, 1, 0, 1])},
+        {"validation": [None], "scoring": [len], "param_distributions": [{"depth": [1]}, {}], "runs": [10]}
+        | {"each": [None]},
+        [],
+    ),
+    "preview of itemsets": (
+        sg.uses.preview_itemsets,
+        {"count": 20, "size": 2, "domain": 1_000, "epsilon": 1},
+        {"epsilon": [None, NAN, 0], "confidence": [1.5], "within": [-1], "people": [0], "count": [10**6]}
+        | {"domain": [None]},
+        [({"domain": "observed"}, "delta"), ({"domain": 3, "count": 7}, "count")],
     ),
     "windows": (
         sg.uses.TimeWindows,
@@ -117,6 +182,11 @@ CASES: dict[str, Case] = {
             ({"score_func": "covariance", "bounds": (0, 1), "classes": None}, "target_bounds"),
             ({"score_func": "covariance", "bounds": (0, 1), "classes": [1, 2, 3]}, "classes"),
             ({"score_func": lambda *_: [1], "sensitivity": 1}, "score_func"),
+            *(({"categories": value}, "categories") for value in NO_CATEGORIES),
+            *(({"classes": value}, "classes") for value in (3, [], [NAN], [[1]], {0: "no", 1: "yes"})),
+            *(({"categories": None, "bins": 3, "bounds": value}, "bounds") for value in NO_BOUNDS),
+            *(({"X": value}, "X") for value in ([4711.0, 1.0], [[[4711.0]]], [[4711], [1, 2]], np.ones((3, 0)))),
+            *(({"y": value}, "y") for value in (None, [4711.0], [[4711.0, 1], [1, 2]], 4711)),
         ],
     ),
     "itemsets": (
@@ -161,12 +231,12 @@ CASES: dict[str, Case] = {
         [],
     ),
 }
-PAID = {"alert", "holdout", "improvement", "prediction", "features", "itemsets", "tree"}
+PAID = {"alert", "alert with cells", "search", "holdout", "improvement", "prediction", "features", "itemsets", "tree"}
 """What takes a ledger and a source."""
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_wrong_is_named_and_nothing_is_charged(case: str) -> None:
+def test_what_is_wrong_is_named_and_nothing_is_charged(case):
     make, right, wrong, together = CASES[case]
     account = Noted()
     paid = {"ledger": account} if case in PAID else {}
@@ -175,4 +245,5 @@ def test_what_is_wrong_is_named_and_nothing_is_charged(case: str) -> None:
         with pytest.raises(sg.ParameterError) as refused:
             make(**right | paid | options)
         assert refused.value.parameter == parameter, options
+        assert "4711" not in str(refused.value), "no cell is shown"
     assert account.charged == []

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from fractions import Fraction
 from itertools import combinations
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +18,7 @@ from sparsegate.errors import BudgetExceeded
 from sparsegate.gates.calibration import Calibration
 from sparsegate.gates.sparse_vector import gate_calibration
 from sparsegate.uses import structure as edge_choice
-from sparsegate.uses.structure import gate_forest, largest_forest, noisy_tree, public_thresholds, tree_noise
+from sparsegate.uses.structure import gate_forest, largest_forest, noisy_tree, tree_noise
 from sparsegate.uses.tree_model import Attributes, NoisyTables, Pair, excesses, noisy_tables, pairs_of, table_weight
 
 # By one noise
@@ -30,7 +28,7 @@ EPSILON = Fraction(2)
 Scores = dict[Pair, int]
 
 
-def tree_law(scores: Scores, attributes: int, scale: float) -> dict[Hashable, float]:
+def tree_law(scores, attributes, scale):
     """The probability of every tree, over all orders that the noisy scores can have.
 
     An order is built from its lowest pair up: ``below[v]`` is the probability that all so far stand in their order and
@@ -42,9 +40,9 @@ def tree_law(scores: Scores, attributes: int, scale: float) -> dict[Hashable, fl
         pair: np.where(values >= score, np.exp(-np.maximum(values - score, 0) / scale), 0) * -math.expm1(-1 / scale)
         for pair, score in scores.items()
     }
-    law: defaultdict[Hashable, float] = defaultdict(float)
+    law = defaultdict(float)
 
-    def build(order: tuple[Pair, ...], below: np.ndarray) -> None:
+    def build(order, below):
         if len(order) == len(scores):
             law[largest_forest(order, attributes)] += float(below.sum())
             return
@@ -58,13 +56,13 @@ def tree_law(scores: Scores, attributes: int, scale: float) -> dict[Hashable, fl
     return law
 
 
-def loss(one: Scores, other: Scores, attributes: int, scale: float) -> float:
+def loss(one, other, attributes, scale):
     first, second = tree_law(one, attributes, scale), tree_law(other, attributes, scale)
     assert set(first) == set(second)
     return max(abs(math.log(first[tree] / second[tree])) for tree in first)
 
 
-def neighbouring_scores(attributes: int) -> tuple[Scores, Scores]:
+def neighbouring_scores(attributes):
     """Of rows of ones that go together in the first two attributes, and nowhere else; with one row of ones more."""
     rows = np.zeros((10_000, attributes), dtype=np.int64)
     rows[:150, :2] = 1
@@ -76,16 +74,8 @@ def neighbouring_scores(attributes: int) -> tuple[Scores, Scores]:
     return excesses(rows, sizes, once), excesses(more, sizes, once)
 
 
-@pytest.mark.parametrize("attributes", [3, 4])
-def test_one_row_of_a_real_table_moves_one_score_up_by_the_whole_bound_and_leaves_all_others(attributes: int) -> None:
-    before, after = neighbouring_scores(attributes)
-    moves = {pair: after[pair] - before[pair] for pair in before}
-    assert moves.pop((0, 1)) == 1
-    assert set(moves.values()) == {0}
-
-
 @pytest.mark.parametrize("seed", range(20))
-def test_one_row_more_moves_no_score_down_and_none_by_more_than_one(seed: int) -> None:
+def test_one_row_more_moves_no_score_down_and_none_by_more_than_one(seed):
     generator, sizes = np.random.default_rng(seed), (2, 3, 4)
     rows = generator.integers(0, sizes, (int(generator.integers(0, 40)), 3))
     epsilon = Fraction(int(generator.integers(1, 40)), 10)
@@ -97,9 +87,7 @@ def test_one_row_more_moves_no_score_down_and_none_by_more_than_one(seed: int) -
 
 
 @pytest.mark.parametrize(("attributes", "trees"), [(3, 3), (4, 16)])
-def test_the_law_of_the_tree_stays_within_epsilon_of_its_neighbour_and_nearly_attains_it(
-    attributes: int, trees: int
-) -> None:
+def test_the_law_of_the_tree_stays_within_epsilon_of_its_neighbour_and_nearly_attains_it(attributes, trees):
     one, other = neighbouring_scores(attributes)
     scale = float(tree_noise(attributes, EPSILON))
     law = tree_law(one, attributes, scale)
@@ -109,13 +97,13 @@ def test_the_law_of_the_tree_stays_within_epsilon_of_its_neighbour_and_nearly_at
 
 
 @pytest.mark.parametrize("attributes", [3, 4])
-def test_noise_of_a_tree_that_is_a_fifth_too_small_is_refused(attributes: int) -> None:
+def test_noise_of_a_tree_that_is_a_fifth_too_small_is_refused(attributes):
     scale = 0.8 * float(tree_noise(attributes, EPSILON))
     assert loss(*neighbouring_scores(attributes), attributes, scale) > 1.2 * EPSILON
 
 
 @pytest.mark.parametrize("moves", [(0, 1), (-2, 2)], ids=["one way", "both ways"])
-def test_bounded_moves_of_any_scores_stay_within_epsilon_and_some_attain_it(moves: tuple[int, int]) -> None:
+def test_bounded_moves_of_any_scores_stay_within_epsilon_and_some_attain_it(moves):
     """Ties, equal and negative scores, and each pair moved on its own: more than a table can do."""
     generator = np.random.default_rng(5)
     pairs, scale = [(0, 1), (0, 2), (1, 2)], float(tree_noise(3, EPSILON, moves[1] - moves[0]))
@@ -129,26 +117,13 @@ def test_bounded_moves_of_any_scores_stay_within_epsilon_and_some_attain_it(move
     assert 0.9999 * EPSILON < max(losses) <= EPSILON * (1 + 1e-9)
 
 
-def test_trees_are_drawn_by_that_law_and_not_by_one_a_fifth_off() -> None:
+def test_trees_are_drawn_by_that_law_and_not_by_one_a_fifth_off():
     scores = {(0, 1): 8, (0, 2): 8, (1, 2): 0}
     source = sg.Seeded(3)
     drawn = Counter[Hashable](noisy_tree(scores, 3, epsilon=EPSILON / 4, source=source).edges for _ in range(5_000))
     scale = float(tree_noise(3, EPSILON / 4))
     assert law_p(drawn, tree_law(scores, 3, scale)) > FALSE_ALARM
     assert law_p(drawn, tree_law(scores, 3, 1.2 * scale)) < FALSE_ALARM
-
-
-def test_the_largest_forest_is_the_best_of_all_spanning_trees() -> None:
-    weights = dict(zip(combinations(range(4), 2), (5, 1, 4, 3, 2, 6), strict=True))
-    trees = [three for three in combinations(weights, 3) if len(largest_forest(three, 4)) == 3]
-    assert len(trees) == 16
-    best = largest_forest(sorted(weights, key=lambda pair: -weights[pair]), 4)
-    assert sum(map(weights.__getitem__, best)) == max(sum(map(weights.__getitem__, tree)) for tree in trees)
-
-
-def test_thresholds_come_in_falling_order_each_once() -> None:
-    assert public_thresholds([100, 400, 100, 200.0]) == (400, 200, 100)
-    assert public_thresholds(50) == public_thresholds(np.array(50)) == (50,)
 
 
 # By a gate
@@ -162,34 +137,34 @@ class Scripted:
 
     made: Calibration
 
-    def __init__(self, answers: list[bool], **options: Any) -> None:
+    def __init__(self, answers, **options):
         for name in ("source", "not_private"):
             del options[name]
         self.made, self._left = gate_calibration(**options), list(answers)
         self.asked: list[tuple[int, int, bool]] = []
 
-    def ask(self, answer: int, *, threshold: int) -> bool:
+    def ask(self, answer, *, threshold):
         said = self._left.pop(0) if self._left else False
         self.asked.append((answer, threshold, said))
         return said
 
     @property
-    def closed(self) -> bool:
+    def closed(self):
         return sum(said for *_, said in self.asked) == self.made.cutoff
 
     @property
-    def spent(self) -> Fraction:
+    def spent(self):
         above = sum(said for *_, said in self.asked)
         return self.made.spent([(len(self.asked) - above, above)])
 
-    def __enter__(self) -> Scripted:
+    def __enter__(self):
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         return None
 
 
-def log_probability(gate: Scripted, factor: float) -> float:
+def log_probability(gate, factor):
     """Of the answers to what was asked: rho and nu geometric, ABOVE iff q + nu >= T + rho + kappa."""
     assert gate.made.row.noise is sg.variants.Noise.EXPONENTIAL
     first, second = (factor * float(scale) for scale in gate.made.scales[:2] if scale is not None)
@@ -203,10 +178,10 @@ def log_probability(gate: Scripted, factor: float) -> float:
     return math.log(total) if total > 0 else -math.inf
 
 
-def transcripts(run: Callable[[list[bool]], Scripted]) -> dict[Transcript, Scripted]:
+def transcripts(run):
     """Every transcript that production can have, found by answering in every way."""
-    found: dict[Transcript, Scripted] = {}
-    waiting: list[list[bool]] = [[]]
+    found = {}
+    waiting = [[]]
     while waiting:
         told = waiting.pop()
         gate = run(told)
@@ -216,13 +191,11 @@ def transcripts(run: Callable[[list[bool]], Scripted]) -> dict[Transcript, Scrip
     return found
 
 
-def asked_of(
-    scores: dict[Pair, int], thresholds: tuple[int, ...], patch: pytest.MonkeyPatch
-) -> dict[Transcript, Scripted]:
-    def run(told: list[bool]) -> Scripted:
-        made: list[Scripted] = []
+def asked_of(scores, thresholds, patch):
+    def run(told):
+        made = []
 
-        def scripted(**options: Any) -> Scripted:
+        def scripted(**options):
             made.append(Scripted(told, **options))
             return made[0]
 
@@ -234,9 +207,7 @@ def asked_of(
     return transcripts(run)
 
 
-def transcript_losses(
-    thresholds: tuple[int, ...], patch: pytest.MonkeyPatch, factor: float = 1.0
-) -> list[tuple[float, float]]:
+def transcript_losses(thresholds, patch, factor=1.0):
     """For each transcript its loss between the neighbours, either way, and what the gate says that it cost."""
     one, other = (asked_of(scores, thresholds, patch) for scores in neighbouring_scores(3))
     assert set(one) == set(other)
@@ -251,16 +222,14 @@ def transcript_losses(
     return pairs
 
 
-def centre() -> int:
+def centre():
     """The threshold at which the strong pair lies on the noisy one's lower end: there a BELOW tells the most."""
     made = gate_calibration(threshold=1, cutoff=2, sensitivity=1, monotonic=True, epsilon=EPSILON)
     return neighbouring_scores(3)[0][0, 1] - made.shift
 
 
 @pytest.mark.parametrize("above", [(), (40,), (150, 3)])
-def test_no_transcript_loses_more_than_the_gate_says_it_cost_and_one_nearly_does(
-    above: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_transcript_loses_more_than_the_gate_says_it_cost_and_one_nearly_does(above, monkeypatch):
     thresholds = tuple(sorted({centre() + more for more in above} | {centre(), 5}, reverse=True))
     found = transcript_losses(thresholds, monkeypatch)
     assert len(found) > 10
@@ -268,7 +237,7 @@ def test_no_transcript_loses_more_than_the_gate_says_it_cost_and_one_nearly_does
     assert max(lost for lost, _ in found) > 0.98 * EPSILON
 
 
-def test_noise_that_is_a_fifth_too_small_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_noise_that_is_a_fifth_too_small_is_refused(monkeypatch):
     found = transcript_losses((centre(), 5), monkeypatch, factor=0.8)
     assert max(lost for lost, _ in found) > 1.2 * EPSILON
 
@@ -279,7 +248,7 @@ def test_noise_that_is_a_fifth_too_small_is_refused(monkeypatch: pytest.MonkeyPa
 COLUMNS = {"a": [0, 1, 2], "b": [0, 1], "c": [0, 1], "d": [0, 1]}
 
 
-def chained(count: int = 5000) -> np.ndarray:
+def chained(count=5000):
     """a - c - b, and d with nobody."""
     generator = np.random.default_rng(3)
     a = generator.integers(0, 3, count)
@@ -288,12 +257,12 @@ def chained(count: int = 5000) -> np.ndarray:
     return np.stack([a, b, c, generator.integers(0, 2, count)], axis=1)
 
 
-def learn(rows: Any = None, seed: int = 1, **options: Any) -> sg.uses.DependencyTree:
-    given: dict[str, Any] = {"epsilon": 2, "unit": "row", "source": sg.Seeded(seed), "not_private": True}
+def learn(rows=None, seed=1, **options):
+    given = {"epsilon": 2, "unit": "row", "source": sg.Seeded(seed), "not_private": True}
     return sg.uses.dependency_tree(chained() if rows is None else rows, COLUMNS, **(given | options))
 
 
-def test_strong_dependencies_are_found_and_their_tables_are_near_the_truth() -> None:
+def test_strong_dependencies_are_found_and_their_tables_are_near_the_truth():
     tree = learn(epsilon=4)
     assert {("a", "c"), ("c", "b")} <= set(tree.edges)
     assert len(tree.edges) == 3
@@ -304,7 +273,7 @@ def test_strong_dependencies_are_found_and_their_tables_are_near_the_truth() -> 
     assert tree.log_likelihood(rows) > -2.6 > learn(epsilon=Fraction(1, 1000)).log_likelihood(rows)
 
 
-def test_a_gate_finds_the_strong_ones_alone_and_leaves_the_rest_of_its_share_to_the_tables() -> None:
+def test_a_gate_finds_the_strong_ones_alone_and_leaves_the_rest_of_its_share_to_the_tables():
     tree = learn(epsilon=4, thresholds=[1700, 800])
     assert tree.edges == (("a", "c"), ("c", "b"))
     assert tree.thresholds == (1700, 800)
@@ -313,10 +282,10 @@ def test_a_gate_finds_the_strong_ones_alone_and_leaves_the_rest_of_its_share_to_
 
 
 @pytest.mark.parametrize("thresholds", [None, [1700, 800], 5000])
-def test_all_that_is_drawn_adds_up_to_epsilon(thresholds: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    counted: list[Fraction] = []
+def test_all_that_is_drawn_adds_up_to_epsilon(thresholds, monkeypatch):
+    counted = []
 
-    def record(*rows: Any, epsilon: Fraction, **options: Any) -> NoisyTables:
+    def record(*rows, epsilon, **options):
         counted.append(epsilon)
         return noisy_tables(*rows, epsilon=epsilon, **options)
 
@@ -326,14 +295,12 @@ def test_all_that_is_drawn_adds_up_to_epsilon(thresholds: Any, monkeypatch: pyte
     assert sum(counted) == tree.tables_epsilon == 2 - tree.edges_epsilon
 
 
-def test_the_ledger_is_charged_before_anything_is_drawn_and_keeps_the_tree(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_ledger_is_charged_before_anything_is_drawn_and_keeps_the_tree(tmp_path, monkeypatch):
     with sg.Ledger.create(tmp_path / "rows.ledger", dataset="rows", budget=5) as ledger:
         tree = sg.uses.dependency_tree(chained(), COLUMNS, epsilon=2, unit="row", ledger=ledger)
         assert sg.uses.DependencyTree.from_dict(ledger.release(2).gave[0]).to_dict() == tree.to_dict()
 
-        def fail(*_: Any, **__: Any) -> None:
+        def fail(*_, **__):
             raise RuntimeError("drawn")
 
         monkeypatch.setattr(edge_choice, "noisy_tables", fail)
@@ -346,20 +313,14 @@ def test_the_ledger_is_charged_before_anything_is_drawn_and_keeps_the_tree(
 
 @pytest.mark.parametrize("rows", [np.zeros((0, 4), dtype=int), np.zeros((1, 4), dtype=int), np.full((9, 4), 77)])
 @pytest.mark.parametrize("thresholds", [None, 10])
-def test_a_table_with_hardly_anything_in_it_gives_a_tree_like_any_other(rows: np.ndarray, thresholds: Any) -> None:
+def test_a_table_with_hardly_anything_in_it_gives_a_tree_like_any_other(rows, thresholds):
     tree = learn(rows, thresholds=thresholds)
     assert len(tree.sample(5, 1)["a"]) == 5
     assert np.isfinite(tree.log_likelihood(chained(10)))
 
 
-def test_two_attributes_are_a_tree_of_one_edge() -> None:
-    tree = sg.uses.dependency_tree(chained()[:, :2], {"a": [0, 1, 2], "b": [0, 1]}, epsilon=1, unit="row")
-    assert tree.edges == (("a", "b"),)
-    assert (tree.edges_epsilon, tree.tables_epsilon) == (0, 1)
-
-
 @pytest.mark.parametrize("share", [0.1, 0.4, 0.5])
-def test_two_attributes_are_charged_one_table_at_all_of_epsilon(tmp_path: Any, share: float) -> None:
+def test_two_attributes_are_charged_one_table_at_all_of_epsilon(tmp_path, share):
     """There is one tree, the edge costs nothing, and the table has all of epsilon: so has its rho."""
     ledger = sg.Ledger.create(tmp_path / "x.ledger", dataset="rain", budget=(9, 1e-6))
     rows, columns = {"a": [0, 1] * 9, "b": [0, 0, 1] * 6}, {"a": [0, 1], "b": [0, 1]}
@@ -369,7 +330,7 @@ def test_two_attributes_are_charged_one_table_at_all_of_epsilon(tmp_path: Any, s
 
 
 @pytest.mark.parametrize("sizes", [(2, 3, 7, 12), (2, 2, 2, 40), (3, 3, 3, 3)])
-def test_no_tree_costs_more_rho_than_is_charged_before_its_edges_are_known(sizes: tuple[int, ...]) -> None:
+def test_no_tree_costs_more_rho_than_is_charged_before_its_edges_are_known(sizes):
     columns = {str(place): range(size) for place, size in enumerate(sizes)}
     split = edge_choice._Split(attributes=Attributes.of(columns), total=Fraction(1), edges=Fraction(1, 4), bars=None)
     charged, singles = split.cost(), [table_weight(size) for size in sizes]
@@ -386,7 +347,7 @@ def test_no_tree_costs_more_rho_than_is_charged_before_its_edges_are_known(sizes
 
 
 @pytest.mark.parametrize("scores", [(20, 0, 20, 13, 20, 0), (9, 9, 9, 9, 9, 9), (30, 15, 14, 13, 0, 0)], ids=str)
-def test_a_preview_promises_what_the_edges_of_trees_keep(scores: tuple[int, ...]) -> None:
+def test_a_preview_promises_what_the_edges_of_trees_keep(scores):
     """By the law of all trees of four attributes; and it is the least that six noises keep below."""
     columns = {name: [0, 1] for name in "abcd"}
     within = sg.uses.preview_tree(columns, epsilon=20, edges_share=Fraction(1, 40)).within
@@ -395,7 +356,7 @@ def test_a_preview_promises_what_the_edges_of_trees_keep(scores: tuple[int, ...]
     pairs = dict(zip(combinations(range(4), 2), scores, strict=True))
     law = tree_law(pairs, 4, scale)
 
-    def strengths(tree: Any) -> list[int]:
+    def strengths(tree):
         return sorted(pairs[pair] for pair in tree)
 
     best = strengths(largest_forest(sorted(pairs, key=lambda pair: -pairs[pair]), 4))

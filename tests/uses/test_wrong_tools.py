@@ -9,7 +9,6 @@ import runpy
 import warnings
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 TREE = runpy.run_path(str(ROOT / "examples" / "priv_tree.py"))
 
 
-def above(least: int, rate: float) -> float:
+def above(least, rate):
     """P[X >= least] of discrete Laplace noise of scale 1/rate."""
     q = math.exp(-rate)
     return q**least / (1 + q) if least >= 1 else 1 - q ** (1 - least) / (1 + q)
@@ -28,9 +27,7 @@ def above(least: int, rate: float) -> float:
 
 @pytest.mark.parametrize(("levels", "most"), [(1, 30), (3, 25), (4, 15)])
 @pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(5)])
-def test_no_path_of_any_counts_and_no_stop_on_it_loses_more_and_one_loses_as_much(
-    epsilon: Fraction, levels: int, most: int
-) -> None:
+def test_no_path_of_any_counts_and_no_stop_on_it_loses_more_and_one_loses_as_much(epsilon, levels, most):
     rate, decay = TREE["tree_noise"](epsilon, levels=levels)
     worst = 0.0
     for falling in itertools.combinations_with_replacement(range(most, 0, -1), levels):
@@ -45,7 +42,7 @@ def test_no_path_of_any_counts_and_no_stop_on_it_loses_more_and_one_loses_as_muc
     assert 0.9 * epsilon < claimed <= epsilon
 
 
-def test_points_outside_the_square_are_counted_at_its_edge_without_a_word() -> None:
+def test_points_outside_the_square_are_counted_at_its_edge_without_a_word():
     outside = np.array([[-0.5, 0.5], [0.5, -3.0], [2.0, 0.5], [np.nan, 0.5], [np.inf, -np.inf]])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -55,16 +52,16 @@ def test_points_outside_the_square_are_counted_at_its_edge_without_a_word() -> N
     assert finest[7, 0] == 1
 
 
-def test_a_tree_covers_the_square_once_and_of_nobody_as_well() -> None:
+def test_a_tree_covers_the_square_once_and_of_nobody_as_well():
     for points in (np.empty((0, 2)), TREE["places"](2_000), np.array([[1.0, 1.0]])):
         tree = TREE["grow"](points, Fraction(1), levels=5, source=sg.Seeded(1), not_private=True)
         assert np.sum(tree.leaves[:, 2] ** 2) == 1
         assert TREE["held"](TREE["pyramid"](points, 5), tree.leaves).sum() == len(points)
 
 
-def test_gradients_are_clipped_to_what_the_noise_hides() -> None:
+def test_gradients_are_clipped_to_what_the_noise_hides():
     module = runpy.run_path(str(ROOT / "examples" / "selective_gradients.py"))
-    rng: Any = np.random.default_rng(1)
+    rng = np.random.default_rng(1)
     inputs, errors = (
         (rng.normal(size=(50, 6)), rng.normal(size=(50, 4))),
         (rng.normal(size=(50, 4)), rng.normal(size=(50, 3))),
@@ -81,7 +78,7 @@ def test_gradients_are_clipped_to_what_the_noise_hides() -> None:
         assert np.linalg.norm(each, order, axis=1).max() <= clip * (1 + 1e-12)
 
 
-def test_the_numbers_of_the_page_that_are_computed_are_those_of_the_code() -> None:
+def test_the_numbers_of_the_page_that_are_computed_are_those_of_the_code():
     module = runpy.run_path(str(ROOT / "examples" / "when_not.py"))
     page = (ROOT / "docs" / "explanation" / "when_not.md").read_text(encoding="utf-8")
     for case in ("every_answer", "one_bin_each", "mostly_above", "half_above"):
@@ -90,5 +87,5 @@ def test_the_numbers_of_the_page_that_are_computed_are_those_of_the_code() -> No
         assert numbers(row) == numbers(" ".join(cells)), case
 
 
-def numbers(text: str) -> list[str]:
+def numbers(text):
     return re.findall(r"\d+(?:,\d+)*", text)

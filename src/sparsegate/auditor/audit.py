@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
-from sparsegate.auditor.betting import Bets, ClaimLadder, Counts, DeltaLadder, EpsilonLadder, RenyiLadder, rungs
+from sparsegate.auditor.betting import Bets, ClaimLadder, Counts, DPLadder, RenyiLadder, rungs
 from sparsegate.auditor.blackbox import RunBudget, progress_bar
 from sparsegate.auditor.certify import Candidate, Draw, Registration, Search, certify
 from sparsegate.auditor.encoding import Encoder, Sample
@@ -95,37 +95,29 @@ class Verdict(Single):
     @property
     def sentence(self) -> str:
         """The verdict for a person to read."""
-        findings = self.replay.findings if self.replay else ()
-        return self._proof + "".join(f" Replay: {finding}." for finding in findings)
-
-    @property
-    def _proof(self) -> str:
-        claim, bound = self._claim_and_bound
-        sure = f"with {100 * self.confidence:.6g} % confidence"
-        if not self.violates:
-            return (
-                f"{self.mechanism}: no violation of {claim} found in {self.samples:,} runs; {sure} its {bound}. "
-                "This is no proof of privacy."
-            )
-        counts = self.witness.counts
-        answers, neighbour = (input_text(part, _MOST_SHOWN) for part in (self.witness.answers, self.witness.neighbour))
-        return (
-            f"{self.mechanism} is NOT private at {claim}: {sure} its {bound}. "
-            f"On answers {answers} the outcome was {self.witness.event} in {counts.hits1:,} of "
-            f"{counts.trials1:,} runs; on the neighbour {neighbour} in {counts.hits2:,} of "
-            f"{counts.trials2:,}."
-        )
-
-    @property
-    def _claim_and_bound(self) -> tuple[str, str]:
-        if self.rho is not None:
-            return f"ρ = {self.rho:g}", f"ρ is at least {self.renyi_lower:.4g}"
-        if self.rdp is not None:
-            order, divergence = self.rdp
-            what = f"Rényi divergence of order {order:g}"
-            return f"{what} = {divergence:g}", f"{what} is at least {self.renyi_lower:.4g}"
+        name, claim, proved = self._claimed
         delta = f", δ = {self.delta:g}" if self.delta else ""
-        return f"ε = {self.epsilon:g}{delta}", f"ε is at least {self.epsilon_lower:.4g}"
+        claimed, sure = f"{name} = {claim:g}{delta}", f"with {100 * self.confidence:.6g} % confidence"
+        bound = f"{sure} its {name} is at least {proved:.4g}"
+        text = f"{self.mechanism}: no violation of {claimed} found in {self.samples:,} runs; {bound}. "
+        text += "This is no proof of privacy."
+        if self.violates:
+            witness, counts = self.witness, self.witness.counts
+            answers, neighbour = (input_text(part, _MOST_SHOWN) for part in (witness.answers, witness.neighbour))
+            text = f"{self.mechanism} is NOT private at {claimed}: {bound}. On answers {answers} the outcome was "
+            text += f"{witness.event} in {counts.hits1:,} of {counts.trials1:,} runs; on the neighbour {neighbour} in "
+            text += f"{counts.hits2:,} of {counts.trials2:,}."
+        return text + "".join(f" Replay: {finding}." for finding in (self.replay.findings if self.replay else ()))
+
+    @property
+    def _claimed(self) -> tuple[str, float, float]:
+        """What the claim is about, its value, and the bound that was proved."""
+        if self.epsilon is not None:
+            return "ε", self.epsilon, self.epsilon_lower
+        bound = float(self.renyi_lower or 0)
+        if self.rdp is not None:
+            return f"Rényi divergence of order {self.rdp[0]:g}", self.rdp[1], bound
+        return "ρ", float(self.rho or 0), bound
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict as JSON takes it, by the schema "sparsegate/audit/1": see docs/reference/json.md."""
@@ -151,10 +143,7 @@ class Verdict(Single):
 
     def plot(self) -> Figure:
         """What was proved, as a bar, beside what was claimed."""
-        sign, claim, proved = "ε", self.epsilon, self.epsilon_lower
-        if claim is None:
-            sign, claim = ("ρ", self.rho) if self.rdp is None else (f"D of order {self.rdp[0]:g}", self.rdp[1])
-            claim, proved = float(claim or 0), float(self.renyi_lower or 0)
+        sign, claim, proved = self._claimed
         figure = new_figure(6, 1.9)
         axes = figure.add_subplot()
         axes.barh([0], [proved], height=0.5, color="#d55e00" if self.violates else "#4c78a8")
@@ -228,8 +217,8 @@ def audit(
 
     **Theorem.** If runs are independent of one another, the bounds of the verdict are all true with probability at
     least ``confidence``, whatever the mechanism, the search or the stopping did. In particular a mechanism that is as
-    private as claimed is said to violate with probability at most 1 - confidence. Proof: ``sparsegate.auditor.betting``
-    and ``sparsegate.auditor.certify``. Nothing follows from a verdict that does not violate.
+    private as claimed is said to violate with probability at most 1 - confidence. Nothing follows from a verdict that
+    does not violate. Proof: docs/explanation/proofs_in_words/auditor.md.
 
     Parameters
     ----------
@@ -266,7 +255,6 @@ def audit(
     >>> print(sg.audit(sg.VARIANTS["stoddard-2014"], epsilon=1.0, queries=2, samples=20_000, seed=1).violates)
     True
     """
-    claim, unit = _claim(epsilon, delta, rho, rdp)
     for name, value, rule, holds, step in (
         ("delta", delta, "must be at least 0 and less than 1", lambda x: 0 <= x < 1, "pass e.g. delta=1e-6"),
         ("confidence", confidence, "must lie strictly between 0 and 1", lambda x: 0 < x < 1, "pass confidence=0.99"),
@@ -275,6 +263,8 @@ def audit(
         require_number(name, value, rule, holds, step)
     if seed is not None:
         whole("seed", seed, "must be a whole number of at least 0", 0, "leave it out, or pass e.g. seed=1")
+    alpha = 1 - confidence
+    claim, unit, ladders = _claim(epsilon, delta, rho, rdp, alpha)
     space = Space.of(queries=queries, sensitivity=sensitivity, epsilon=unit, centre=centre, monotonic=monotonic)
     if not isinstance(neighbours, Iterable):
         step = "pass neighbours=[(answers, neighbour)]"
@@ -298,8 +288,6 @@ def audit(
         target = partial(target, **{name: fresh})
     box = pace.box(target, batch=batch, call_timeout=call_timeout)
     encoder = Encoder(box.name)
-    alpha = 1 - confidence
-    ladders = _ladders(epsilon, delta, rho, rdp, alpha)
     bets, rung = Bets(ladders), int(np.searchsorted(ladders[0].values, claim, side="right"))
     best: list[NeighbourPair] = []
     with box, progress_bar(progress) as bar:
@@ -315,35 +303,38 @@ def audit(
         def over() -> bool:
             return pace.over or (stop_at_violation and all(_above(bets.bounds(), claim, delta)))
 
+        def aim(cost: float) -> Aim:
+            """Bets with the rest of the budget, at this many seconds a run."""
+            pairs = max((1 - _SEARCH) * pace.remaining(cost) / 2, _LEAST_TRIALS)
+            refutes = None if delta or not stop_at_violation else epsilon
+            return Aim(trials=pairs, alpha=alpha, delta=delta, of_rho=epsilon is None, refutes=refutes)
+
         _warm_up(own[0] if own else random_pair(space, rng), draw, pace)
         for number in itertools.count():
             left, training = pace.remaining(), _FIRST_SEARCH * _SEARCH_GROWTH**number
             # The best bound is that of one long round; a violation is sought after short searches first.
             last = not stop_at_violation or training >= _LAST_FROM * _SEARCH * left
             most = min(int(_SEARCH * left), _MOST_SEARCH)
-            search = pace.part(min(training, most) if stop_at_violation else most, _SEARCH, last=last)
-            room = _room(search.runs(1.0))
+            part = pace.part(min(training, most) if stop_at_violation else most, _SEARCH, last=last)
             encoder.frozen = False
             winner = Search(
                 draw=draw,
                 space=space if patterns else None,
                 # Delta is no log ratio that could be scaled down; and few runs are better spent on one training.
-                magnification=1 if delta or search.total < _FIRST_SEARCH else _magnification(unit, search.total),
-                aim=partial(
-                    _aim, pace, alpha, delta, epsilon is None, None if delta or not stop_at_violation else epsilon
-                ),
-                runs_for_share=search.runs,
-                over=search.over,
+                magnification=1 if delta or part.total < _FIRST_SEARCH else _magnification(unit, part.total),
+                aim=aim,
+                part=part,
                 enough=lambda promised: stop_at_violation and promised > _FLAGRANT * claim,
                 rng=rng,
                 seed=int(rng.integers(1 << 31)),
-            ).best(_pairs([*best, *own], space, rng, room) if patterns else own)
+            ).best(_pairs([*best, *own], space, rng, part.total) if patterns else own)
             best = [winner.pair, *best][:_LEAST_PAIRS]
             plan = _registration(winner, pace, None if last else training)
             if plan is None:
                 continue
             registration, encoder.frozen = plan, True
-            stake = 1.0 if last else _CLEAR_STAKE if winner.surely > claim else _EARLY_STAKE
+            surely = winner.finding is not None and winner.finding.surely > claim
+            stake = 1.0 if last else _CLEAR_STAKE if surely else _EARLY_STAKE
             counts = certify(registration, bets, draw, share=stake, over=over)
             # What wins goes on, and so does the last one: another search would cost more than it can gain.
             while stop_at_violation and not over() and (last or bets.evidence()[rung] > _PROMISING):
@@ -386,50 +377,37 @@ def _above(bounds: list[float], claim: float, delta: float) -> list[bool]:
     return [bounds[0] > claim, *([bounds[1] > delta] if delta else [])]
 
 
-def _claim(epsilon: Any, delta: Any, rho: Any, rdp: Any) -> tuple[float, float]:
-    """The number that is claimed, and the epsilon that goes with it: in units of 1/epsilon the noise is laid out."""
-    step = "pass e.g. epsilon=1"
+def _claim(
+    epsilon: Any, delta: float, rho: Any, rdp: Any, alpha: float
+) -> tuple[float, float, tuple[ClaimLadder, ClaimLadder]]:
+    """The number that is claimed, the epsilon whose inverse is the unit in which answers are laid out, and the ladders.
+
+    The claim's own ladder is first, with nearly all of alpha, then another; half of it each where delta is claimed.
+    """
+    step, rule = "pass e.g. epsilon=1", "must be a positive number, the claim to test"
     if sum(claim is not None for claim in (epsilon, rho, rdp)) != 1:
         raise ParameterError("epsilon", "must be given, or rho or rdp instead of it", epsilon, step)
-    rule = "must be a positive number, the claim to test"
+    main = (0.5 if delta else _MAIN_LEVEL) * alpha
     if epsilon is not None:
         require_number("epsilon", epsilon, rule, _positive, step)
-        return epsilon, epsilon
+        values = rungs(epsilon, max(_MOST_EPSILON, 2 * epsilon))
+        deltas = np.unique(np.concatenate([np.geomspace(1e-7, 0.1, 60), np.linspace(0, 0.999, 120), [1.0001 * delta]]))
+        own = DPLadder(values=values, level=main, delta=delta)
+        return epsilon, epsilon, (own, DPLadder(values=deltas, level=alpha - main, epsilon=epsilon))
     if delta:
         raise ParameterError("delta", "must be 0 where the claim is rho or rdp", delta, "leave it out")
     if rho is not None:
         require_number("rho", rho, rule, _positive, "pass e.g. rho=0.5")
-        return rho, math.sqrt(2 * rho)
-    if not isinstance(rdp, tuple | list) or len(rdp) != 2:
-        raise ParameterError("rdp", "must be a pair (order, divergence)", rdp, "pass e.g. rdp=(8, 0.5)")
-    require_number("rdp", rdp[0], "must have an order > 1", lambda x: 1 < x < math.inf, "pass e.g. rdp=(8, 0.5)")
-    require_number("rdp", rdp[1], rule, _positive, "pass e.g. rdp=(8, 0.5)")
-    return rdp[1], math.sqrt(2 * rdp[1] / rdp[0])
-
-
-def _ladders(epsilon: float | None, delta: float, rho: float | None, rdp: Any, alpha: float) -> list[ClaimLadder]:
-    """The claim's own ladder first, with nearly all of alpha, then another; half of it each where delta is claimed."""
-    main = (_MAIN_LEVEL if not delta else 0.5) * alpha
-    side = alpha - main
-    if epsilon is not None:
-        values = rungs(epsilon, max(_MOST_EPSILON, 2 * epsilon))
-        deltas = np.unique(np.concatenate([np.geomspace(1e-7, 0.1, 60), np.linspace(0, 0.999, 120), [1.0001 * delta]]))
-        return [
-            EpsilonLadder(values=values, level=main, delta=delta),
-            DeltaLadder(values=deltas, level=side, epsilon=epsilon),
-        ]
-    claim, order = (float(rho or 0), None) if rdp is None else (float(rdp[1]), float(rdp[0]))
+        claim, order, unit = float(rho), None, math.sqrt(2 * rho)
+    else:
+        if not isinstance(rdp, tuple | list) or len(rdp) != 2:
+            raise ParameterError("rdp", "must be a pair (order, divergence)", rdp, "pass e.g. rdp=(8, 0.5)")
+        require_number("rdp", rdp[0], "must have an order > 1", lambda x: 1 < x < math.inf, "pass e.g. rdp=(8, 0.5)")
+        require_number("rdp", rdp[1], rule, _positive, "pass e.g. rdp=(8, 0.5)")
+        claim, order, unit = float(rdp[1]), float(rdp[0]), math.sqrt(2 * rdp[1] / rdp[0])
     values, epsilons = rungs(claim, 100 * claim, fine=400, coarse=100), rungs(1.0, _MOST_EPSILON, fine=300, coarse=100)
-    return [
-        RenyiLadder(values=values, level=main, order=order),
-        EpsilonLadder(values=epsilons, level=side, delta=0.0),
-    ]
-
-
-def _aim(pace: RunBudget, alpha: float, delta: float, of_rho: bool, refutes: float | None, cost: float) -> Aim:
-    """What a round is for: bets with the rest of the budget, at this many seconds a run."""
-    pairs = max((1 - _SEARCH) * pace.remaining(cost) / 2, _LEAST_TRIALS)
-    return Aim(trials=pairs, alpha=alpha, delta=delta, of_rho=of_rho, refutes=refutes)
+    ladder = RenyiLadder(values=values, level=main, order=order)
+    return claim, unit, (ladder, DPLadder(values=epsilons, level=alpha - main))
 
 
 def _registration(best: Candidate, pace: RunBudget, training: int | None) -> Registration | None:
@@ -470,13 +448,12 @@ def _magnification(unit: float, runs: int) -> int:
     return min(max(1, round(loss / unit)), _MOST_MAGNIFIED)
 
 
-def _room(runs: int) -> int:
-    """How many pairs there are runs for: a pair that is judged by a handful of runs is chosen by chance."""
+def _pairs(own: list[NeighbourPair], space: Space, rng: np.random.Generator, runs: int) -> list[NeighbourPair]:
+    """The caller's pairs, some random ones and the patterns, as many as there are runs for.
+
+    A pair that is judged by a handful of runs is chosen by chance.
+    """
     few = min(max(runs // _LEAST_RUNS_A_PAIR, _LEAST_PAIRS), _FEW_PAIRS)
-    return min(max(runs // (8 * _RUNS_A_PAIR), few), _MANY_PAIRS)
-
-
-def _pairs(own: list[NeighbourPair], space: Space, rng: np.random.Generator, room: int) -> list[NeighbourPair]:
-    """The caller's pairs, some random ones and the patterns."""
+    room = min(max(runs // (8 * _RUNS_A_PAIR), few), _MANY_PAIRS)
     random = [random_pair(space, rng) for _ in range(room // 8)]
     return list(dict.fromkeys([*own, *random, *known_patterns(space, rng)]))[: max(room, len(own))]

@@ -1,45 +1,12 @@
 """Bets against a claim: money that a private mechanism cannot make, counted at any time.
 
-**Bets.** An (epsilon, delta)-private mechanism has P[E] <= e^epsilon Q[E] + delta for every event E, where P and Q are
-the laws of its outcomes on two neighbouring inputs. So for a run on either, X = 1[the first is in E] and Y = 1[the
-second is in E],
-
-    Z = X - e^epsilon Y - delta        has        E[Z] = P[E] - e^epsilon Q[E] - delta <= 0.
-
-Start with 1, and before each pair of runs choose, from all that is past, the two inputs, the event and a stake lambda
-with 0 <= lambda < 1/(e^epsilon + delta). The money is then multiplied by 1 + lambda Z, which is positive.
+An (epsilon, delta)-private mechanism has P[E] <= e^epsilon Q[E] + delta, so of a run on either input Z = 1[the first is
+in E] - e^epsilon 1[the second is in E] - delta has a mean of at most 0. Money starts at 1; a pair of runs multiplies it
+by 1 + lambda Z, with a stake 0 <= lambda < 1/(e^epsilon + delta).
 
 **Theorem (any stopping time).** If the claim is true and runs are independent, the money reaches 1/alpha, ever, with
-probability at most alpha: whatever pairs, events and stakes were chosen, and whenever and why one stops.
-
-*Proof.* Given the past, lambda is a constant and the new runs are independent of it, so E[1 + lambda Z | past] =
-1 + lambda E[Z] <= 1: the money is a nonnegative supermartingale that starts at 1. Ville's inequality. Bets in
-parallel, with shares of the money that add up to 1, are one bet. A batch of n pairs under one lambda is n bets. ∎
-
-**Lower bounds.** A ``ClaimLadder`` has a rung for each of many values of one parameter, in ascending order, with bets
-on each rung against the claim with that value. The bound is the last rung before the first at which the money has not
-reached 1/alpha. It is above the truth with probability at most alpha: claims get weaker along the ladder, so the first
-rung at or above the truth is a true claim, and a bound above the truth needs that one to fall. Two ladders of levels a
-and b hold together with probability 1 - a - b.
-
-**zCDP and RDP.** If D_alpha(P||Q) <= r, so do the laws of whether E happens: f(p, q) = p^alpha q^(1-alpha) +
-(1-p)^alpha (1-q)^(1-alpha) <= e^((alpha-1) r) at p = P[E], q = Q[E]. f is convex in both (each term is the
-perspective of x^alpha), so where f(u, v) >= e^((alpha-1) r) the claim implies f_p (p - u) + f_q (q - v) <=
-f(p, q) - f(u, v) <= 0, with the derivatives at (u, v). With f_p > 0 that is p <= e^epsilon q + delta for e^epsilon =
--f_q/f_p and delta = u - e^epsilon v: the bet is the same one. Of a rho-zCDP claim r = alpha rho for all alpha > 1; each
-rung takes the alpha and the point at which training saw most. One event tells less than all outcomes do. Of N(0, 1)
-against N(mu, 1), rho = mu^2/2 small, "x > 0" has p - q ~ mu phi(0) and 2 (p - q)^2 ~ (2/pi) rho of every order. Rarer
-events have more at larger orders: "x > t" at alpha = t/mu tends to rho as t grows, but a bet needs it to happen.
-
-**Stakes.** Any are valid; these are strong. Towards a horizon of n more pairs the best test of a mean of normal numbers
-wins with probability 1/G under the claim, where G is what the money must be multiplied with. Its money after each step
-is that of a bet with lambda = G phi(d) / (sigma sqrt(n)), d = Phi^-1(1 - 1/G), sigma^2 = E[Z^2]: a bet that aims at a
-horizon has in the limit the power of a test with a fixed number of runs, and may still stop early. Where the mean is
-clearly positive, the stake of fastest growth is larger and ends sooner: that at which E[Z/(1 + lambda Z)] = 0, about
-mean / sigma^2 where it is small. For rare events with large ratios that quotient is far too bold: it loses what it won.
-A bet towards a horizon is lost at the end or won. So where a round goes on with the event of the last, there is no
-horizon: the stake is that of fastest growth for the gains of all rounds so far, less half a standard error. From m
-pairs to n the log of the money is then smaller by about ln(n/m)/2 than with the best stake.
+probability at most alpha: whatever pairs, events and stakes were chosen from the past, and whenever and why one stops.
+Proof, claims of rho and RDP, and why the stakes are strong: docs/explanation/proofs_in_words/auditor.md.
 """
 
 from __future__ import annotations
@@ -47,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,44 +43,31 @@ class Counts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClaimLadder:
-    """Values of one parameter of a claim in ascending order, and a ``level``: how often its bound may be wrong."""
+class DPLadder:
+    """(epsilon, delta)-privacy for one delta and many epsilons; with ``epsilon``, for that one and many deltas.
+
+    A ladder has ``values`` of one parameter of a claim in ascending order, and a ``level``: how often its bound may be
+    wrong. Its ``lines`` are, for each value, e^epsilon and delta such that the claim implies P[E] <= e^epsilon Q[E] +
+    delta, where training thinks that P[E] and Q[E] are ``p1`` and ``p2``.
+    """
 
     values: Reals
     level: float
+    delta: float = 0.0
+    epsilon: float | None = None
 
     def lines(self, p1: float, p2: float) -> tuple[Reals, Reals]:
-        """For each value e^epsilon and delta such that the claim implies P[E] <= e^epsilon Q[E] + delta.
-
-        ``p1`` and ``p2`` are what training thinks that P[E] and Q[E] are.
-        """
-        raise NotImplementedError
+        if self.epsilon is None:
+            return np.exp(self.values), np.full(self.values.size, self.delta)
+        return np.full(self.values.size, math.exp(min(self.epsilon, _MOST_LOG))), self.values
 
 
 @dataclass(frozen=True, kw_only=True)
-class EpsilonLadder(ClaimLadder):
-    """(epsilon, delta)-privacy for many epsilons and one delta."""
-
-    delta: float
-
-    def lines(self, p1: float, p2: float) -> tuple[Reals, Reals]:
-        return np.exp(self.values), np.full(self.values.size, self.delta)
-
-
-@dataclass(frozen=True, kw_only=True)
-class DeltaLadder(ClaimLadder):
-    """(epsilon, delta)-privacy for one epsilon and many deltas."""
-
-    epsilon: float
-
-    def lines(self, p1: float, p2: float) -> tuple[Reals, Reals]:
-        return np.full(self.values.size, math.exp(min(self.epsilon, 700.0))), self.values
-
-
-@dataclass(frozen=True, kw_only=True)
-class RenyiLadder(ClaimLadder):
+class RenyiLadder:
     """rho-zCDP for many rhos; or, with one ``order`` alpha, D_alpha <= r for many r."""
 
+    values: Reals
+    level: float
     order: float | None = None
 
     def lines(self, p1: float, p2: float) -> tuple[Reals, Reals]:
@@ -141,13 +95,13 @@ class RenyiLadder(ClaimLadder):
         return ratio, delta
 
 
-def _log_moment(p: Reals, q: Reals, order: float) -> tuple[Reals, Reals, Reals]:
-    """ln f(p, q) = (alpha - 1) D_alpha of two events of these chances, and its two derivatives.
+ClaimLadder: TypeAlias = DPLadder | RenyiLadder
 
-    They are those of f, divided by f: the tangent is the same. At large orders f itself is beyond all doubles.
-    """
+
+def _log_moment(p: Reals, q: Reals, order: float) -> tuple[Reals, Reals, Reals]:
+    """ln f(p, q) = (alpha - 1) D_alpha of two events of these chances, and both derivatives of f, divided by f."""
     hit, miss = (order * np.log(x) + (1 - order) * np.log(y) for x, y in ((p, q), (1 - p, 1 - q)))
-    moment = np.logaddexp(hit, miss)
+    moment = np.logaddexp(hit, miss)  # at large orders f itself is beyond all doubles
     hit, miss = np.exp(hit - moment), np.exp(miss - moment)
     return moment, order * (hit / p - miss / (1 - p)), (1 - order) * (hit / q - miss / (1 - q))
 
@@ -169,11 +123,14 @@ class Bets:
 
     def __init__(self, ladders: Sequence[ClaimLadder]) -> None:
         self._ladders = ladders
-        self._ends = np.cumsum([ladder.values.size for ladder in ladders])
         self._goal = np.concatenate([np.full(ladder.values.size, _ROUNDING / ladder.level) for ladder in ladders])
         self._kept = np.ones(self._goal.size)
         self._log_stake = np.full(self._goal.size, -np.inf)
         self.fallen = np.zeros(self._goal.size, dtype=np.bool_)
+
+    @property
+    def _money(self) -> Reals:
+        return cast(Reals, self._kept + np.exp(np.minimum(self._log_stake, _MOST_LOG)))
 
     def open_round(self, share: float, p1: float, p2: float, settled: int = 0) -> None:
         """Put a share of the money at stake on an event that training takes to be this likely on either input.
@@ -181,13 +138,13 @@ class Bets:
         ``settled``: pairs that were bet on it before, and showed those chances.
         """
         lines = [ladder.lines(p1, p2) for ladder in self._ladders]
-        self._ratio, self._delta = (np.concatenate([line[part] for line in lines]) for part in (0, 1))
-        money = self._kept + np.exp(np.minimum(self._log_stake, _MOST_LOG))
+        ratio, delta = (np.concatenate(part) for part in zip(*lines, strict=True))
+        money = self._money
         with np.errstate(divide="ignore"):  # what is lost is lost
             self._kept, self._log_stake = (1 - share) * money, np.log(share * money)
+        self._boldest = _BOLDEST / (ratio + delta)
         # What is seen when (both, only the first, only the second, neither) are in the event.
-        self._gains = np.stack([1 - self._ratio, np.ones_like(self._ratio), -self._ratio, np.zeros_like(self._ratio)])
-        self._gains -= self._delta
+        self._gains = np.stack([1 - ratio, np.ones_like(ratio), -ratio, np.zeros_like(ratio)]) - delta
         chances = np.array([p1 * p2, p1 * (1 - p2), (1 - p1) * p2, (1 - p1) * (1 - p2)])
         self._cells, self._settled = (_SEED_PAIRS + settled) * chances, settled
 
@@ -199,14 +156,15 @@ class Bets:
         seen = np.maximum(share, 0.25 / self._cells.sum())  # what was never seen may still happen
         second = seen @ self._gains**2
         if remaining is None:
-            plain = self._fastest(seen, _LITTLE_DOUBT * np.sqrt(second / self._settled))
-            return np.where(self.fallen, 0.0, plain)
-        missing = np.log(np.maximum(self._goal - self._kept, 1e-300))
-        chance = np.exp(np.clip(self._log_stake - missing, -_MOST_LOG + 10, -1e-12))
-        depth = -ndtri(chance)
-        bold = np.exp(-(depth**2) / 2) / math.sqrt(2 * math.pi) / chance / np.sqrt(second * max(remaining, 1))
-        grown = self._fastest(seen, _DOUBT * np.sqrt(second / self._settled)) if self._settled else 0.0
-        return cast(Reals, np.where(self.fallen, 0.0, np.minimum(np.maximum(bold, grown), self._boldest)))
+            stake = self._fastest(seen, _LITTLE_DOUBT * np.sqrt(second / self._settled))
+        else:
+            missing = np.log(np.maximum(self._goal - self._kept, 1e-300))
+            chance = np.exp(np.clip(self._log_stake - missing, -_MOST_LOG + 10, -1e-12))
+            bold = np.exp(-(ndtri(chance) ** 2) / 2) / math.sqrt(2 * math.pi) / chance
+            bold = bold / np.sqrt(second * max(remaining, 1))
+            grown = self._fastest(seen, _DOUBT * np.sqrt(second / self._settled)) if self._settled else 0.0
+            stake = np.minimum(np.maximum(bold, grown), self._boldest)
+        return np.where(self.fallen, 0.0, stake)
 
     def _fastest(self, share: Reals, doubt: Reals) -> Reals:
         """The stake of fastest growth where means are smaller by a doubt: E[Z/(1 + lambda Z)] = doubt."""
@@ -217,10 +175,6 @@ class Bets:
             low, high = np.where(more, middle, low), np.where(more, high, middle)
         return low
 
-    @property
-    def _boldest(self) -> Reals:
-        return cast(Reals, _BOLDEST / (self._ratio + self._delta))
-
     def settle(self, stakes: Reals, first: NDArray[np.bool_], second: NDArray[np.bool_]) -> None:
         """Multiply the money by what pairs of runs gained: whether each was in the event, on the first and second."""
         both, one, other = (int(np.count_nonzero(x)) for x in (first & second, first, second))
@@ -228,7 +182,7 @@ class Bets:
         self._log_stake = self._log_stake + cells @ np.log1p(stakes * self._gains)
         self._cells = self._cells + cells
         self._settled += first.size
-        self.fallen |= self._kept + np.exp(np.minimum(self._log_stake, _MOST_LOG)) >= self._goal
+        self.fallen |= self._money >= self._goal
 
     def evidence(self) -> Reals:
         """By how many standard errors the gains of this round are above 0, on each rung."""
@@ -238,11 +192,13 @@ class Bets:
 
     def bounds(self) -> list[float]:
         """The last rung of each ladder below the first that stands; 0 where even the first one stands."""
-        found = []
-        for ladder, fallen in zip(self._ladders, np.split(self.fallen, self._ends[:-1]), strict=True):
+        bounds, start = [], 0
+        for ladder in self._ladders:
+            fallen = self.fallen[start : start + ladder.values.size]
             height = ladder.values.size if fallen.all() else int(np.argmin(fallen))
-            found.append(float(ladder.values[height - 1]) if height else 0.0)
-        return found
+            bounds.append(float(ladder.values[height - 1]) if height else 0.0)
+            start += ladder.values.size
+        return bounds
 
 
 def promise(p1: Reals, p2: Reals, *, trials: float, z: float, delta: float) -> Reals:

@@ -90,13 +90,11 @@ class BlackBox:
         self._tasks.put(None)
 
     def chunk(self, wanted: int) -> int:
-        """How many outcomes to ask for next: more and more while it is quick, fewer where it is slow.
-
-        Growth follows the number of calls as long as the clock allows, so that a seeded mechanism is asked alike twice.
-        """
+        """How many outcomes to ask for next."""
         return min(wanted, self._chunk)
 
     def _resize(self, each: float) -> None:
+        """More and more while it is quick, fewer where it is slow: a seeded mechanism is asked alike twice."""
         if each * self._chunk > self._longest:
             self._chunk = max(1, int(self._longest / 2 / each))
         elif each * self._chunk * _GROWTH < self._longest:
@@ -115,10 +113,10 @@ class BlackBox:
             self.quickest = min(self.quickest, each)
         self.drawn += count
         if failure is not None:
-            said = f"{self.name} raised {type(failure).__name__}: {failure} (on {input_text(answers, _SHOWN)})"
-            step = "centre=, queries=(least, most), sensitivity= and patterns=False say which answers it is given"
-            step = f"wrap it so that it takes an array of answers; {step}"
-            raise ParameterError("mechanism", f"must answer, but {said}", next_step=step) from failure
+            rule = f"must answer, but {self.name} raised {type(failure).__name__}: {failure}"
+            step = "wrap it so that it takes an array of answers; centre=, queries=(least, most), sensitivity= and "
+            step += "patterns=False say which answers it is given"
+            raise ParameterError("mechanism", f"{rule} (on {input_text(answers, _SHOWN)})", next_step=step) from failure
         return outcomes[0] if self.batch else outcomes
 
     def _wait(self, answers: Any, outcomes: list[Any]) -> BaseException | None:
@@ -130,11 +128,13 @@ class BlackBox:
                 if len(outcomes) > seen:
                     seen, since = len(outcomes), time.perf_counter()
                 elif time.perf_counter() - since >= self._call_timeout:
-                    _end(self._thread)
-                    said = f"{self.name} did not (on {input_text(answers, _SHOWN)})"
-                    rule = f"must return within call_timeout={self._call_timeout:g} seconds, but {said}"
+                    # SystemExit inside the thread, at its next step of Python code.
+                    ident, end = ctypes.c_ulong(self._thread.ident or 0), ctypes.py_object(SystemExit)
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, end)
+                    rule = f"must return within call_timeout={self._call_timeout:g} seconds, but {self.name} did not"
                     step = "raise call_timeout=, or look for an endless loop"
-                    raise ParameterError("mechanism", rule, next_step=step) from None
+                    shown = f"{rule} (on {input_text(answers, _SHOWN)})"
+                    raise ParameterError("mechanism", shown, next_step=step) from None
 
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None:
@@ -169,12 +169,6 @@ def _kept(outcome: Any) -> Any:
         return copy.deepcopy(outcome)
     except Exception:
         return outcome
-
-
-def _end(thread: threading.Thread) -> None:
-    """Raise SystemExit inside the thread, at its next step of Python code."""
-    if thread.ident is not None:
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit))
 
 
 DEFAULT_SECONDS: Final = 60.0
@@ -249,9 +243,6 @@ class Part:
 
     total: int
     over: Callable[[], bool]
-
-    def runs(self, share: float) -> int:
-        return int(share * self.total)
 
 
 def progress_bar(wanted: bool) -> Any:

@@ -1,25 +1,13 @@
 """Certification: bets on an event that was chosen before the runs that decide it; and the search for that event.
 
-A round chooses a pair and an event by training runs (``Search``), then bets on fresh pairs of runs (``certify``). What
-earlier rounds saw may steer later ones: whether they go on with the same event, and with which stakes.
-
 **Theorem (coverage).** Let every run of the mechanism be independent of the others, its outcome distributed in the same
 way in a call of any size. Let the event be a function of one outcome: whether an outcome is in it depends on nothing
 else, neither on the other outcomes of the call nor on how many they are. Then all bounds of ``Bets`` hold together with
 probability at least 1 - alpha, whatever the search did, and whenever and for whatever reason one stops.
+Proof: docs/explanation/proofs_in_words/auditor.md.
 
-*Proof.* The i-th pair of runs of a batch is the i-th outcome on either input. Pair, event and stakes of the batch are
-fixed before it is drawn, and how many runs a call makes follows the clock, and so earlier outcomes, but no later one.
-So given the past the pairs of hits are independent with the chances P[E] and Q[E], and ``sparsegate.auditor.betting``
-applies. A call that raises or hangs ends the audit without a verdict. ∎
-
-That an event is a function of one outcome is shown where outcomes are encoded (``sparsegate.auditor.encoding``) and
-where they are scored (``sparsegate.auditor.events``), and tested by splitting samples in every way.
-
-The search for the pair and the event: successive halving, with mutations of the best, then a final. Round after round
-every pair that is still in gets the same number of runs, the third that promises most goes on, and mutations of the
-best join in; all rounds cost about the same. What a pair promises is the bound that its event would certify with the
-rest of the budget, at the speed of that pair: a long list of answers may leak more and prove less.
+The search is successive halving, with mutations of the best, then a final. What a pair promises is the bound that its
+event would certify with the rest of the budget, at the speed of that pair.
 """
 
 from __future__ import annotations
@@ -33,6 +21,7 @@ from typing import Final
 import numpy as np
 
 from sparsegate.auditor.betting import Bets, Counts
+from sparsegate.auditor.blackbox import Part
 from sparsegate.auditor.encoding import Sample, joined
 from sparsegate.auditor.events import BEYOND_CHANCE, Aim, FoundEvent, OutcomeEvent, Runs, confirmed, find_events
 from sparsegate.auditor.neighbours import NeighbourPair, Space, mutation
@@ -75,15 +64,21 @@ def certify(registration: Registration, bets: Bets, draw: Draw, *, share: float,
         remaining = registration.trials - trials
         stakes = bets.stakes(None if before.trials1 else remaining)
         first = draw(registration.pair.answers, min(max(remaining // _PART, _LEAST_BATCH), remaining))
-        second = [draw(registration.pair.neighbour, len(first))]
-        while (missing := len(first) - sum(map(len, second))) > 0:
-            second.append(draw(registration.pair.neighbour, missing))
-        inside = registration.event.inside(first), registration.event.inside(joined(second))
+        second = _exactly(draw, registration.pair.neighbour, len(first))
+        inside = registration.event.inside(first), registration.event.inside(second)
         bets.settle(stakes, *inside)
         trials += len(first)
         hits = [count + int(np.count_nonzero(side)) for count, side in zip(hits, inside, strict=True)]
     trials += before.trials1
     return Counts(hits1=hits[0], trials1=trials, hits2=hits[1], trials2=trials)
+
+
+def _exactly(draw: Draw, answers: object, count: int) -> Sample:
+    """So many runs, in as many calls as it takes."""
+    parts = [draw(answers, count)]
+    while (missing := count - sum(map(len, parts))) > 0:
+        parts.append(draw(answers, missing))
+    return joined(parts)
 
 
 _KEEP: Final = 3
@@ -116,10 +111,8 @@ class Training:
         goal = min(have + runs, _MOST, max(_LEAST, _MOST_NUMBERS // max(width, 1)))
         while have < goal and not (have >= _AT_LEAST and over()):
             self.one.append(draw(self.pair.answers, goal - have))
+            self.other.append(_exactly(draw, self.pair.neighbour, len(self.one[-1])))
             have += len(self.one[-1])
-            # As many on the other side, however they come.
-            while (missing := have - sum(map(len, self.other))) > 0:
-                self.other.append(draw(self.pair.neighbour, missing))
         self.one[:], self.other[:] = [joined(self.one)], [joined(self.other)]
         self.seconds += time.perf_counter() - begun
 
@@ -143,25 +136,15 @@ class Candidate:
         return -math.inf if self.finding is None else self.finding.promised
 
     @property
-    def surely(self) -> float:
-        return -math.inf if self.finding is None else self.finding.surely
-
-    @property
     def cost(self) -> float:
-        drawn = sum(
-            len(sample) for training in self.trainings for held in (training.one, training.other) for sample in held
-        )
-        return sum(training.seconds for training in self.trainings) / max(drawn, 1)
+        samples = [sample for training in self.trainings for sample in (*training.one, *training.other)]
+        return sum(training.seconds for training in self.trainings) / max(sum(map(len, samples)), 1)
 
     def train(self, draw: Draw, runs: int, over: Callable[[], bool]) -> None:
         """Draw ``runs`` more on either input; where there are magnified ones, which tell more, most of them there."""
         for training in self.trainings:
             share = 1.0 if len(self.trainings) == 1 else _CLOSE if training.magnified == 1 else 1 - _CLOSE
             training.train(draw, int(share * runs), over)
-
-    @property
-    def trained(self) -> bool:
-        return all(training.one and training.other for training in self.trainings)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,8 +155,7 @@ class Search:
     space: Space | None
     magnification: int
     aim: Callable[[float], Aim]
-    runs_for_share: Callable[[float], int]
-    over: Callable[[], bool]
+    part: Part
     enough: Callable[[float], bool]
     rng: np.random.Generator
     seed: int
@@ -182,23 +164,23 @@ class Search:
         """The candidate that promises most, with the event to certify."""
         live, clear = [self._candidate(pair) for pair in pairs], False
         share = 1 / (screenings(len(live)) + _FINAL_SHARES)
-        while len(live) > _FINALISTS and not clear and not self.over():
-            runs = max(self.runs_for_share(share) // (2 * len(live)), _LEAST)
+        while len(live) > _FINALISTS and not clear and not self.part.over():
+            runs = max(int(share * self.part.total) // (2 * len(live)), _LEAST)
             for candidate in live:
-                candidate.train(self.draw, runs, self.over)
+                candidate.train(self.draw, runs, self.part.over)
                 candidate.finding = self._screened(candidate)
-                if self.over():
+                if self.part.over():
                     break
             live = self._survivors(live)
-            clear = self.enough(live[0].surely)
-        finalists = live[: 1 if clear or self.over() else _FINALISTS]
-        runs = max(self.runs_for_share(_FINAL_SHARES * share) // (2 * len(finalists)), _LEAST)
+            clear = live[0].finding is not None and self.enough(live[0].finding.surely)
+        finalists = live[: 1 if clear or self.part.over() else _FINALISTS]
+        runs = max(int(_FINAL_SHARES * share * self.part.total) // (2 * len(finalists)), _LEAST)
         for candidate in finalists:
-            if not candidate.trained or not self.over():
-                candidate.train(self.draw, runs, self.over)
-            candidate.finding = self._found(candidate, thorough=False)
+            if not self.part.over() or not all(training.one for training in candidate.trainings):
+                candidate.train(self.draw, runs, self.part.over)
+            candidate.finding = self._final(candidate, thorough=False)
         winner = max(finalists, key=lambda candidate: candidate.promised)
-        winner.finding = self._found(winner, thorough=True)
+        winner.finding = self._final(winner, thorough=True)
         return winner
 
     def _candidate(self, pair: NeighbourPair) -> Candidate:
@@ -208,33 +190,32 @@ class Search:
             trainings.append(Training(pair=far, magnified=self.magnification))
         return Candidate(pair=pair, trainings=trainings)
 
+    def _events(
+        self, parts: tuple[Runs, Runs], aim: Aim, *, caution: float = 1.0, thorough: bool = False
+    ) -> list[FoundEvent]:
+        return list(find_events(*parts, aim, caution=caution, thorough=thorough, seed=self.seed))
+
     def _screened(self, candidate: Candidate) -> FoundEvent:
         aim = self.aim(candidate.cost)
         far = candidate.trainings[-1]
-        best = self._best_of(far, aim, 1.0)
+        best = _most(self._events(far.split(), aim))
         if far.magnified > 1:
             # Beside magnified runs, close ones count if they show what is beyond chance, or if magnified ones show an
             # endless ratio: whether it is endless close by they cannot tell.
             caution = 1.0 if best.estimate.endless[0] else BEYOND_CHANCE
-            best = _most([best, self._best_of(candidate.trainings[0], aim, caution)])
+            best = _most([best, *self._events(candidate.trainings[0].split(), aim, caution=caution)])
         return best
 
-    def _best_of(self, training: Training, aim: Aim, caution: float) -> FoundEvent:
-        learn, judge = training.split()
-        return _most(list(find_events(learn, judge, aim, caution=caution, thorough=False, seed=self.seed)))
-
-    def _found(self, candidate: Candidate, *, thorough: bool) -> FoundEvent:
+    def _final(self, candidate: Candidate, *, thorough: bool) -> FoundEvent:
         """Events from close runs, and events from magnified runs that close ones confirm."""
-        aim = self.aim(candidate.cost)
-        close_learn, close_judge = candidate.trainings[0].split()
-        far = []
-        for training in candidate.trainings[1:]:
-            learn, judge = training.split()
-            found = find_events(learn, judge, aim, caution=1.0, thorough=thorough, seed=self.seed)
-            far += [confirmed(finding, close_judge, aim, caution=1.0) for finding in found]
+        aim, close = self.aim(candidate.cost), candidate.trainings[0].split()
+        far = [
+            confirmed(finding, close[1], aim, caution=1.0)
+            for training in candidate.trainings[1:]
+            for finding in self._events(training.split(), aim, thorough=thorough)
+        ]
         caution = BEYOND_CHANCE if far and not _most(far).estimate.endless[0] else 1.0
-        close = find_events(close_learn, close_judge, aim, caution=caution, thorough=thorough, seed=self.seed)
-        return _most([*far, *close])
+        return _most([*far, *self._events(close, aim, caution=caution, thorough=thorough)])
 
     def _survivors(self, live: list[Candidate]) -> list[Candidate]:
         keep = sorted(live, key=lambda candidate: -candidate.promised)[: math.ceil(len(live) / _KEEP)]

@@ -2,16 +2,10 @@
 
 An outcome is flattened into cells. Numbers become columns; booleans become bits; strings, None inside a tuple,
 brackets and so the lengths of sequences become its *shape*, which is numbered. The word holds the number of the shape
-and up to 40 bits. ``("above", True, 3.5)`` is the shape ``("above", ?, #)`` with the bit 1 and the column ``[3.5]``;
-outcomes of varying length are shapes of their own. Numbers are compared as doubles: whole numbers beyond 2^53 that are
-one double are one outcome here, which can hide a leak and never invents one.
-
-All this is a function of the outcome alone, so whatever is said about words and columns is an event of the mechanism.
-It must not depend on the other outcomes of the same call, and an array is a place where it could: an array is therefore
-encoded exactly as the list of its rows would be, and numpy's own conversions are refused where they change a value. In
-``np.array([True, 2])`` True has become 1, in ``np.array(["a", 2])`` 2 has become "2", and whoever fills rows up to the
-longest of the call says in each of them how long the others were. So the arrays that a mechanism returns for one input
-must have one kind and one width (``Encoder.encode``).
+and up to 40 bits. ``("above", True, 3.5)`` is the shape ``("above", ?, #)`` with the bit 1 and the column ``[3.5]``.
+Numbers are compared as doubles: whole numbers beyond 2^53 that are one double are one outcome, which can hide a leak
+and never invents one. All this is a function of the outcome alone, so an array is encoded exactly as the list of its
+rows, and those that a mechanism returns for one input must have one kind and one width.
 """
 
 from __future__ import annotations
@@ -53,26 +47,20 @@ class Sample:
     def __len__(self) -> int:
         return self.word.size
 
-    def part(self, where: slice) -> Sample:
+    def part(self, where: slice | Integers) -> Sample:
         return Sample(word=self.word[where], columns=self.columns[where])
 
     def wide(self, width: int) -> Reals:
         """The first ``width`` columns, NaN where there are none."""
-        missing = width - self.columns.shape[1]
-        if missing <= 0:
-            return self.columns[:, :width]
-        return np.concatenate([self.columns, np.full((len(self), missing), np.nan)], axis=1)
+        missing = max(width - self.columns.shape[1], 0)
+        return np.pad(self.columns[:, :width], ((0, 0), (0, missing)), constant_values=np.nan)
 
 
 def joined(samples: Sequence[Sample]) -> Sample:
     """Samples one after the other."""
-    if len(samples) == 1:
-        return samples[0]
     width = max(sample.columns.shape[1] for sample in samples)
-    return Sample(
-        word=np.concatenate([sample.word for sample in samples]),
-        columns=np.concatenate([sample.wide(width) for sample in samples]),
-    )
+    columns = np.concatenate([sample.wide(width) for sample in samples])
+    return Sample(word=np.concatenate([sample.word for sample in samples]), columns=columns)
 
 
 class Encoder:
@@ -194,14 +182,10 @@ class Encoder:
             raise self._nonsense(f"must return {_KINDS}, but {{}} returned {_kind(value)}", "convert it")
 
     def _number(self, shape: Shape) -> int:
-        known = self._numbers.get(shape)
-        if known is not None:
-            return known
-        if self.frozen or len(self.shapes) >= _MOST_SHAPES:
-            return UNKNOWN
-        self._numbers[shape] = len(self.shapes)
-        self.shapes.append(shape)
-        return self._numbers[shape]
+        if shape not in self._numbers and not self.frozen and len(self.shapes) < _MOST_SHAPES:
+            self._numbers[shape] = len(self.shapes)
+            self.shapes.append(shape)
+        return self._numbers.get(shape, UNKNOWN)
 
     def _require(self, length: int | None, count: int) -> None:
         if length != count:

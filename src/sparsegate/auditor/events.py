@@ -1,37 +1,14 @@
 """The event that tells two samples apart best: cells in order of likelihood ratio, as many as promise most.
 
-One part of the training runs orders the cells of a partition by
+One part of the training runs orders the cells of a partition by the observed log ratio less its standard error; another
+estimates the probabilities of each initial segment of that order, and the one is chosen that promises the largest bound
+at the sample size of the certification. Both directions are tried, and *magnified pairs*: inputs that lie A times as
+far apart differ by up to A epsilon, and show the same structure with A^2 times fewer runs. Certification magnifies
+nothing.
 
-    ln((a1 + 1/2)/(a2 + 1/2)) - sqrt(1/(a1 + 1/2) + 1/(a2 + 1/2)),
-
-the observed log ratio less its standard error, so that a rare cell does not win by luck. Another part estimates the
-probabilities of each initial segment of that order, and the segment is chosen that promises the largest bound at the
-sample size of the certification. Both directions are tried.
-
-*Magnified pairs.* Where epsilon is small, neighbours hardly differ. Inputs that lie A times as far apart differ by up
-to A epsilon (group privacy), and show the same structure with A^2 times fewer runs. So half of the training runs are on
-magnified pairs, where a log ratio of A x is read as x. Certification never magnifies.
-
-*Cells.* An event is a set of numbered cells, into which the outcomes are cut:
-
-- *Atoms*: a cell for each outcome that was seen more than once, and one for all others.
-- *Bins*: a cell for each value of the discrete part, cut further along the numeric columns.
-- *Tallies*: how many answers are True, or the sum of the numbers; once plain, and once with each answer weighed by how
-  the neighbour moves its question. Long outcomes never come twice, and few runs cannot teach a classifier much: where
-  the loss adds up over many answers, a sum shows it at once.
-- *Slices*: a classifier learns to tell the samples apart, and its score is cut into cells.
-
-A partition is learned from training samples and then fixed: ``cells`` is a function of the outcome alone.
-
-*Slices* are for outcomes that are long or hold several numbers. The best event at any size is a set {outcome : p1/p2 >=
-t} (Neyman and Pearson), and a classifier that says which of two equally large samples an outcome came from estimates
-p1/(p1 + p2): logistic regression on ranks, and gradient boosting where scikit-learn is installed. A poor classifier
-gives a weak bound, never a wrong one.
-
-*The score is a function of one outcome alone.* A product of a matrix and a vector is none: BLAS adds in an order that
-depends on how many rows there are, and a last bit decides on which side of a cut an outcome lies. Here a score is made
-of additions, multiplications and comparisons of numbers of its own row, column after column, each rounded as IEEE 754
-says; the trees of gradient boosting add the values of their leaves in the same way. No score of training lies on a cut.
+A partition is learned from training samples and then fixed: ``cells`` is a function of one outcome alone. So scores
+are sums and comparisons of numbers of its own row, column after column, and no matrix product, whose last bit depends
+on how many rows there are: docs/explanation/proofs_in_words/auditor.md.
 """
 
 from __future__ import annotations
@@ -40,9 +17,8 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from statistics import NormalDist
-from typing import Any, Final, Protocol
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +28,6 @@ from sparsegate.auditor.encoding import BITS, UNKNOWN, Integers, Reals, Sample, 
 
 Cells = NDArray[np.intp]
 Keys = NDArray[np.uint64]
-_DENSE: Final = 1 << 16
 _ODD: Final = np.uint64(0x9E3779B97F4A7C15)
 _MOST_ATOMS: Final = 1 << 13
 _FREQUENT: Final = 1 / 500
@@ -78,98 +53,52 @@ def keys(word: Integers, columns: Reals) -> Keys:
     return key
 
 
-class Lookup:
-    """The place of a key in a sorted list, or the length of the list for a key that is not in it."""
-
-    def __init__(self, known: Keys) -> None:
-        self.known = known
-        self._dense: Cells | None = None
-        if known.size and int(known[-1] - known[0]) < _DENSE:
-            # Bits of one shape: a table with a place for each is quicker than a search.
-            self._dense = np.full(_DENSE + 1, known.size, dtype=np.intp)
-            self._dense[(known - known[0]).astype(np.intp)] = np.arange(known.size)
-
-    def __call__(self, wanted: Keys) -> Cells:
-        if not self.known.size:
-            return np.zeros(wanted.size, dtype=np.intp)
-        if self._dense is not None:
-            # What is smaller than the first wraps around, to beyond the table.
-            place: Cells = self._dense[np.minimum(wanted - self.known[0], np.uint64(_DENSE)).astype(np.intp)]
-            return place
-        place = np.minimum(np.searchsorted(self.known, wanted), self.known.size - 1)
-        return np.where(self.known[place] == wanted, place, self.known.size)
-
-
-class Partition(Protocol):
-    """Numbers the cell of each outcome, from 0 to ``size`` - 1."""
-
-    @property
-    def size(self) -> int: ...
-
-    def cells(self, sample: Sample) -> Cells: ...
-
-    def words(self, chosen: list[int], shapes: list[Shape]) -> str: ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class Atoms:
-    """A cell for each frequent outcome, the last one for all the rest."""
-
-    width: int
-    lookup: Lookup
-    examples: Sample
-    distinct: int
-
-    @staticmethod
-    def learned(sample: Sample) -> Atoms:
-        """The outcomes that came up more than once; of those with numbers only the frequent ones: bins do the rest."""
-        distinct, first, count = np.unique(keys(sample.word, sample.columns), return_index=True, return_counts=True)
-        keep = np.flatnonzero(count > max(1, len(sample) * _FREQUENT if sample.columns.shape[1] else 1))
-        if keep.size > _MOST_ATOMS:
-            keep = np.sort(keep[np.argsort(-count[keep], kind="stable")[:_MOST_ATOMS]])
-        examples = Sample(word=sample.word[first[keep]], columns=sample.columns[first[keep]])
-        width = sample.columns.shape[1]
-        return Atoms(width=width, lookup=Lookup(distinct[keep]), examples=examples, distinct=distinct.size)
-
-    @property
-    def size(self) -> int:
-        return self.lookup.known.size + 1
-
-    def cells(self, sample: Sample) -> Cells:
-        return self.lookup(keys(sample.word, sample.wide(self.width)))
-
-    def words(self, chosen: list[int], shapes: list[Shape]) -> str:
-        atoms = [cell for cell in chosen if cell < self.size - 1]
-        texts = [_outcome(int(self.examples.word[a]), self.examples.columns[a], shapes) for a in atoms]
-        return _either(texts, "outcomes", rest=self.size - 1 in chosen)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Group:
-    """Outcomes that agree in their discrete part; ``cuts`` slice some numeric columns, cells count from ``first``."""
-
-    word: int
-    columns: Reals
-    cuts: tuple[tuple[int, Reals], ...]
-    first: int
-
-    @property
-    def size(self) -> int:
-        return int(np.prod([cut.size + 1 for _, cut in self.cuts], dtype=np.int64))
+def place_of(wanted: Keys, known: Keys) -> Cells:
+    """The place of each key in a sorted list, or the length of the list for a key that is not in it."""
+    if not known.size:
+        return np.zeros(wanted.size, dtype=np.intp)
+    place = np.minimum(np.searchsorted(known, wanted), known.size - 1)
+    return np.where(known[place] == wanted, place, known.size)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bins:
-    """Groups by the discrete part, each cut along its numeric columns; the last cell is for all the rest.
+    """Groups of outcomes that agree in their ``discrete`` columns; ``cuts`` slice numeric columns of some groups.
 
-    ``blunt`` says that some group varies in several numbers at once, where a grid is coarse and a score may do better.
+    The cells of a group count from ``first``; the last cell is for all the rest. ``blunt`` says that some group varies
+    in several numbers at once, where a grid is coarse and a score may do better.
     """
 
     width: int
-    discrete: NDArray[np.intp]
-    lookup: Lookup
-    groups: tuple[Group, ...]
-    blunt: bool
+    size: int
+    discrete: Cells
+    known: Keys
+    examples: Sample
+    first: Cells
+    cuts: dict[int, tuple[tuple[int, Reals], ...]]
+    blunt: bool = False
+
+    @staticmethod
+    def atoms(sample: Sample) -> tuple[Bins, int]:
+        """A cell for each outcome that came up more than once, and how many there were in all.
+
+        Of outcomes with numbers only the frequent ones: groups do the rest.
+        """
+        width = sample.columns.shape[1]
+        distinct, first, count = np.unique(keys(sample.word, sample.columns), return_index=True, return_counts=True)
+        keep = np.flatnonzero(count > max(1, len(sample) * _FREQUENT if width else 1))
+        if keep.size > _MOST_ATOMS:
+            keep = np.sort(keep[np.argsort(-count[keep], kind="stable")[:_MOST_ATOMS]])
+        atoms = Bins(
+            width=width,
+            size=keep.size + 1,
+            discrete=np.arange(width),
+            known=distinct[keep],
+            examples=sample.part(first[keep]),
+            first=np.arange(keep.size),
+            cuts={},
+        )
+        return atoms, distinct.size
 
     @staticmethod
     def learned(sample: Sample) -> Bins | None:
@@ -178,58 +107,67 @@ class Bins:
         few = np.array([np.unique(column[:4096]).size <= _FEW_VALUES for column in columns.T], dtype=np.bool_)
         if few.all():
             return None
-        discrete = np.flatnonzero(few)
-        kinds, inverse, count = np.unique(
-            keys(sample.word, columns[:, discrete]), return_inverse=True, return_counts=True
-        )
+        discrete, numeric = np.flatnonzero(few), np.flatnonzero(~few)
+        discrete_keys = keys(sample.word, columns[:, discrete])
+        kinds, inverse, count = np.unique(discrete_keys, return_inverse=True, return_counts=True)
         keep = np.sort(np.argsort(-count, kind="stable")[:_MOST_GROUPS])
-        groups: list[Group] = []
-        first, blunt = 0, False
-        for number in keep:
+        examples, first, cuts, blunt = [], [0], {}, False
+        for group, number in enumerate(keep):
             rows = np.flatnonzero(inverse == number)
-            varying = [int(c) for c in np.flatnonzero(~few) if np.unique(columns[rows[:256], c]).size > 1]
-            cells = int(min(max(rows.size / _RUNS_A_CELL, 4), _CUTS + 1))
-            cuts = _cuts(columns[rows], varying, cells)
-            group = Group(word=int(sample.word[rows[0]]), columns=columns[rows[0]], first=first, cuts=cuts)
-            groups.append(group)
-            first, blunt = first + group.size, blunt or len(varying) > 1
+            varying = [int(c) for c in numeric if np.unique(columns[rows[:256], c]).size > 1]
+            cuts[group] = _cuts(columns[rows], varying, int(min(max(rows.size / _RUNS_A_CELL, 4), _CUTS + 1)))
+            examples.append(int(rows[0]))
+            first.append(first[-1] + math.prod(cut.size + 1 for _, cut in cuts[group]))
+            blunt = blunt or len(varying) > 1
         return Bins(
-            width=columns.shape[1], discrete=discrete, lookup=Lookup(kinds[keep]), groups=tuple(groups), blunt=blunt
+            width=columns.shape[1],
+            size=first[-1] + 1,
+            discrete=discrete,
+            known=kinds[keep],
+            examples=sample.part(np.array(examples)),
+            first=np.array(first[:-1]),
+            cuts={group: cut for group, cut in cuts.items() if cut},
+            blunt=blunt,
         )
-
-    @property
-    def size(self) -> int:
-        return self.groups[-1].first + self.groups[-1].size + 1
 
     def cells(self, sample: Sample) -> Cells:
         columns = sample.wide(self.width)
-        place = self.lookup(keys(sample.word, columns[:, self.discrete]))
-        result = np.full(len(sample), self.size - 1, dtype=np.intp)
-        for number, group in enumerate(self.groups):
-            rows = np.flatnonzero(place == number)
+        place = place_of(keys(sample.word, columns[:, self.discrete]), self.known)
+        result = np.append(self.first, self.size - 1)[place]
+        for group, cuts in self.cuts.items():
+            rows = np.flatnonzero(place == group)
             inside = np.zeros(rows.size, dtype=np.intp)
-            for column, cut in group.cuts:
+            for column, cut in cuts:
                 inside = inside * (cut.size + 1) + np.searchsorted(cut, columns[rows, column])
-            result[rows] = group.first + inside
+            result[rows] += inside
         return result
 
     def smooth(self, counts: Reals) -> Reals:
         """Each count with those of the cells beside it: likelihood ratios seldom jump along a number."""
         result = counts.copy()
-        for group in self.groups:
-            if len(group.cuts) == 1:
-                cells = slice(group.first, group.first + group.size)
+        for group, cuts in self.cuts.items():
+            if len(cuts) == 1:
+                cells = slice(self.first[group], self.first[group] + cuts[0][1].size + 1)
                 result[cells] = np.convolve(np.pad(counts[cells], _BESIDE, "edge"), np.ones(2 * _BESIDE + 1), "valid")
         return result
 
     def words(self, chosen: list[int], shapes: list[Shape]) -> str:
-        texts: list[str] = []
-        for group in self.groups:
-            inside = [cell - group.first for cell in chosen if group.first <= cell < group.first + group.size]
-            if inside:
-                outcome = _outcome(group.word, group.columns, shapes, {column for column, _ in group.cuts})
-                texts.append(f"{outcome} with {_ranges(group, inside)}" if group.cuts else outcome)
-        return _either(texts, "kinds", rest=self.size - 1 in chosen)
+        inside: dict[int, list[int]] = {}
+        for cell in sorted(set(chosen) - {self.size - 1}):
+            group = int(np.searchsorted(self.first, cell, side="right")) - 1
+            inside.setdefault(group, []).append(cell - int(self.first[group]))
+        texts = []
+        for group, cells in inside.items():
+            cuts, word = self.cuts.get(group, ()), int(self.examples.word[group])
+            outcome = "anything unknown"
+            if word != UNKNOWN:
+                blank = {column for column, _ in cuts}
+                outcome = outcome_text(shapes[word >> BITS], word, self.examples.columns[group], blank)
+            texts.append(f"{outcome} with {_ranges(cuts, cells)}" if cuts else outcome)
+        if len(texts) > 3:
+            kind = "outcomes" if self.discrete.size == self.width else "kinds"
+            texts[2:] = [f"one of {len(texts) - 2} other {kind}"]
+        return " or ".join([*texts, *(["an outcome too rare to be listed"] if self.size - 1 in chosen else [])])
 
 
 def _cuts(columns: Reals, varying: list[int], cells: int) -> tuple[tuple[int, Reals], ...]:
@@ -247,27 +185,19 @@ def _cuts(columns: Reals, varying: list[int], cells: int) -> tuple[tuple[int, Re
     return tuple(cuts)
 
 
-def _outcome(word: int, columns: Reals, shapes: list[Shape], blank: set[int] | frozenset[int] = frozenset()) -> str:
-    return "anything unknown" if word == UNKNOWN else outcome_text(shapes[word >> BITS], word, columns, blank)
-
-
-def _either(texts: list[str], kind: str, *, rest: bool) -> str:
-    listed = texts if len(texts) <= 3 else [*texts[:2], f"one of {len(texts) - 2} other {kind}"]
-    return " or ".join([*listed, *(["an outcome too rare to be listed"] if rest else [])])
-
-
-def _ranges(group: Group, inside: list[int]) -> str:
-    if len(group.cuts) > 1:
-        return f"its numbers x in {len(inside)} of {group.size} boxes"
-    edges = np.concatenate([[-np.inf], group.cuts[0][1], [np.inf]])
-    runs: list[list[float]] = []
-    for cell in sorted(inside):
-        if runs and runs[-1][1] == edges[cell]:
-            runs[-1][1] = float(edges[cell + 1])
-        else:
-            runs.append([float(edges[cell]), float(edges[cell + 1])])
-    texts = [range_of(low, high) for low, high in runs]
+def _ranges(cuts: tuple[tuple[int, Reals], ...], cells: list[int]) -> str:
+    if len(cuts) > 1:
+        return f"its numbers x in {len(cells)} of {math.prod(cut.size + 1 for _, cut in cuts)} boxes"
+    texts = _stretches(cuts[0][1], cells)
     return " or ".join(texts) if len(texts) <= 3 else f"x in one of {len(texts)} ranges"
+
+
+def _stretches(cuts: Reals, cells: list[int]) -> list[str]:
+    """The ranges of these cells in words, those beside one another as one."""
+    edges = np.concatenate([[-np.inf], cuts, [np.inf]])
+    first = [cell for cell in cells if cell - 1 not in cells]
+    last = [cell for cell in cells if cell + 1 not in cells]
+    return [range_of(edges[low], edges[high + 1]) for low, high in zip(first, last, strict=True)]
 
 
 def range_of(low: float, high: float) -> str:
@@ -292,36 +222,31 @@ _RIDGE: Final = 1e-3
 _STEPS: Final = 12
 
 
-@dataclass(frozen=True, kw_only=True)
-class Features:
-    """An outcome as numbers of about the same size: its shape, its bits, the rank of each number and its square."""
+def _features(training: Sample) -> Callable[[Sample], Reals]:
+    """An outcome as numbers of about the same size: its shape, its bits, the rank of each number and its square.
 
-    shapes: Integers
-    bits: int
-    knots: tuple[Reals, ...]
+    Ranks are read off quantiles of the training sample.
+    """
+    shapes, count = np.unique(training.word >> BITS, return_counts=True)
+    common, bits, knots = shapes[np.argsort(-count)[1:_MOST_SHAPES]], _bits_used(training), []
+    for column in training.columns.T:
+        finite = column[np.isfinite(column)]
+        knots.append(np.unique(np.quantile(finite, np.linspace(0, 1, _KNOTS))) if finite.size else finite)
 
-    @staticmethod
-    def learned(sample: Sample) -> Features:
-        """Ranks are read off quantiles of the training sample."""
-        shapes, count = np.unique(sample.word >> BITS, return_counts=True)
-        used = int(np.bitwise_or.reduce(np.maximum(sample.word, 0) & ((1 << BITS) - 1))).bit_length()
-        knots = []
-        for column in sample.columns.T:
-            finite = column[np.isfinite(column)]
-            spread = np.unique(np.quantile(finite, np.linspace(0, 1, _KNOTS))) if finite.size else np.zeros(0)
-            knots.append(spread)
-        return Features(shapes=shapes[np.argsort(-count)[1:_MOST_SHAPES]], bits=used, knots=tuple(knots))
-
-    def of(self, sample: Sample) -> Reals:
-        rows = [np.ones(len(sample)), *(sample.word >> BITS == shape for shape in self.shapes)]
-        rows += [(sample.word >> bit) & 1 for bit in range(self.bits)]
-        for column, knots in zip(sample.wide(len(self.knots)).T, self.knots, strict=True):
-            if knots.size > 1:
-                rank = _rank(column, knots)
-                rows.append(rank)
-                if knots.size > 2:
-                    rows.append(rank * rank)
+    def features(sample: Sample) -> Reals:
+        rows = [np.ones(len(sample)), *(sample.word >> BITS == shape for shape in common)]
+        rows += [(sample.word >> bit) & 1 for bit in range(bits)]
+        for column, spread in zip(sample.wide(len(knots)).T, knots, strict=True):
+            if spread.size > 1:
+                rank = _rank(column, spread)
+                rows += [rank, rank * rank] if spread.size > 2 else [rank]
         return np.column_stack(rows).astype(np.float64)
+
+    return features
+
+
+def _bits_used(sample: Sample) -> int:
+    return int(np.bitwise_or.reduce(np.maximum(sample.word, 0) & ((1 << BITS) - 1))).bit_length()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -339,32 +264,30 @@ class Slices:
         size = min(len(one), len(other), _MOST_ROWS)
         both = joined([one.part(slice(size)), other.part(slice(size))])
         label = np.repeat([1.0, 0.0], size)
-        features = Features.learned(both)
-        table = features.of(both)
+        features = _features(both)
+        table = features(both)
         fit = _boosting(table, label, seed) if boosted else _logistic(table, label)
         if fit is None:
             return None
         learner = "gradient boosting" if boosted else "logistic regression"
         cuts, label_text = _classifier_cuts(fit(table)), f"whose score x by {learner} has"
-        return Slices(score=lambda sample: fit(features.of(sample)), cuts=cuts, label=label_text)
+        return Slices(score=lambda sample: fit(features(sample)), cuts=cuts, label=label_text)
 
     @staticmethod
     def tallies(sample: Sample, moves: Reals | None) -> Iterator[Slices]:
         """Sums of truths and sums of numbers, plain and by the moves of the neighbour where they fit."""
-        used = int(np.bitwise_or.reduce(np.maximum(sample.word, 0) & ((1 << BITS) - 1))).bit_length()
-        truth = np.zeros(sample.columns.shape[1], dtype=np.bool_)
+        used, truth = _bits_used(sample), np.zeros(sample.columns.shape[1], dtype=np.bool_)
         if used == BITS:  # those that had no room in the word
             truth = np.array([np.isin(column, (0.0, 1.0)).all() for column in sample.columns.T], dtype=np.bool_)
-        truths, numeric = np.flatnonzero(truth), np.flatnonzero(~truth)
-        for what, bits, columns in (("answers True", used, truths), ("the sum of the numbers", 0, numeric)):
-            size = bits + columns.size
+        for what, bits, chosen in (("answers True", used, truth), ("the sum of the numbers", 0, ~truth)):
+            size = bits + int(chosen.sum())
             for by_move in (True, False) if moves is not None and size <= moves.size else (False,):
                 weights = moves[:size] if by_move and moves is not None else np.ones(size)
                 if size < 2 or (by_move and np.all(weights == weights[0])):
                     continue
                 spread = np.zeros(truth.size)
-                spread[columns] = weights[bits:]
-                score = partial(_weighed_sum, weights[:bits].tolist(), spread.tolist())
+                spread[chosen] = weights[bits:]
+                score = _weighed_sum(weights[:bits].tolist(), spread.tolist())
                 label = f"with x = {what}{', each times the move of its question' if by_move else ''},"
                 yield Slices(score=score, cuts=_classifier_cuts(score(sample)), label=label, tally=True)
 
@@ -376,24 +299,27 @@ class Slices:
         return np.searchsorted(self.cuts, self.score(sample))
 
     def words(self, chosen: list[int], shapes: list[Shape]) -> str:
-        return f"an outcome {self.label} {_span(self.cuts, chosen)}"
+        texts = _stretches(self.cuts, chosen)
+        return f"an outcome {self.label} {texts[0] if len(texts) == 1 else 'x in some ranges'}"
 
 
-def _weighed_sum(bits: list[float], columns: list[float], sample: Sample) -> Reals:
+def _weighed_sum(bits: list[float], columns: list[float]) -> Callable[[Sample], Reals]:
     """Of the bits and columns of an outcome; each row is summed on its own, in order."""
-    total = np.zeros(len(sample))
-    for bit, weight in enumerate(bits):
-        total += weight * ((sample.word >> bit) & 1)
-    for column, weight in zip(sample.wide(len(columns)).T, columns, strict=True):
-        if weight:
-            total += weight * np.nan_to_num(column, nan=0.0, posinf=_FAR, neginf=-_FAR)
-    return total
+
+    def score(sample: Sample) -> Reals:
+        total = np.zeros(len(sample))
+        for bit, weight in enumerate(bits):
+            total += weight * ((sample.word >> bit) & 1)
+        for column, weight in zip(sample.wide(len(columns)).T, columns, strict=True):
+            if weight:
+                total += weight * np.nan_to_num(column, nan=0.0, posinf=_FAR, neginf=-_FAR)
+        return total
+
+    return score
 
 
-def _span(cuts: Reals, chosen: list[int]) -> str:
-    edges = np.concatenate([[-np.inf], cuts, [np.inf]])
-    first, last = min(chosen), max(chosen)
-    return range_of(edges[first], edges[last + 1]) if len(chosen) == last - first + 1 else "x in some ranges"
+Partition: TypeAlias = Bins | Slices
+"""Numbers the cell of each outcome, from 0 to ``size`` - 1."""
 
 
 def _rank(column: Reals, knots: Reals) -> Reals:
@@ -479,9 +405,9 @@ class Runs:
     moves: Reals | None = None
 
     def split(self, at: int) -> tuple[Runs, Runs]:
-        parts = slice(at), slice(at, None)
-        first, rest = (replace(self, one=self.one.part(part), other=self.other.part(part)) for part in parts)
-        return first, rest
+        first, rest = slice(at), slice(at, None)
+        part = replace(self, one=self.one.part(first), other=self.other.part(first))
+        return part, replace(self, one=self.one.part(rest), other=self.other.part(rest))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -666,18 +592,18 @@ def _finding(event: OutcomeEvent, swapped: bool, estimate: Estimate, aim: Aim, c
 def _partitions(runs: Runs, thorough: bool, seed: int) -> Iterator[tuple[Partition, Reals | None]]:
     """Partitions worth trying; a score for each cell where a classifier knows a better order than the frequencies."""
     both = joined([runs.one, runs.other])
-    atoms = Atoms.learned(both)
+    atoms, distinct = Bins.atoms(both)
     yield atoms, None
     bins = Bins.learned(both)
     if bins is not None:
         yield bins, None
-    if atoms.distinct > _SOME_ATOMS:
+    if distinct > _SOME_ATOMS:
         for tally in Slices.tallies(both, runs.moves):
             yield tally, np.arange(tally.size, dtype=np.float64)
-    rare = atoms.distinct > _MANY_ATOMS and len(both) < _RUNS_AN_ATOM * atoms.distinct
+    rare = distinct > _MANY_ATOMS and len(both) < _RUNS_AN_ATOM * distinct
     if not (bins.blunt if bins is not None else rare) or len(both) < _ENOUGH:
         return
-    few = bins is None and atoms.distinct <= _MOST_ATOMS  # all could be listed, were there runs enough
+    few = bins is None and distinct <= _MOST_ATOMS  # all could be listed, were there runs enough
     for boosted in (False, True) if thorough and not few else (False,):
         scores = Slices.learned(runs.one, runs.other, boosted=boosted, seed=seed)
         if scores is not None:

@@ -47,7 +47,7 @@ class NeighbourPair:
         return moves if moves.ndim == 1 and moves.any() else None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Space:
     """What pairs may look like: how many answers, how far apart, in which unit they are laid out."""
 
@@ -75,9 +75,7 @@ class Space:
         if farthest + sensitivity == farthest or (whole and farthest > _FARTHEST):
             rule = "must be so close to 0 that answers which differ by the sensitivity are different numbers"
             raise ParameterError("centre", rule, centre, "shift the mechanism's answers towards 0")
-        return Space(
-            least=least, most=most, sensitivity=sensitivity, unit=unit, centre=centre, monotonic=monotonic, whole=whole
-        )
+        return Space(least, most, sensitivity, unit, centre, monotonic, whole)
 
     def pair(self, base: Iterable[float], moves: Iterable[float]) -> NeighbourPair | None:
         """The pair at these levels (in units u) with these moves (in units Delta); None where it is not allowed."""
@@ -91,8 +89,11 @@ class Space:
         # On a lattice of steps Delta a pair with whole Delta stays whole.
         places = [self.centre + self.sensitivity * round(level * self.unit / self.sensitivity) for level in levels]
         moved = [self._moved(place, step) for place, step in zip(places, steps, strict=True)]
+        return self._numbers(places, moved)
+
+    def _numbers(self, answers: Iterable[float], neighbour: Iterable[float]) -> NeighbourPair:
         number = int if self.whole else float
-        return NeighbourPair(tuple(number(x) for x in places), tuple(number(x) for x in moved))
+        return NeighbourPair(tuple(map(number, answers)), tuple(map(number, neighbour)))
 
     def _moved(self, place: float, step: float) -> float:
         """Not an ulp more than the sensitivity away, whatever rounding does."""
@@ -104,17 +105,15 @@ class Space:
     def magnified(self, pair: NeighbourPair, factor: int) -> NeighbourPair:
         """The pair ``factor`` times as far apart, with the same middle or nearly so."""
         before = (factor - 1) // 2
-        steps = [b - a for a, b in zip(pair.answers, pair.neighbour, strict=True)]
-        return NeighbourPair(
-            tuple(a - before * step for a, step in zip(pair.answers, steps, strict=True)),
-            tuple(b + (factor - 1 - before) * step for b, step in zip(pair.neighbour, steps, strict=True)),
-        )
+        both = list(zip(pair.answers, pair.neighbour, strict=True))
+        answers = tuple(a - before * (b - a) for a, b in both)
+        return NeighbourPair(answers, tuple(b + (factor - 1 - before) * (b - a) for a, b in both))
 
     def own(self, pair: object) -> NeighbourPair:
         """The caller's pair, checked against the same rules."""
-        first, second = _two(pair)
+        two = taken(pair)
         try:
-            a, b = np.asarray(first), np.asarray(second)
+            a, b = np.asarray(two.answers), np.asarray(two.neighbour)
             allowed = a.ndim == 1 and a.shape == b.shape and a.size > 0 and np.isfinite(a - b).all()
         except (TypeError, ValueError):
             allowed = False
@@ -130,13 +129,15 @@ class Space:
         if self.whole and not (np.equal(np.mod(a, 1), 0).all() and np.equal(np.mod(b, 1), 0).all()):
             rule = "must be whole numbers where the sensitivity is one"
             raise ParameterError("neighbours", rule, pair, "pass sensitivity=1.0")
-        number = int if self.whole else float
-        return NeighbourPair(tuple(number(x) for x in a.tolist()), tuple(number(x) for x in b.tolist()))
+        return self._numbers(a.tolist(), b.tolist())
 
 
 def taken(pair: object) -> NeighbourPair:
     """The caller's pair, taken at their word."""
-    return NeighbourPair(*_two(pair))
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        step = "pass neighbours=[(answers, neighbour)]"
+        raise ParameterError("neighbours", "must hold pairs (answers, neighbour)", pair, step)
+    return NeighbourPair(*pair)
 
 
 def known_patterns(space: Space, rng: np.random.Generator) -> list[NeighbourPair]:
@@ -230,13 +231,6 @@ def mutation(pair: NeighbourPair, space: Space, rng: np.random.Generator) -> Nei
     return random_pair(space, rng)
 
 
-def _two(pair: object) -> tuple[Any, Any]:
-    if not isinstance(pair, tuple | list) or len(pair) != 2:
-        step = "pass neighbours=[(answers, neighbour)]"
-        raise ParameterError("neighbours", "must hold pairs (answers, neighbour)", pair, step)
-    return pair[0], pair[1]
-
-
 def input_text(answers: Any, most: int) -> str:
     """An input in words, cut to this many characters."""
     text = repr(answers.tolist() if isinstance(answers, np.ndarray) else answers)
@@ -263,9 +257,7 @@ def bounds_of(queries: Any) -> tuple[int, int]:
     """
     rule, hint = "must be a whole number n >= 1, or a pair (least, most)", "pass e.g. queries=10"
     both = queries if isinstance(queries, tuple | list) else (1, queries)
-    if len(both) != 2:
+    numbers = [whole("queries", n, rule, 1, hint) for n in both]
+    if len(numbers) != 2 or numbers[0] > numbers[1]:
         raise ParameterError("queries", rule, queries, hint)
-    least, most = (whole("queries", n, rule, 1, hint) for n in both)
-    if least > most:
-        raise ParameterError("queries", rule, queries, hint)
-    return least, most
+    return numbers[0], numbers[1]

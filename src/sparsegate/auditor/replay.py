@@ -1,22 +1,12 @@
 """Replay: the same randomness on two neighbours, to see what the noise is added to.
 
-A black box needs many runs to see a leak through the noise. A mechanism that takes its randomness as a parameter can be
-run on two neighbours with one *tape*: the same seed, so the same numbers in the same order. Whatever differs then comes
-from the data alone:
-
-- *Numbers.* If a released number is a value plus noise, the noise cancels in the difference of both runs, and what is
-  left is how far the value moved. More than the declared sensitivity: the noise was made for less. A whole number may
-  name something, such as the place of a noisy maximum: it counts if it moves alike with every tape of a pair.
-- *Parameters of a draw.* Up to the first difference both runs are in the same state but for the data. If they then ask
-  for another kind of noise, another scale or another number of values before anything was drawn, the program branches
-  on data that no noise protects. A scale that differs later was computed from data. Probabilities that ``choice`` and
-  the like are given are no scale: they are the mechanism itself, and a tape cannot judge them.
-- *How many draws.* Two runs that release the same outcome and draw a different number of values differ in what an
-  observer of time, or of a shared generator, can see.
-
-These are findings for a reviewer to read, of single runs: no theorem of privacy fails by them, and none holds without
-them. What a tape cannot see is noise from elsewhere: a mechanism that releases something and takes nothing off the tape
-is reported, too.
+A mechanism that takes its randomness as a parameter can be run on two neighbours with one *tape*: the same numbers in
+the same order. What differs then comes from the data alone. *Numbers*: the noise cancels, and what is left is how far
+the value moved; more than the declared sensitivity, and the noise was made for less. (A whole number may name
+something, such as the place of a noisy maximum: it counts if it moves alike with every tape of a pair.) *Parameters of
+a draw*: another kind of noise before anything was drawn, or another scale, was computed from data; the probabilities
+that ``choice`` is given are the mechanism itself. *How many draws*: two runs that release the same outcome should draw
+alike. These are findings for a reviewer to read: no theorem of privacy fails by them, and none holds without them.
 """
 
 from __future__ import annotations

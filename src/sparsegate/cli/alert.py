@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Final, Self
 
@@ -36,8 +37,8 @@ from sparsegate.errors import LedgerError, ParameterError, TableError
 from sparsegate.uses.alerts import Alert, AlertAnswer, StateFile
 from sparsegate.uses.windows import SECOND, TimeWindows
 
-_SAID: Final = ("cells", "cells_per_user", "expect", "opening_rho", "alarm_rho")
-"""What the record says of the plan where it is so."""
+_PUBLIC: Final = ["threshold", "cutoff", "epsilon", "within", "expect", "windows_per_user", "method", "cells_per_user"]
+_RECORDED: Final = ("cells", "cells_per_user", "expect", "opening_rho", "alarm_rho")  # of the plan, where it is so
 Row = tuple[Any, ...]  # who, and when, and with --per in which cell
 
 _PIECE: Final = 1 << 20
@@ -89,6 +90,7 @@ def alert(
     It ends with the last window, the last that may fire, the end of standard input, or Ctrl-C. To tell others of what
     fires, pipe its output: see docs/how-to/alerts.md.
     """
+    options = locals()
     spending = opt.Spending(account=account)
     now = _now()
     windows = _windows(width, start, until, lateness, state=state, now=now)
@@ -96,15 +98,12 @@ def alert(
     if per is not None and within is not None:
         rule = "must not be given with --within: one gate pays for each alarm by itself"
         raise ParameterError("per", rule, per, "leave it out, or give --cutoff and --epsilon in place of --within")
-    if (
-        within is not None and account.budget is not None and account.conversion_delta is None
-    ):  # a ledger that is made has its rule
+    if within is not None and account.budget is not None and account.conversion_delta is None:
+        # A ledger that is made has its rule.
         rule = "must be given with --within and --budget: each alarm is paid for on a zCDP ledger"
         raise ParameterError("conversion_delta", rule, next_step="give for instance --conversion-delta 1e-6")
-    public: dict[str, Any] = {"threshold": threshold, "cutoff": cutoff, "epsilon": epsilon}
-    public |= {"within": within, "expect": expect}
-    public |= {"windows_per_user": windows_per_user, "method": method, "closes": "rarer" if closes else "above"}
-    public |= {"cells": _public_cells(per, groups), "cells_per_user": cells_per_user}
+    public: dict[str, Any] = {name: options[name] for name in _PUBLIC}
+    public |= {"closes": "rarer" if closes else "above", "cells": _public_cells(per, groups)}
     cut = windows_per_user is not None or per is not None  # who has counted where is known from all rows alone
     plan = Alert.preview(**public, windows=windows)
     if file == "-" and windows.closed_by(now) and not over:
@@ -116,7 +115,8 @@ def alert(
         raise ParameterError("state", rule, state, "follow a file")
     if metrics is not None and (metrics.is_dir() or not metrics.absolute().parent.is_dir()):
         raise ParameterError("metrics", "must be a file in a folder that is there", str(metrics))
-    rows = RowReader(user=user, time=time, per=per, where=where, separator=separator, json_lines=_is_json(file))
+    json_lines = file.lower().endswith((".jsonl", ".ndjson", ".json"))
+    rows = RowReader(user=user, time=time, per=per, where=where, separator=separator, json_lines=json_lines)
     with Stopping() as stop, ExitStack() as stack:
         source = StandardInput() if file == "-" else GrowingFile(file, rows, restarts=not cut)
         stack.callback(source.close)
@@ -132,14 +132,14 @@ def alert(
         ledger = spending.opened()
         about = "people" + f" in each {per}" * (per is not None) + f" where {where}" * (where is not None)
         about = "".join(mark if mark.isprintable() else " " for mark in about)[:LONGEST_LINE]
-        options: dict[str, Any] = {"ledger": ledger, "state": state, "refund": not no_refund, "name": name}
-        with Alert(**public, windows=windows, fires=fires, about=about, **options) as watched:  # type: ignore[arg-type]
+        public |= {"windows": windows, "fires": fires, "about": about, "name": name}
+        with Alert(**public, ledger=ledger, state=state, refund=not no_refund) as watched:
             report = AlertReport(watched, as_json=as_json, name=name, metrics=metrics)
             record = {"threshold": threshold, "fires": fires, "cutoff": cutoff, "epsilon": exact_text(plan.epsilon)}
             record |= {"method": plan.method, "margin": plan.margin, "windows": windows.settings(), "name": name}
-            record |= {word: plan.settings[word] for word in _SAID if word in plan.settings}
+            record |= {word: plan.settings[word] for word in _RECORDED if word in plan.settings}
             place = opt.NOT_RECORDED if ledger is None else opt.recorded(watched.entry or 0, ledger.dataset)
-            report.start({**record, "sentence": plan.statement, "recorded": place})
+            report.start(record | {"sentence": plan.statement, "recorded": place})
             try:
                 _answer_all(watched, rows, source, report, stop, to_end=over, marked=marked)
             except TableError as error:
@@ -165,12 +165,7 @@ def _now() -> float:
     return time.time()
 
 
-def _is_json(file: str) -> bool:
-    return file.lower().endswith((".jsonl", ".ndjson", ".json"))
-
-
 def _public_cells(per: str | None, groups: str | None) -> list[str] | None:
-    """The cells of --groups, as texts; None without --per."""
     if (per is None) != (groups is None):
         name, other = ("per", "groups") if per is None else ("groups", "per")
         raise ParameterError(name, f"must be given with --{other}", next_step="give --per city --groups Berlin,Paris")
@@ -269,7 +264,6 @@ class Stopping:
         self.number = number
 
     def wanted(self) -> bool:
-        """Whether somebody wants to stop."""
         return self.number is not None
 
     def wait(self, seconds: float) -> None:
@@ -297,11 +291,10 @@ class AlertReport:
         label = self._alert.windows.label
         part = {"name": self._name, "from": label(answer.window), "to": label(answer.window + 1), **answer.to_dict()}
         word = f"{'FIRED' if answer.fired else 'quiet'}  {part['from']}"
-        places = [(f"  {printable(cell)}", estimate) for cell, estimate in answer.cells] or [("", answer.estimate)]
         lines = []
-        for place, estimate in places:
+        for cell, estimate in answer.cells or [("", answer.estimate)]:
             about = "" if estimate is None else f"  (about {estimate:,}, standard error {answer.standard_error:,})"
-            lines.append(f"{word}{place}{about}")
+            lines.append(word + f"  {printable(cell)}" * bool(answer.cells) + about)
         self._print(part, "\n".join(lines))
 
     def end(self, text: str) -> None:
@@ -311,10 +304,7 @@ class AlertReport:
 
     def _print(self, part: Mapping[str, Any], text: str) -> None:
         with to_standard_output(""):
-            if self._json:
-                print_json(part, schema="alert", indent=None)
-            else:
-                typer.echo(text)
+            print_json(part, schema="alert", indent=None) if self._json else typer.echo(text)
         if self._metrics is not None:
             write_metrics(self._metrics, self._name, self._alert.facts())
 
@@ -367,19 +357,26 @@ class RowReader:
         self._names = [] if self._json else None
 
     def read(self, lines: Iterable[bytes]) -> Iterator[Row]:
-        """Who and when of the lines whose rows match."""
-        batch: list[Mapping[str, Any]] = []
-        for line in map(_text_of, lines):
+        """Who, when and in which cell of the lines whose rows match."""
+        rows = self._rows(map(_text_of, lines))
+        while batch := list(islice(rows, _HELD)):
+            for cells in batch if self._test is None else self._test.matching(batch):
+                user = cells.get(self._user)
+                yield None if user == "" else user, cells.get(self._time), *(_cell(cells.get(n)) for n in self._per)
+
+    def _rows(self, lines: Iterable[str]) -> Iterator[Mapping[str, Any]]:
+        for line in lines:
             if self._names is None:
                 self._begin(line)
                 if not self._json:
                     continue
-            if (cells := self._cells(line)) is not None:
-                batch.append(cells)
-            if len(batch) >= _HELD:
-                yield from self._matching(batch)
-                batch = []
-        yield from self._matching(batch)
+            with suppress(Exception):  # a cell of one person must not stop the alert
+                if not self._json:
+                    cells = next(csv.reader([line.rstrip("\r\n")], delimiter=self._separator or ","), [])
+                    row = dict(zip(self._names or (), cells, strict=False))
+                elif not isinstance(row := json.loads(line), dict):
+                    continue
+                yield row
 
     def _begin(self, line: str) -> None:
         if self._json or line.lstrip("\ufeff \t").startswith("{"):
@@ -392,21 +389,6 @@ class RowReader:
         for name in (self._user, self._time, *self._per, *(() if self._test is None else self._test.names)):
             if name not in self._names:
                 raise TableError(f"there is no column {name!r} in the header line; write its name as it is there")
-
-    def _cells(self, line: str) -> Mapping[str, Any] | None:
-        try:
-            if self._json:
-                row = json.loads(line)
-                return row if isinstance(row, dict) else None
-            cells = next(csv.reader([line.rstrip("\r\n")], delimiter=self._separator or ","), [])
-            return dict(zip(self._names or (), cells, strict=False))
-        except Exception:  # a cell of one person must not stop the alert
-            return None
-
-    def _matching(self, batch: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
-        for cells in batch if self._test is None else self._test.matching(batch):
-            user = cells.get(self._user)
-            yield None if user == "" else user, cells.get(self._time), *(_cell(cells.get(name)) for name in self._per)
 
 
 def _text_of(line: bytes) -> str:
@@ -428,7 +410,6 @@ class RowTest:
         self.matching([])
 
     def matching(self, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """The rows that match."""
         from sparsegate.tables.columns import identifier
         from sparsegate.tables.engine_errors import quiet
         from sparsegate.tables.matching import Matching
@@ -457,13 +438,13 @@ def _cell(cell: Any) -> str | None:
 class GrowingFile:
     """A file to which others write. One that was cut short, or replaced, is read from its beginning, or refused.
 
-    It is held open: what was written to the end of a file that was moved away is read before the new one is.
+    It is held open: what was written to the end of a file that was moved away is read before the new one is. With
+    ``restarts`` another file may take its place, as when a log is rotated.
     """
 
     behind = ended = gone = False
 
     def __init__(self, path: str, rows: RowReader, *, restarts: bool) -> None:
-        """``restarts``: whether another file may take its place, as when a log is rotated."""
         self._path, self._rows, self._restarts = Path(path), rows, restarts
         self._at, self._rest, self._digest = 0, b"", hashlib.sha256()
         if not self._path.is_file():
@@ -496,7 +477,6 @@ class GrowingFile:
             raise self._gone()
 
     def lines(self) -> Iterator[bytes]:
-        """What was written since the last look."""
         try:
             held = os.fstat(self._file.fileno())  # now: what is written while it is read comes next
             with suppress(FileNotFoundError):  # moved away, and the new one is not there yet
@@ -514,7 +494,6 @@ class GrowingFile:
             raise self._unread(error) from None
 
     def close(self) -> None:
-        """Let go of it."""
         self._file.close()
 
     def _unread(self, error: OSError) -> TableError:

@@ -55,7 +55,6 @@ class Commands(TyperGroup):
         self.commands = dict.fromkeys(COMMANDS, nothing)  # what a mistyped name is compared with: none is loaded
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Load one of them."""
         if cmd_name not in COMMANDS:
             return None
         module = import_module(f"sparsegate.cli.{cmd_name}")
@@ -70,7 +69,6 @@ class Commands(TyperGroup):
         return command
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Print what `--help` prints."""
         print_help(describe(self, "", GROUPS))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -24,6 +24,8 @@ true      the tight ε for this many questions (`sparsegate loss`)
 proven    the ε that the audit certifies as a lower bound
 verdict   whether that violates the claim; "missed": the claim is false,
           and this audit did not prove it"""
+
+_SAME = ("delta", "rho", "call_timeout", "samples", "confidence", "monotonic", "centre", "seed")
 
 
 def audit(
@@ -59,6 +61,7 @@ def audit(
     With --replay, exit code 1 also for what the same randomness on neighbours showed. With --variants, exit code 1 if a
     variant that this library calls private is found to leak.
     """
+    options = locals()
     if (target is None) != variants:
         rule = "or --variants must be given, and not both"
         raise ParameterError("MODULE:FUNCTION", rule, target, "see sparsegate audit --help")
@@ -68,21 +71,15 @@ def audit(
         raise ParameterError(next(name for name, given in refused.items() if given), rule, next_step="leave it out")
     form = read_output(output, as_json=as_json)
     most = _queries(queries)
-    ask = partial(
+    same: dict[str, Any] = {name: options[name] for name in _SAME}
+    ask: Any = partial(
         audit_mechanism,
+        **same,
         epsilon=epsilon if rho is None else None,
-        delta=delta,
-        rho=rho,
         queries=most,
-        call_timeout=call_timeout,
         budget_seconds=seconds,
-        samples=samples,
-        confidence=confidence,
         sensitivity=read_number(sensitivity, "sensitivity", "must be a positive number", "write e.g. 1, or 1.0"),
-        monotonic=monotonic,
-        centre=centre,
         stop_at_violation=not whole_budget,
-        seed=seed,
         progress=form != "json" and sys.stderr.isatty(),
     )
     if target is not None:

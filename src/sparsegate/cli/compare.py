@@ -80,7 +80,6 @@ def compare(
 
 
 def _maps(results: comparison.ComparisonResults) -> list[Table | str]:
-    """The maps of the first league, one for each dataset, and their letters."""
     league = comparison.LEAGUES[0]
     parts: list[Table | str] = []
     for dataset, chart in winner_maps(results, league).items():

@@ -96,8 +96,7 @@ def misuse(error: BaseException) -> str | None:
         return None
     if type(error).__name__ == "NoArgsIsHelpError":
         return ""
-    text = error.format_message()
-    context = getattr(error, "ctx", None)
+    text, context = error.format_message(), getattr(error, "ctx", None)
     step = "" if context is None else f" See `{context.command_path} --help`."
     return f"{text if text.endswith(('.', '?')) else f'{text}.'}{step}"
 
@@ -159,8 +158,10 @@ def run() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     alone = threading.current_thread() is threading.main_thread()
-    before = {number: signal.signal(number, _end) for number in _ENDING if alone and _heard(number)}
-    shown, warnings.formatwarning = warnings.formatwarning, _one_line
+    heard = [number for number in _ENDING if alone and signal.getsignal(number) is not signal.SIG_IGN]  # as by nohup
+    before = {number: signal.signal(number, _end) for number in heard}
+    shown, warnings.formatwarning = warnings.formatwarning, lambda message, *_, **__: f"sparsegate: {message}\n"
+    text, code = "", 0
     try:
         # Here, not above: typer and rich are heavy, and Ctrl-C may come while they load.
         from sparsegate.cli.app import app
@@ -170,59 +171,46 @@ def run() -> None:
             loaded()
             if sys.stdout is not None:
                 sys.stdout.flush()
-        if code == 130:
-            _say("interrupted, nothing was spent")  # while the words were read: later on it is an Interrupted
-        sys.exit(code)
+        if code == 130:  # while the words were read: later on it is an Interrupted
+            text = "interrupted, nothing was spent"
     except SparsegateError as error:
-        _say(str(error))
-        sys.exit(2)
+        text, code = str(error), 2
     except (BrokenPipeError, Unwritable) as error:
+        text, code = (
+            f"standard output cannot be written: {error.strerror}; give it a file or a terminal that takes it",
+            2,
+        )
         if error.errno == errno.EPIPE:  # whoever read it has left
-            sys.exit(1)
-        _say(f"standard output cannot be written: {error.strerror}; give it a file or a terminal that takes it")
-        sys.exit(2)
+            text, code = "", 1
     except BaseException as error:
         # Python wraps what is raised while a class is made, and a library is loading for much of the time.
         stopped = error.__cause__ if isinstance(error, RuntimeError) else error
         if isinstance(stopped, KeyboardInterrupt):  # before the sub-command ran: there it becomes an Interrupted
-            _say("interrupted, nothing was spent")
-            sys.exit(130)
-        if isinstance(stopped, Interrupted):
-            _say(str(stopped) or "interrupted")
-            sys.exit(130)
-        if (misused := misuse(error)) is not None:
-            if misused:
-                _say(misused)
-            sys.exit(2)
-        if not isinstance(stopped, _Ended):
+            text, code = "interrupted, nothing was spent", 130
+        elif isinstance(stopped, Interrupted):
+            text, code = str(stopped) or "interrupted", 130
+        elif (misused := misuse(error)) is not None:
+            text, code = misused, 2
+        elif isinstance(stopped, _Ended):
+            signal.signal(int(stopped.code or 0), signal.SIG_DFL)
+            signal.raise_signal(int(stopped.code or 0))
+        else:
             raise
-        number = int(stopped.code or 0)
-        signal.signal(number, signal.SIG_DFL)
-        signal.raise_signal(number)
     finally:
         loaded()
         warnings.formatwarning = shown
         for number, handler in before.items():
             signal.signal(number, handler)
+    if text:
+        with suppress(OSError):  # the terminal may be gone
+            sys.stderr.write(f"sparsegate: {' '.join(text.split())}\n")
+    sys.exit(code)
 
 
 def give_up_output() -> None:
     """Let standard output lead nowhere: what is still in its buffer would fail again when Python ends."""
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _heard(number: signal.Signals) -> bool:
-    return signal.getsignal(number) is not signal.SIG_IGN  # nohup ignores SIGHUP
-
-
-def _say(text: str) -> None:
-    with suppress(OSError):  # the terminal may be gone
-        sys.stderr.write(f"sparsegate: {' '.join(text.split())}\n")
-
-
-def _one_line(message: Warning | str, *_: object, **__: object) -> str:
-    return f"sparsegate: {message}\n"
 
 
 def _end(number: int, _: object) -> NoReturn:

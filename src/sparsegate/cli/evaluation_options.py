@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
 from typing import Annotated, Any, TypeVar
+
+import typer
 
 from sparsegate.cli.options import option
 from sparsegate.errors import ParameterError, SparsegateError, load_extra
@@ -74,11 +75,10 @@ def listed(text: str, parameter: str, kind: Callable[[str], _T]) -> list[_T]:
 
 
 def _data_files(pairs: list[str]) -> dict[str, Path]:
-    """The file of each dataset that has one."""
     files: dict[str, Path] = {}
     for pair in pairs:
-        name, equals, file = pair.partition("=")
-        if not equals or not file:
+        name, _, file = pair.partition("=")
+        if not file:
             raise ParameterError("data", "must look like kosarak=FILE", pair)
         if name in files:
             raise ParameterError("data", "must name a dataset once", name)
@@ -131,19 +131,12 @@ def shown_progress() -> Iterator[Callable[[Progress], None]]:
         def show(progress: Progress) -> None:
             nonlocal share, written
             share = max(share, min(progress.share, 0.99))
-            stage, left = texts(progress, share)
+            stage = progress.what + (f" {progress.done}/{progress.total}" if progress.total else "")
+            minutes, seconds = divmod(max(1, math.ceil(progress.seconds_left)), 60)
+            left = f"{int(100 * share)} %, {f'{minutes}:{seconds:02}' if minutes else f'{seconds} s'} left"
             bar.update(task, description=stage, completed=share, left=left)
             if not console.is_terminal and monotonic() - written >= LINE_SECONDS:
                 written = monotonic()
-                sys.stderr.write(f"{stage}: {left}\n")
-                sys.stderr.flush()
+                typer.echo(f"{stage}: {left}", err=True)
 
         yield show
-
-
-def texts(progress: Progress, share: float) -> tuple[str, str]:
-    """The stage with how many of its cases are done; how much has passed, and what is left."""
-    minutes, seconds = divmod(max(1, math.ceil(progress.seconds_left)), 60)
-    left = f"{minutes}:{seconds:02}" if minutes else f"{seconds} s"
-    cases = f" {progress.done}/{progress.total}" if progress.total else ""
-    return f"{progress.what}{cases}", f"{int(100 * share)} %, {left} left"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -44,7 +43,11 @@ def holdout(
     with Workspace(ordered=True) as workspace, Workspace(ordered=True) as other:
         training = _Columns(workspace, workspace.read([train], copy=True))
         private = _Columns(other, other.read([held], copy=True))
-        chosen = _models(models, private.names, label)
+        listed = private.names if models is None else [model.strip() for model in models.split(",")]
+        chosen = [model for model in listed if model != label]
+        if not chosen:
+            step = "give a file with one beside the label"
+            raise ParameterError("models", "must name a column to score", next_step=step)
         for names in (training.names, private.names):
             check_columns(names, [*chosen, *([] if label is None else [label])])
         values = [(model, training.values(model, label), private.values(model, label)) for model in chosen]
@@ -71,14 +74,6 @@ def holdout(
         )
 
 
-def _models(models: str | None, names: Sequence[str], label: str | None) -> list[str]:
-    listed = names if models is None else [model.strip() for model in models.split(",")]
-    chosen = [model for model in listed if model != label]
-    if not chosen:
-        raise ParameterError("models", "must name a column to score", next_step="give a file with one beside the label")
-    return chosen
-
-
 class _Columns:
     """The columns of one file; what its engine says of an error is not shown, because that may be a cell."""
 
@@ -87,7 +82,6 @@ class _Columns:
         self.names: list[str] = list(relation.columns)
 
     def values(self, column: str, label: str | None) -> Any:
-        """A value for each record: whether the prediction is the label, or the number itself."""
         import numpy as np
 
         from sparsegate.uses.holdout import agreement

@@ -6,7 +6,7 @@ import csv
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
@@ -16,20 +16,9 @@ import typer
 from rich.table import Table
 
 import sparsegate as sg
+from sparsegate.cli import printing as show_as
 from sparsegate.cli.options import AsJson, LedgerDelta, OutputOptions, budget_like, grouped, option, recorded
-from sparsegate.cli.printing import (
-    counted,
-    draw,
-    drawable,
-    facts,
-    grid,
-    print_json,
-    print_plain,
-    print_table,
-    print_top,
-    ready_to_print,
-    to_standard_output,
-)
+from sparsegate.cli.printing import counted, facts, grid, print_json, ready_to_print, to_standard_output
 from sparsegate.cli.watch import WatchReport
 from sparsegate.display.plain import printable
 from sparsegate.display.published import PrintedTop
@@ -58,7 +47,7 @@ def show(
     """The budget, what is spent, what remains, and every entry; or what one release gave."""
     form = shown.word
     if plot is not None:
-        drawable(plot)
+        show_as.drawable(plot)
     if release is not None:
         with sg.Ledger(file) as ledger:
             _print_release(ledger.release(release), ledger.dataset, form, plot)
@@ -72,8 +61,8 @@ def show(
         return
     amounts = {name.replace("_", " "): statement.says(getattr(statement, name)) for name in _SUMS}
     if form == "table":
-        print_plain(facts({"dataset": statement.dataset, **amounts}), "")
-    print_table(_table(statement), form, title=f"{statement.dataset}: {amounts['remaining']} left")
+        show_as.print_plain(facts({"dataset": statement.dataset, **amounts}), "")
+    show_as.print_table(_table(statement), form, title=f"{statement.dataset}: {amounts['remaining']} left")
 
 
 @ledger.command()
@@ -105,10 +94,7 @@ def create(
 def export(file: File, as_json: AsJson = False) -> None:
     """Every entry, as CSV or JSON, with amounts exactly as they were recorded."""
     records = [entry.to_dict() for entry in sg.Ledger(file).entries()]
-    if as_json:
-        print_json(records, schema="entry")
-        return
-    _print_csv(records)
+    print_json(records, schema="entry") if as_json else _print_csv(records)
 
 
 @ledger.command()
@@ -121,12 +107,16 @@ def asks(
     shown: OutputOptions,
 ) -> None:
     """Who asked a service what, and what came of it: newest first, and only answers that have left."""
-    from sparsegate.service.gate_store import GateStore
+    from sparsegate.service.gate_store import GateStore, activity
 
     form = shown.word
     ready_to_print()
+    answered: list[Activity] = []
     with sg.Ledger(file) as opened:
-        answered = list(_asks(_looked(GateStore(opened)), gate=gate, by=by))
+        store, after = _looked(GateStore(opened)), None
+        while page := activity(store, after=after, gate=gate, by=by):
+            answered += page
+            after = page[-1].cursor
     if form in ("json", "csv"):
         records = [asdict(ask) for ask in answered]
         print_json(records, schema="ask") if form == "json" else _print_csv(records, _ASKED)
@@ -137,7 +127,7 @@ def asks(
         outcome = "lost" if ask.above is None else "ABOVE" if ask.above else "below"
         when = ask.at[:16].replace("T", " ")
         table.add_row(when, ask.by or "?", ask.gate_name or ask.gate, outcome, printable(ask.condition))
-    print_table(table, form, title="questions to the service")
+    show_as.print_table(table, form, title="questions to the service")
 
 
 _ASKED = ("at", "by", "gate", "gate_name", "number", "condition", "above", "estimate")
@@ -150,18 +140,8 @@ def _looked(store: GateStore) -> GateStore:
     return store
 
 
-def _asks(store: GateStore, **which: str | None) -> Iterator[Activity]:
-    from sparsegate.service.gate_store import activity
-
-    after = None
-    while page := activity(store, after=after, **which):  # type: ignore[arg-type]
-        yield from page
-        after = page[-1].cursor
-
-
-def _print_csv(records: list[dict[str, Any]], names: tuple[str, ...] = ()) -> None:
-    fields = names or tuple(records[0])
-    writer = csv.DictWriter(sys.stdout, fieldnames=fields, lineterminator="\n", extrasaction="ignore")
+def _print_csv(records: list[dict[str, Any]], names: Sequence[str] = ()) -> None:
+    writer = csv.DictWriter(sys.stdout, names or records[0], lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
     writer.writerows(records)
 
@@ -282,18 +262,20 @@ def _print_release(release: Release, dataset: str, form: str, plot: str | None) 
     if kind != "top_items" and (plot is not None or form not in ("table", "json")):
         wrong = "output" if plot is None else "plot"
         raise ParameterError(wrong, "is for what `top` gave", next_step="leave it out")
-    as_json = form == "json"
+    place = recorded(release.entry.number, dataset)
     if kind == "top_items":
-        top = PrintedTop(kept=release.gave[0], recorded=recorded(release.entry.number, dataset))
-        print_top(top, form)
+        top = PrintedTop(kept=release.gave[0], recorded=place)
+        show_as.print_top(top, form)
         if plot is not None:
-            draw(plot, top)
+            show_as.draw(plot, top)
     elif kind == "watch":
-        WatchReport(as_json=as_json).repeat(release.gave)
-    elif as_json:
+        report = WatchReport(as_json=form == "json")
+        for part in release.gave:
+            report.show(part)
+    elif form == "json":
         print_json({"entry": release.entry.to_dict(), "gave": release.gave}, schema="release")
     else:
-        typer.echo(f"{release.entry.what}, {release.entry.amount}, {recorded(release.entry.number, dataset)}")
+        typer.echo(f"{release.entry.what}, {release.entry.amount}, {place}")
         for part in release.gave:
             print_json(part, indent=None)
         if not release.gave:
@@ -306,14 +288,8 @@ def _table(statement: Statement) -> Table:
     amounts, others = ("#", "epsilon", "delta", *rho), ("when (UTC)", "")
     table = grid("#", *others, *amounts[1:], "what", right=amounts, unbroken=(*amounts, *others), gap=2)
     for entry in statement.entries:
-        delta = _short(entry.amount.delta) if entry.amount.delta else "0"
-        when = entry.at.strftime("%Y-%m-%d %H:%M")
         sign = -1 if entry.kind is EntryKind.REFUND else 1
-        epsilon = sign * entry.amount.epsilon
-        counted = [_short(entry.amount.rho and sign * entry.amount.rho) for _ in rho]
-        table.add_row(str(entry.number), when, entry.kind.value, _short(epsilon), delta, *counted, entry.what)
+        numbers = [sign * entry.amount.epsilon, entry.amount.delta, *(sign * (entry.amount.rho or 0) for _ in rho)]
+        texts = [f"{float(number):.6g}" for number in numbers]
+        table.add_row(str(entry.number), f"{entry.at:%Y-%m-%d %H:%M}", entry.kind.value, *texts, entry.what)
     return table
-
-
-def _short(value: Any) -> str:
-    return f"{float(value):.6g}"

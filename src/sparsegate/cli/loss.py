@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import groupby
 from typing import Annotated, Any
 
 import typer
@@ -14,6 +15,7 @@ from sparsegate.errors import ParameterError, unknown_key
 from sparsegate.gates.variants import VARIANTS, variant
 
 WORDS = {"b": False, "below": False, "a": True, "above": True}
+_PAIR = ("answers", "neighbour", "outcome", "threshold", "estimates", "loss")
 
 
 def loss(
@@ -45,35 +47,25 @@ def loss(
     tight = privacy.tight_epsilon(row, queries=queries, **common)
     report: dict[str, Any] = {"row": row, **common, "queries": queries, "tight_epsilon": tight}
     pair = (answers, neighbour, outcome)
+    common["noise"] = "lattice" if lattice else "continuous"
     if any(part is not None for part in pair):
         if any(part is None for part in pair):
             raise ParameterError("answers", "neighbour and outcome go together", next_step="give all three")
-        report["answers"], report["neighbour"] = _numbers(answers, "answers"), _numbers(neighbour, "neighbour")
-        report["outcome"] = _outcome(outcome or "")
-        report["threshold"] = thresholds = _numbers(threshold, "threshold")
-        report["estimates"] = None if estimates is None else _numbers(estimates, "estimates")
-        report["loss"] = privacy.loss(
-            row,
-            report["answers"],
-            report["neighbour"],
-            report["outcome"],
-            threshold=thresholds[0] if len(thresholds) == 1 else thresholds,
-            estimates=report["estimates"],
-            noise="lattice" if lattice else "continuous",
-            **common,
+        two: list[Any] = [_numbers(answers, "answers"), _numbers(neighbour, "neighbour"), _outcome(outcome or "")]
+        bars = _numbers(threshold, "threshold")
+        more: Any = {"estimates": None if estimates is None else _numbers(estimates, "estimates")}
+        lost = privacy.loss(
+            row, two[0], two[1], two[2], threshold=bars[0] if len(bars) == 1 else bars, **more, **common
         )
+        report |= dict(zip(_PAIR, [*two, bars, more["estimates"], lost], strict=True))
         if queries is not None and len(report["outcome"]) > queries:
             raise ParameterError("outcome", f"must have at most --queries = {queries} answers", next_step="shorten it")
+    elif threshold != "0" or estimates is not None:
+        raise ParameterError("threshold", "and estimates belong to a pair", next_step="give --answers, --neighbour too")
     else:
-        if threshold != "0" or estimates is not None:
-            raise ParameterError(
-                "threshold", "and estimates belong to a pair", next_step="give --answers, --neighbour too"
-            )
         beyond = 10 * epsilon if math.isinf(tight) else None
-        kind: Any = "lattice" if lattice else "continuous"
-        witness = privacy.worst_case(row, queries=queries, at_least=beyond, noise=kind, **common)
-        names = ("answers", "neighbour", "outcome", "threshold", "estimates", "loss")
-        report |= {name: getattr(witness, name) for name in names}
+        witness = privacy.worst_case(row, queries=queries, at_least=beyond, **common)
+        report |= {name: getattr(witness, name) for name in _PAIR}
     if plot is not None:
         from sparsegate.privacy.pictures import draw_losses
 
@@ -109,13 +101,8 @@ def _readable(number: float) -> str:
 
 def _runs(values: Any, kind: str = "") -> str:
     """Values with repetitions folded: 40 x 4, 0. Numbers are of this kind."""
-    folded: list[list[Any]] = []
-    for value in values:
-        text = ("ABOVE" if value else "BELOW") if isinstance(value, bool) else f"{kind}{float(value):g}"
-        if folded and folded[-1][0] == text:
-            folded[-1][1] += 1
-        else:
-            folded.append([text, 1])
+    texts = (("ABOVE" if v else "BELOW") if isinstance(v, bool) else f"{kind}{float(v):g}" for v in values)
+    folded = [(text, len([*same])) for text, same in groupby(texts)]
     return ", ".join(text if count == 1 else f"{text} x {count}" for text, count in folded)
 
 
@@ -123,7 +110,7 @@ def _numbers(text: str | None, parameter: str) -> list[float]:
     # Whole numbers stay whole: on the lattice they have steps of one, as in a run.
     rule, hint = "must be finite numbers separated by commas", "write for instance 0,0,1"
     numbers = [read_number(part, parameter, rule, hint) for part in (text or "").split(",")]
-    if not all(math.isfinite(number) for number in numbers):
+    if not all(map(math.isfinite, numbers)):
         raise ParameterError(parameter, rule, text, hint)
     return numbers
 

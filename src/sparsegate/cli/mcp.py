@@ -54,26 +54,24 @@ def mcp(
     from sparsegate.service import agents
 
     with ExitStack() as stack:
-        listening = stack.enter_context(closing(_listen(port))) if http else None
+        listening = None
+        if http:
+            load_extra("fastapi", extra="serve")
+            from sparsegate.service.web.server import listen
+
+            listening = stack.enter_context(closing(listen("127.0.0.1", port)))
         if service is None:
             if account.ledger is None:
                 rule = "must be given: each start would spend the budget anew"
                 raise ParameterError("ledger", rule, next_step="give --ledger FILE, and --budget for a new one")
-            session = sg.session(
-                source.opened(files),
-                user=user,
-                unit=unit,
-                domains=_domains(domain or []),
-                ledger=account.ledger,
-                budget=account.allowed,
-                delta=account.budget_delta or 0,
-                dataset=account.dataset,
-            )
+            paid: dict[str, Any] = {"ledger": account.ledger, "budget": account.allowed, "dataset": account.dataset}
+            read, spare = source.opened(files), account.budget_delta or 0
+            session = sg.session(read, user=user, unit=unit, domains=_domains(domain or []), delta=spare, **paid)
             asked: agents.AskedTable = agents.SessionTable(stack.enter_context(session), delay=delay)
         else:
-            others = {"user": user, "unit": unit, "domain": domain, **vars(account)}
-            for name in (name for name, value in others.items() if value):
-                raise ParameterError(name, "is for files: a service has its own", next_step="leave it out")
+            for name, value in {"user": user, "unit": unit, "domain": domain, **vars(account)}.items():
+                if value:
+                    raise ParameterError(name, "is for files: a service has its own", next_step="leave it out")
             asked = agents.ServiceTable(stack.enter_context(sg.connect(service, _token(service_token))))
         stack.enter_context(closing(asked))
         server = agents.AgentServer(asked, confirm_above=confirm_above, version=sg.__version__)
@@ -84,13 +82,6 @@ def mcp(
                 _serve_http(agents.http_app(server, os.environ.get("SPARSEGATE_MCP_TOKEN") or None), listening)
         except KeyboardInterrupt:
             raise KeyboardInterrupt("stopped; its gates are closed") from None
-
-
-def _listen(port: int) -> socket:
-    load_extra("fastapi", extra="serve")
-    from sparsegate.service.web.server import listen
-
-    return listen("127.0.0.1", port)
 
 
 def _serve_http(app: Any, listening: socket) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import operator
 import re
 import sys
 from collections.abc import Callable, Mapping
@@ -73,28 +74,24 @@ NOT_RECORDED = "not recorded"
 def grouped(function: Callable[..., Any]) -> Callable[..., Any]:
     """A command with an option for each field of its parameters that are groups of options, as dataclasses."""
     hints = get_type_hints(function, include_extras=True)
-    groups, parameters = {}, []
+    groups: dict[str, tuple[Any, list[str]]] = {}
+    parameters = []
     for name, parameter in signature(function).parameters.items():
-        kind = hints[name]
-        if not is_dataclass(kind):
+        kind: Any = hints[name]
+        if is_dataclass(kind):
+            of_field = get_type_hints(kind, include_extras=True)
+            parts = [Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default) for each in fields(kind)]
+            parameters += [part.replace(annotation=of_field[part.name]) for part in parts]
+            groups[name] = kind, [part.name for part in parts]
+        else:
             parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=kind))
-            continue
-        groups[name] = kind, [each for each in fields(kind) if each.init]
-        of_field = get_type_hints(kind, include_extras=True)
-        parameters += [
-            Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=of_field[each.name])
-            for each in groups[name][1]
-        ]
 
     @wraps(function)
     def run(**options: Any) -> Any:
-        made = {
-            name: kind(**{each.name: options.pop(each.name) for each in parts})  # type: ignore[operator]
-            for name, (kind, parts) in groups.items()
-        }
+        made = {name: kind(**{part: options.pop(part) for part in parts}) for name, (kind, parts) in groups.items()}
         return function(**options, **made)
 
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     return run
 
@@ -113,24 +110,15 @@ class InputOptions:
 
     @property
     def form(self) -> TextForm:
-        """That of text files."""
         from sparsegate.tables.files import TextForm
 
         return TextForm(format=self.input_format, separator=self.separator, encoding=self.encoding)
 
     def opened(self, files: list[str] | None, memory_limit: str | None = None) -> SourceTable:
-        """The table of these files, or of the database."""
         from sparsegate.tables.opening import Table
 
-        return Table(
-            files or "-",
-            table=self.table,
-            sql=self.sql,
-            format=self.input_format,
-            separator=self.separator,
-            encoding=self.encoding,
-            memory_limit=memory_limit,
-        )
+        text = {"format": self.input_format, "separator": self.separator, "encoding": self.encoding}
+        return Table(files or "-", table=self.table, sql=self.sql, memory_limit=memory_limit, **text)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +131,6 @@ class OutputOptions:
 
     @property
     def word(self) -> str:
-        """The one word for it."""
         return read_output(self.output, as_json=self.as_json, as_csv=self.as_csv)
 
 
@@ -165,7 +152,6 @@ class LedgerOptions:
 
     @property
     def allowed(self) -> BudgetLike | None:
-        """The budget that is asked for, if one is."""
         return budget_like(self.budget, self.conversion_delta)
 
 
@@ -194,7 +180,6 @@ class Spending:
         return self
 
     def __exit__(self, kind: object, stopped: object, trace: object) -> None:
-        """Ctrl-C says what was spent."""
         if isinstance(stopped, KeyboardInterrupt):
             raise KeyboardInterrupt(self.interrupted) from None
 
@@ -229,7 +214,6 @@ class Spending:
         return None if ledger is None else ledger.conversion_delta
 
     def opened(self) -> sg.Ledger | None:
-        """The ledger itself; made where there is none."""
         account = self.account
         if account.ledger is not None and self._opened is None:
             self._is_new()  # which needs the name of a dataset
@@ -241,7 +225,6 @@ class Spending:
         return self._opened
 
     def _is_new(self) -> bool:
-        """Whether the ledger is still to be made."""
         account = self.account
         if self._opened is not None or account.ledger is None or account.budget is None:
             return False
@@ -263,13 +246,11 @@ class Spending:
         return entry
 
     def keep(self, entry: Entry | None, gave: Mapping[str, Any]) -> None:
-        """Store what was released."""
         self.gave = gave
         if entry is not None and self._opened is not None:
             self._opened.keep(entry, gave)
 
     def give_back(self, entry: Entry | None, *, epsilon: Number) -> None:
-        """Record what a gate did not cost."""
         if entry is not None and self._opened is not None:
             self._opened.give_back(entry, epsilon=epsilon)
 
@@ -335,10 +316,7 @@ def read_function(target: str, parameter: str) -> Any:
     if (folder := str(Path.cwd())) not in sys.path:
         sys.path.insert(0, folder)
     try:
-        value: Any = importlib.import_module(module)
-        for name in path.split("."):
-            value = getattr(value, name)
+        return operator.attrgetter(path)(importlib.import_module(module))
     except (Exception, SystemExit) as error:  # an import runs the user's code
         rule = f"must be importable ({type(error).__name__}: {error})"
         raise ParameterError(parameter, rule, target, "check the spelling") from error
-    return value

@@ -101,15 +101,13 @@ def to_standard_output(again: str) -> Iterator[None]:
     give_up_output()
     if left:
         raise SystemExit(1)
-    raise SparsegateError(f"standard output cannot be written: {reason}" + (f"; {again}" if again else ""))
+    raise SparsegateError(f"standard output cannot be written: {reason}{f'; {again}' if again else ''}")
 
 
 def ready_to_print(again: str = "give it a file or a terminal") -> None:
     """Make sure, before a result is paid for, that it can be printed: no name in it stops that, nor a closed output."""
     if sys.stdout is None:  # as after `>&-`
-        raise SparsegateError(
-            "standard output is closed, so nothing could be printed" + (f"; {again}" if again else "")
-        )
+        raise SparsegateError(f"standard output is closed, so nothing could be printed{f'; {again}' if again else ''}")
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
 
@@ -194,22 +192,16 @@ def print_top(top: PrintedTop, form: str = "table", *, again: str = "") -> None:
 
 def _print_table(top: PrintedTop) -> None:
     """The items, a group named once, then the record; as wide as the terminal at most."""
-    sheet, bar = top.sheet(), top.kept["error_bar"]
+    sheet, bar, groups = top.sheet(), top.kept["error_bar"], top.kept.get("groups", [])
     names = {name: printable(name) for name in sheet.columns}
     names |= {"rank": "#"} if "rank" in names else {}
     names |= {"estimate": f"{top.measure} ± {rounded(bar, bar)}"} if top.estimated else {}
     numbers = [names[name] for name in sheet.columns if name in sheet.numbers]
-    table, groups, last = (
-        grid(*names.values(), right=numbers, unbroken=numbers, gap=2),
-        top.kept.get("groups", []),
-        None,
-    )
+    table, last = grid(*names.values(), right=numbers, unbroken=numbers, gap=2), None
     for row in sheet.rows:
-        cells = [Text(printable(cell)) for cell in sheet.texts(row)]
-        if groups and row[0] == last:
-            cells[0] = Text()
+        first, *others = (Text(printable(cell)) for cell in sheet.texts(row))
+        table.add_row(Text() if groups and row[0] == last else first, *others)
         last = row[0]
-        table.add_row(*cells)
     notes = {name: printable(text) for name, text in top.notes.items()}
     if empty := [group for group in groups if group not in next(iter(sheet.columns.values()))]:
         notes["nothing selected in"] = ", ".join(map(printable, empty))

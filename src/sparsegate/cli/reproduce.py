@@ -72,7 +72,9 @@ def reproduce(
             typer.echo("\n".join([*verdict_lines(reproduction.checked), *reading_lines(reproduction.readings)]))
             typer.echo(f"{len(reproduction.results)} rows: {files['results']}, {files['parquet']}, {files['manifest']}")
             typer.echo(f"report: {reproduction.report}")
-    if any(_failed_self_check(each) for each in reproduction.checked):
+    # A number of our own simulation that is not met: then it is this program that cannot be trusted.
+    missed = [each for each in reproduction.checked if each.judgement.support is Support.NOT_SUPPORTED]
+    if any(each.statement.kind == "self-check" for each in missed):
         raise typer.Exit(1)
 
 
@@ -84,28 +86,19 @@ def verdict_lines(checked: Sequence[Checked]) -> list[str]:
     """The tally, and a line for each of ``NAMED`` that there is. A number that needs other data is no news."""
     lines = [f"{tally_sentence(tally(checked))}."]
     for support in NAMED:
-        keys = [
-            each.statement.key
-            for each in checked
-            if each.judgement.support is support
-            and (each.statement.kind == "statement" or support is not Support.NOT_RUN)
-        ]
+        of_support = [each.statement for each in checked if each.judgement.support is support]
+        keys = [each.key for each in of_support if each.kind == "statement" or support is not Support.NOT_RUN]
         lines += [f"{support.value}: {', '.join(keys)}"] if keys else []
     return lines
 
 
 def reading_lines(verdicts: ReadingVerdicts | None) -> list[str]:
     """How many verdicts depend on how the paper is read, and a line for each reading that changes some."""
-    by_reading = {} if verdicts is None else {name: verdicts.changes(name) for name in verdicts.by_reading}
-    lines = [] if verdicts is None else [verdicts.title]
-    for reading, changed in by_reading.items():
-        lines += [f"{reading}: {', '.join(f'{key} {each.value}' for key, each in changed.items())}"] if changed else []
-    return lines
-
-
-def _failed_self_check(each: Checked) -> bool:
-    """Whether a number of our own simulation was not met: then it is this program that cannot be trusted."""
-    return each.statement.kind == "self-check" and each.judgement.support is Support.NOT_SUPPORTED
+    if verdicts is None:
+        return []
+    changed = {name: verdicts.changes(name) for name in verdicts.by_reading}
+    named = {name: ", ".join(f"{key} {each.value}" for key, each in keys.items()) for name, keys in changed.items()}
+    return [verdicts.title, *(f"{name}: {keys}" for name, keys in named.items() if keys)]
 
 
 def _record(reproduction: Reproduction, *, seconds: float, files: Mapping[str, Path]) -> dict[str, Any]:

@@ -225,18 +225,9 @@ def serve(
         delta=exact_epsilon(size_delta, "size_delta", zero=True),
         person_rows=person_rows,
     )
-    asked = TableSource(
-        files=files,
-        user=user,
-        unit=unit,
-        table=source.table,
-        sql=source.sql,
-        columns=None if columns is None else [name.strip() for name in columns.split(",")],
-        max_cell=max_cell,
-        form=source.form,
-        read=read_declarations(read),
-        cells=read_cells(cells),
-    )
+    rows: dict[str, Any] = {"files": files, "user": user, "unit": unit, "table": source.table, "sql": source.sql}
+    rows |= {"form": source.form, "max_cell": max_cell, "read": read_declarations(read), "cells": read_cells(cells)}
+    asked = TableSource(**rows, columns=None if columns is None else [name.strip() for name in columns.split(",")])
     logging_of(log_format)
     if (tls_cert is None) != (tls_key is None):
         raise ParameterError("tls_cert", "and --tls-key must be given together", next_step="give both, or neither")
@@ -262,17 +253,9 @@ def serve(
         open_now = GateStore(account).open_gates(unlike="" if new_key else data.fingerprint)
         agreed = close_gates or (open_now > 0 and _agreed(open_now))
         secret = server.open_key(sealing, account, renew=new_key and not new_ledger, close_gates=agreed)
-        keeping = KeeperTerms(
-            ledger=account,
-            key=secret,
-            sizes=terms,
-            capacity=capacity,
-            delay=wanted_delay,
-            headroom=headroom,
-            refund=not no_refund,
-            most_asks=most_asks,
-            workers=workers,
-        )
+        bounds: dict[str, Any] = {"refund": not no_refund, "most_asks": most_asks}
+        measured: dict[str, Any] = {"delay": wanted_delay, "headroom": headroom, "workers": workers}
+        keeping = KeeperTerms(ledger=account, key=secret, sizes=terms, capacity=capacity, **bounds, **measured)
         keeper = stack.enter_context(closing(keeping.keeper(data, close_gates=agreed)))
         tokens = stack.enter_context(closing(Tokens(account)))
         statement = account.statement()
@@ -300,7 +283,7 @@ def serve(
             ledger=place,
             dataset=name,
             key=sealing,
-            keeping={"pace": keeper.pace, "refund": not no_refund, "most_asks": most_asks},
+            keeping={"pace": keeper.pace, **bounds},
             limits=Limits().of_each(workers),
             connections=limits.of_each(workers),
             hosts=[host, *(allowed_host or [])],
@@ -335,7 +318,6 @@ def _agreed(count: int) -> bool:
 
 
 def _delay(text: str | None) -> float | None:
-    """None: measure it. Zero: off."""
     if text is None or text == "off":
         return None if text is None else 0.0
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -48,29 +48,30 @@ def theorems(
     if key is not None and key not in CLAIMS:
         raise unknown_key("KEY", "must be that of a claim", key, CLAIMS, "run `sparsegate theorems` for the list")
     claims = list(CLAIMS.values()) if key is None else [CLAIMS[key]]
-    findings = _measured(claims)
+    console = Console(stderr=True)
+    bar = track(claims, "measuring", console=console, transient=True, disable=not console.is_terminal)
+    findings = {claim.key: claim.check() for claim in bar}
     if as_json:
-        print_json([_record(CLAIMS[finding.key], finding) for finding in findings.values()], schema="claim")
+        records = []
+        for name, finding in findings.items():
+            record = {each: getattr(CLAIMS[name], each) for each in ("key", "place", "statement")}
+            record |= {"expected": str(CLAIMS[name].expected), "verdict": str(finding.verdict)}
+            records.append(record | {"evidence": finding.evidence, "parts": finding.parts})
+        print_json(records, schema="claim")
     elif brief:
         for name, finding in findings.items():
             typer.echo(f"{name}: {finding.evidence}" if key is None else finding.evidence)
     elif key is None:
-        print_plain(_overview(findings), _count(findings.values()) + LEGEND)
+        verdicts = [finding.verdict for finding in findings.values()]
+        tally = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in ClaimVerdict)
+        print_plain(_overview(findings), f"\n{tally}\n{LEGEND}")
     else:
         print_plain(_detail(claims[0], findings[key]))
     if any(finding.verdict is not CLAIMS[finding.key].expected for finding in findings.values()):
         raise typer.Exit(1)
 
 
-def _measured(claims: list[Claim]) -> dict[str, ClaimFinding]:
-    """Check one claim after the other, with a bar on stderr where that is a terminal."""
-    console = Console(stderr=True)
-    bar = track(claims, "measuring", console=console, transient=True, disable=not console.is_terminal)
-    return {claim.key: claim.check() for claim in bar}
-
-
 def _overview(findings: Mapping[str, ClaimFinding]) -> Table:
-    """Each claim beside what was measured, below its key; 80 columns wide at most."""
     table = grid("claim", "measured", "verdict", unbroken=("verdict",))
     for title, claims in SECTIONS.items():
         table.add_row(*(Text(part, style="bold reverse") for part in title.split(": ", 1)), "")
@@ -83,43 +84,19 @@ def _overview(findings: Mapping[str, ClaimFinding]) -> Table:
 
 
 def _detail(claim: Claim, finding: ClaimFinding) -> Table:
-    """Everything about one claim, and every part that was measured."""
-    table = facts(
-        {
-            "key": claim.key,
-            "place": claim.place,
-            "claim": claim.statement,
-            "verdict": _verdict(claim, finding),
-            "documented": str(claim.expected),
-            "measured": finding.evidence,
-        },
-        bold=True,
-    )
-    for i, part in enumerate(finding.parts):
-        sign = "" if part.holds else "fails: "
-        line = f"{sign}{part.what}: {part.measured:.6g} {part.relation} {part.claimed:.6g}"
-        table.add_row("" if i else "parts", line)
+    texts: dict[str, Any] = {
+        "key": claim.key,
+        "place": claim.place,
+        "claim": claim.statement,
+        "verdict": _verdict(claim, finding),
+    }
+    table = facts(texts | {"documented": str(claim.expected), "measured": finding.evidence}, bold=True)
+    for number, part in enumerate(finding.parts):
+        line = f"{part.what}: {part.measured:.6g} {part.relation} {part.claimed:.6g}"
+        table.add_row("" if number else "parts", line if part.holds else f"fails: {line}")
     return table
 
 
 def _verdict(claim: Claim, finding: ClaimFinding) -> Text:
     mark = "" if finding.verdict is claim.expected else " !"
     return Text(f"{finding.verdict}{mark}", style=_STYLES[finding.verdict])
-
-
-def _count(findings: Iterable[ClaimFinding]) -> str:
-    verdicts = [finding.verdict for finding in findings]
-    return "\n" + ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in ClaimVerdict) + "\n"
-
-
-def _record(claim: Claim, finding: ClaimFinding) -> dict[str, Any]:
-    """A claim with its finding, as JSON has it."""
-    return {
-        "key": claim.key,
-        "place": claim.place,
-        "statement": claim.statement,
-        "expected": str(claim.expected),
-        "verdict": str(finding.verdict),
-        "evidence": finding.evidence,
-        "parts": finding.parts,
-    }

@@ -11,19 +11,9 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 from sparsegate.cli import options as opt
+from sparsegate.cli import printing as show_as
 from sparsegate.cli.options import option
-from sparsegate.cli.printing import (
-    COUNTING,
-    draw,
-    drawable,
-    grid,
-    print_json,
-    print_plain,
-    publish,
-    ready_to_print,
-    to_standard_output,
-    write_sheet,
-)
+from sparsegate.cli.printing import COUNTING, grid, publish
 from sparsegate.display.plain import printable
 from sparsegate.errors import ParameterError
 from sparsegate.gates.preview import Preview
@@ -164,10 +154,10 @@ def _bound(text: str) -> int | str:
 
 
 def _clip(text: str) -> tuple[int | float, int | float]:
-    ends = text.split(",")
-    if len(ends) != 2:
+    low, comma, high = text.partition(",")
+    if not comma or "," in high:
         raise ParameterError("clip", CLIP[0], text, CLIP[1])
-    return opt.read_number(ends[0], "clip", *CLIP), opt.read_number(ends[1], "clip", *CLIP)
+    return opt.read_number(low, "clip", *CLIP), opt.read_number(high, "clip", *CLIP)
 
 
 def read_groups(text: str) -> str | Path:
@@ -207,7 +197,7 @@ def show_preview(
 ) -> None:
     """Print a preview, and draw it; with --times what so many cost, for the budget or for what a ledger has left."""
     if plot is not None:
-        drawable(plot)
+        show_as.drawable(plot)
     preview = make()
     if times is not None and account.allowed is None and account.ledger is not None:
         from sparsegate.ledger.ledger import Ledger
@@ -216,18 +206,17 @@ def show_preview(
             preview = preview.repeated(times, ledger=opened)
     elif times is not None:
         preview = preview.repeated(times, budget=account.allowed)
-    ready_to_print()
-    with to_standard_output(""):
+    with show_as.to_standard_output(""):
         if form == "table":
             _print_preview(preview)
         elif form == "json":
-            print_json(preview.to_dict())
+            show_as.print_json(preview.to_dict())
         else:
-            write_sheet(preview.sheet(), form)
+            show_as.write_sheet(preview.sheet(), form)
     if plot is not None:
         if not preview.alternatives:
             raise ParameterError("plot", "needs a count: what is above a bar has no curve", plot, "leave it out")
-        draw(plot, preview)
+        show_as.draw(plot, preview)
 
 
 _HEADINGS: Final = {"error_bar": "± each", "error_bar_all": "± all", "needed_epsilon": "ε needed"}
@@ -235,29 +224,27 @@ _HEADINGS: Final = {"error_bar": "± each", "error_bar_all": "± all", "needed_e
 
 def _print_preview(preview: Preview) -> None:
     sheet, lines = preview.sheet(), [preview.statement]
+    simulated = preview.accuracy.get("recall") is not None
     if preview.alternatives:
         sought = len(set(sheet.columns["epsilon"])) > 1
         hidden = {"chosen", "wins", "needed_epsilon" if sought else "epsilon"}
-        star = "chosen" if preview.accuracy.get("recall") is None else "wins"
         names = {name: _HEADINGS.get(name, name.replace("_", " ")) for name in sheet.columns if name not in hidden}
         right = {names[name] for name in sheet.numbers - hidden}
         table = grid(*names.values(), right=right, unbroken=names.values(), gap=2)
         for alternative, row in zip(preview.alternatives, sheet.rows, strict=True):
             cells = dict(zip(sheet.columns, sheet.texts(row), strict=True))
-            cells["method"] += " *" * bool(alternative[star])
+            cells["method"] += " *" * bool(alternative["wins" if simulated else "chosen"])
             table.add_row(*(cells[name] for name in names))
-        print_plain(table, "")
-        what = "item" if preview.release == "top items" else "set"
-        starred = f"won on the stand-in; {preview.method} would run" if star == "wins" else "would run"
+        show_as.print_plain(table, "")
+        starred = f"* won on the stand-in; {preview.method} would run" if simulated else "* would run"
         if not any(row["chosen"] for row in preview.alternatives):
             starred = f"{preview.method} would run, on the labels that are kept"
-        else:
-            starred = f"* {starred}"
+        what = "item" if preview.release == "top items" else "set"
         lines.append(f"{starred}. within: how far below that {what} a selected one can be, at worst.")
     if preview.asked_within is not None and preview.needed_epsilon is not None:
         needed = f"--epsilon {float(preview.needed_epsilon):g} with {preview.method}"
         lines.append(f"Within {preview.asked_within:,} needs {needed}.")
-    if preview.accuracy.get("recall") is not None:
+    if simulated:
         lines.append("recall, like within: the share of right items, and how far below, on the stand-in.")
     if preview.warning or preview.people is not None:
         lines.append(preview.warning or f"Not hopeless for {preview.people:,} people.")
@@ -266,7 +253,7 @@ def _print_preview(preview: Preview) -> None:
         lines += [f"  {_changed(row['change'])}: within {row['within']:,}, by {row['method']}" for row in preview.helps]
     lines.append(f"It costs {preview.cost.in_epsilon}; on a zCDP ledger {preview.cost.in_rho}.")
     lines += [] if preview.series is None else [preview.series.statement]
-    print_plain(*(printable(line) for line in lines), "The table was not read, and nothing was charged.")
+    show_as.print_plain(*map(printable, lines), "The table was not read, and nothing was charged.")
 
 
 def _changed(change: Mapping[str, Any]) -> str:

@@ -52,7 +52,6 @@ def variants(
 
 
 def _overview(rows: Iterable[Variant]) -> Table:
-    """One line per row, 80 columns wide at most."""
     table = grid("key", "paper", "ε₁:ε₂", "rho", "nu", "value", "stops", "ε-DP")
     for row in rows:
         sign = "+" if row.noise.one_sided else ""
@@ -70,7 +69,6 @@ def _overview(rows: Iterable[Variant]) -> Table:
 
 
 def _detail(row: Variant) -> Table:
-    """Everything about one row, a line per property."""
     again = ", drawn again after each positive" if row.redraws_threshold else ""
     shift = " + kappa" if row.noise.one_sided else ""
     query, monotonic = _law(row.query_noise, "ε₂"), _law(row.query_noise_monotonic, "ε₂")

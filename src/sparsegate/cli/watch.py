@@ -66,8 +66,8 @@ def watch(
     if conditions == "-" and "-" in files:
         raise ParameterError("conditions", "must not be standard input where the data is", "-", "list them in a file")
     spending = opt.Spending(account=account, again=KEPT)
-    public: dict[str, Any] = {"threshold": threshold, "cutoff": cutoff, "epsilon": epsilon}
-    public |= {"sensitivity": 1, "monotonic": True}
+    asked: dict[str, Any] = {"threshold": threshold, "cutoff": cutoff, "epsilon": epsilon}
+    public = asked | {"sensitivity": 1, "monotonic": True}
     calibration = gate_calibration(**public)
     calibration.lattice.steps(threshold, "threshold")
     spending.check(cost := gate_cost(calibration))
@@ -83,37 +83,39 @@ def watch(
         what = f"watch: threshold {threshold}, cutoff {cutoff}, unit {unit_text}"
         paid = charge(spending, **vars(cost), what=what)
         with SparseVector(**public, ledger=Prepaid(paid), refund=not no_refund) as gate:
-            report = WatchReport(as_json=as_json, keep=paid.keep, again=spending.again)
-            report.goes_on = listed is not None and account.ledger is not None
-            report.start(
-                {
-                    "threshold": threshold,
-                    "cutoff": cutoff,
-                    "epsilon": exact_text(gate.budget.total),
-                    "delta": "0",
-                    "method": "sparse-vector",
-                    "unit": unit_text,
-                    "margin": gate.margin(),
-                    "confidence": 0.95,
-                    "recorded": spending.recorded,
-                }
-            )
-            for line, condition in _standard_input() if listed is None else listed:
+            goes_on = listed is not None and account.ledger is not None
+            report = WatchReport(as_json=as_json, keep=paid.keep, again=spending.again, goes_on=goes_on)
+            record = asked | {"epsilon": exact_text(gate.budget.total), "delta": "0", "method": "sparse-vector"}
+            record |= {"unit": unit_text, "margin": gate.margin(), "confidence": 0.95, "recorded": spending.recorded}
+            report.add({"release": "watch", "record": record})
+            refused = False
+            if listed is None and isinstance(sys.stdin, io.TextIOWrapper):
+                # A byte that is no UTF-8 is then a condition to refuse like any other, not the end of the stream.
+                sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
+            for line, condition in _numbered(sys.stdin) if listed is None else listed:
                 try:
                     people = engine.run(partial(matching.count, condition))
                 except ParameterError as error:
-                    report.refuse(error, line)
+                    refused = True
+                    typer.echo(f"sparsegate: line {line}: {' '.join(str(error).split())}", err=True)
                     continue
                 except TableError as error:
                     raise TableError(f"{error}; the answers above are paid for") from None
-                report.answer(condition, gate.ask(people), gate.remaining or 0)
+                report.add(_answered(condition, gate.ask(people)) | {"remaining": gate.remaining or 0})
                 if gate.closed:
-                    report.close()
+                    report.add({"closed": True})
                     break
     if report.failure is not None:
         raise report.failure
-    if report.refused:
+    if refused:
         raise typer.Exit(2)
+
+
+def _answered(condition: str, answer: Answer) -> dict[str, Any]:
+    if answer.estimate is None or answer.standard_error is None:
+        return {"condition": condition, "above": answer.above}
+    about = {"estimate": answer.estimate, "standard_error": round(answer.standard_error, 2)}
+    return {"condition": condition, "above": answer.above} | about
 
 
 def _rows(
@@ -164,15 +166,7 @@ def _lines(file: str) -> Numbered:
         raise ParameterError("conditions", "must be a readable text file, or -", file, "check the path") from None
 
 
-def _standard_input() -> Iterator[tuple[int, str]]:
-    if isinstance(sys.stdin, io.TextIOWrapper):
-        # A byte that is no UTF-8 is then a condition to refuse like any other, not the end of the stream.
-        sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
-    return _numbered(sys.stdin)
-
-
 def _numbered(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Conditions and their lines, without blank lines and comments."""
     stripped = ((number, line.strip()) for number, line in enumerate(lines, start=1))
     return ((number, line) for number, line in stripped if line and not line.startswith(("#", "--")))
 
@@ -180,47 +174,28 @@ def _numbered(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
 class WatchReport:
     """Prints one line for each answer, and flushes it before the next condition is read.
 
-    Each line is kept on the ledger, where there is one, before it is printed; ``repeat`` prints what was kept. Where
-    all conditions are known and kept, the report ``goes_on`` when nobody can read it: they are paid for.
+    Each line is kept on the ledger, where there is one, before it is printed. Where all conditions are known and kept,
+    the report ``goes_on`` when nobody can read it: they are paid for.
     """
 
-    def __init__(self, *, as_json: bool, keep: Keep = lambda gave: None, again: str = "") -> None:
-        self._json, self._keep, self._again = as_json, keep, again
-        self.refused = self.goes_on = False
+    def __init__(
+        self, *, as_json: bool, keep: Keep = lambda gave: None, again: str = "", goes_on: bool = False
+    ) -> None:
+        self._json, self._keep, self._again, self._goes_on = as_json, keep, again, goes_on
         self.failure: BaseException | None = None
 
-    def start(self, record: dict[str, Any]) -> None:
-        self._add({"release": "watch", "record": record})
-
-    def answer(self, condition: str, answer: Answer, remaining: int) -> None:
-        part: dict[str, Any] = {"condition": condition, "above": answer.above}
-        if answer.estimate is not None and answer.standard_error is not None:
-            part |= {"estimate": answer.estimate, "standard_error": round(answer.standard_error, 2)}
-        self._add({**part, "remaining": remaining})
-
-    def close(self) -> None:
-        self._add({"closed": True})
-
-    def refuse(self, error: ParameterError, line: int) -> None:
-        self.refused = True
-        typer.echo(f"sparsegate: line {line}: {' '.join(str(error).split())}", err=True)
-
-    def repeat(self, kept: Iterable[Mapping[str, Any]]) -> None:
-        for part in kept:
-            self._print(part)
-
-    def _add(self, part: Mapping[str, Any]) -> None:
+    def add(self, part: Mapping[str, Any]) -> None:
         self._keep(part)
-        self._print(part)
+        self.show(part)
 
-    def _print(self, part: Mapping[str, Any]) -> None:
+    def show(self, part: Mapping[str, Any]) -> None:
         if self.failure is not None:
             return
         try:
             with to_standard_output(self._again):
                 self._write(part)
         except (SparsegateError, SystemExit) as failure:
-            if not self.goes_on:
+            if not self._goes_on:
                 raise
             self.failure = failure
 
@@ -228,11 +203,10 @@ class WatchReport:
         if self._json:
             print_json({name: value for name, value in part.items() if name != "release"}, schema="watch", indent=None)
         elif "record" in part:
-            record = part["record"]
             typer.echo(
-                f"threshold {record['threshold']}, at most {record['cutoff']} above, epsilon {record['epsilon']}, "
-                f"delta 0, method {record['method']}, unit {record['unit']}, {record['recorded']}\n"
-                f"right 95 % of the time for counts {record['margin']} or more away from the threshold"
+                "threshold {threshold}, at most {cutoff} above, epsilon {epsilon}, delta 0, method {method}, "
+                "unit {unit}, {recorded}\nright 95 % of the time for counts {margin} or more away from the threshold"
+                "".format_map(part["record"])
             )
         elif "condition" in part:
             about = ""  # an older ledger has kept no estimate

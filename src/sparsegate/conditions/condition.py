@@ -3,12 +3,9 @@
 **SQL.** Nothing of the text that was read is in it: names and texts are quoted here. Every conversion is a TRY_CAST, so
 no cell makes a query fail, and a comparison has sides of one type already.
 
-**Why leaves.** An engine stops early: of ``ward = 'ICU' AND dear`` it works out ``dear`` where the ward is ICU, so the
-time tells whether somebody is there. So the tree is cut into atomic tests without AND, OR, NOT, CASE and coalesce. Each
-is worked out for every row, and their values are combined by arithmetic, which takes the same steps for all of them.
-
-**Three values.** A test is FALSE, UNKNOWN or TRUE: 0, 1 and 2. In this order AND is the least of two, OR the greatest,
-and NOT x is 2 - x (Kleene). CASE chooses a value by whether its test is TRUE.
+**Leaves.** An engine stops early, so its time would tell whether somebody is in the ward. So the tree is cut into
+atomic tests, each is worked out for every row, and ``combine`` takes the same steps for all of them. A test is FALSE,
+UNKNOWN or TRUE: 0, 1 and 2. In this order AND is the least of two, OR the greatest, and NOT x is 2 - x (Kleene).
 """
 
 from __future__ import annotations
@@ -22,18 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sparsegate.conditions.operations import PARTS, REGEXPS, Unbounded, cost_of
-from sparsegate.conditions.tree import (
-    Apply,
-    Cast,
-    Column,
-    Kind,
-    Literal,
-    Node,
-    Schema,
-    by_column,
-    columns_in,
-    split,
-)
+from sparsegate.conditions.tree import Apply, Cast, Column, Kind, Literal, Node, Schema, by_column, columns_in, split
 from sparsegate.errors import ConditionError
 
 

@@ -3,22 +3,10 @@
 Every operation has a value for every value of its arguments; that is why it is in the table, and why others are not:
 ``substring`` with a column for a position, concatenation, dates plus days, integers that overflow.
 
-**The public cost** is an upper bound of the work on one row, from the condition and the schema alone. The unit is about
-a nanosecond of one core. A text has at most ``Schema.max_cell`` characters, and no operation makes a longer one. The
-numbers are rounded up from DuckDB 2.0 on the worst cells that were found: repeats of the beginning of a pattern,
-characters of several bytes, a thousand blanks, numbers that do not fit. A search for dear cells holds them against the
-engine (``tests/support/dear_cells.py``). What has no bound of this form has no cost: regular expressions, whose factor
-only the engine knows; patterns in which several % meet a _; and casts of text. What an engine does with a text that is
-no number, or names a time zone that does not exist, is its own affair, and took hundreds of times what other cells had
-taught. So a text becomes a number or a date when the data are opened, before anybody asks.
-
-A pattern without _ is matched in a time linear in the cell: the segments between % are found one after another, each as
-far left as possible, and no other place could help. With _ the engine tries every place after a % against the rest of
-the pattern: with one such % the time is at most the cell's length times the pattern's. With two the bound would be so
-large that it is of no use.
-
-An engine works the first argument of some operations out more than once (``TIMES``), and so again at each level where
-they stand inside one another: eight BETWEENs took 476 times what their parts cost.
+**The public cost** is an upper bound of the work on one row, from the condition and the schema alone, in about
+nanoseconds of one core, rounded up from DuckDB 2.0 on the worst cells that were found; a search for dear cells holds it
+against the engine (``tests/support/dear_cells.py``). What has no such bound has no cost: regular expressions, patterns
+in which several % meet a _, and casts of text. Why: docs/explanation/proofs_in_words/conditions.md.
 """
 
 from __future__ import annotations
@@ -92,43 +80,34 @@ class Type:
         return own or self.zoned or self.bounds is not None
 
 
-def _whole(name: str, bits: int, *, sign: bool = True) -> Type:
-    return Type(name, Kind.INTEGER, (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if sign else (0, 2**bits - 1))
-
-
-_KNOWN: Final = [
-    *(_whole(name, bits) for name, bits in {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64}.items()),
-    _whole("HUGEINT", 128),
-    *(_whole(f"U{name}INT", bits, sign=False) for name, bits in {"TINY": 8, "SMALL": 16, "BIG": 64}.items()),
-    _whole("UINTEGER", 32, sign=False),
-    *(Type(name, Kind.REAL) for name in ("FLOAT", "DOUBLE", "DECIMAL", "UHUGEINT")),
-    *(Type(name, Kind.TEXT) for name in ("VARCHAR", "UUID")),
-    *(Type(f"TIMESTAMP{unit}", Kind.TIMESTAMP) for unit in ("", "_S", "_MS", "_NS")),
-    Type("TIMESTAMP WITH TIME ZONE", Kind.TIMESTAMP, zoned=True),
-    Type("BOOLEAN", Kind.BOOLEAN),
-    Type("DATE", Kind.DATE),
-    Type("TIME", Kind.TIME),
-]
-_ALIASES: Final = {
-    "VARCHAR": "TEXT STRING CHAR BPCHAR NVARCHAR",
-    "TINYINT": "INT1",
-    "SMALLINT": "INT2 SHORT INT16",
-    "INTEGER": "INT INT4 SIGNED INT32",
-    "BIGINT": "INT8 LONG INT64",
-    "HUGEINT": "INT128",
-    "UINTEGER": "UINT32",
-    "UBIGINT": "UINT64",
-    "FLOAT": "FLOAT4 REAL",
-    "DOUBLE": "FLOAT8",
-    "DECIMAL": "NUMERIC DEC",
-    "BOOLEAN": "BOOL LOGICAL",
-    "TIMESTAMP": "DATETIME TIMESTAMP_US",
-    "TIMESTAMP WITH TIME ZONE": "TIMESTAMPTZ",
+_NAMES: Final = {
+    Kind.INTEGER: (
+        *("TINYINT INT1", "SMALLINT INT2 SHORT INT16", "INTEGER INT INT4 SIGNED INT32", "BIGINT INT8 LONG INT64"),
+        *("HUGEINT INT128", "UTINYINT", "USMALLINT", "UINTEGER UINT32", "UBIGINT UINT64"),
+    ),
+    Kind.REAL: ("FLOAT FLOAT4 REAL", "DOUBLE FLOAT8", "DECIMAL NUMERIC DEC", "UHUGEINT"),
+    Kind.TEXT: ("VARCHAR TEXT STRING CHAR BPCHAR NVARCHAR", "UUID"),
+    Kind.TIMESTAMP: ("TIMESTAMP DATETIME TIMESTAMP_US", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"),
+    Kind.BOOLEAN: ("BOOLEAN BOOL LOGICAL",),
+    Kind.DATE: ("DATE",),
+    Kind.TIME: ("TIME",),
 }
+_BITS: Final = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64, "HUGEINT": 128}
+
+
+def _type(name: str, kind: Kind) -> Type:
+    if kind is not Kind.INTEGER:
+        return Type(name, kind)
+    most = 2 ** _BITS[name.removeprefix("U")]
+    return Type(name, kind, (0, most - 1) if name.startswith("U") else (-(most // 2), most // 2 - 1))
+
+
+_ZONED: Final = Type("TIMESTAMP WITH TIME ZONE", Kind.TIMESTAMP, zoned=True)
 TYPES: Final[dict[str, Type]] = {
-    **{each.name: each for each in _KNOWN},
-    **{alias: each for each in _KNOWN for alias in _ALIASES.get(each.name, "").split()},
+    **{name: _type(names.split()[0], kind) for kind in _NAMES for names in _NAMES[kind] for name in names.split()},
+    **dict.fromkeys(("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ"), _ZONED),
 }
+"""By each of the names that a type has."""
 
 _NUMBERS: Final = {Kind.INTEGER, Kind.REAL, Kind.BOOLEAN}
 CONVERTS: Final[dict[Kind, set[Kind]]] = {

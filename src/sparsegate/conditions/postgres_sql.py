@@ -1,20 +1,10 @@
 """Conditions as SQL of PostgreSQL, with the meaning that they have in the embedded engine, cell by cell.
 
 PostgreSQL fails where this language has a value: it has no TRY_CAST; overflow, underflow and division by zero of
-doubles are errors; and text is folded and compared by a collation. So
-
-- every text is compared as ``COLLATE "C"``, byte by byte, which in UTF-8 is code point by code point;
-- ``lower`` and ``upper`` take a collation that was found to fold every code point as the embedded engine does
-  (``Folding``), and are refused where the database has none;
-- sums, products and quotients have infinities: an operation that would fail is not run, and what it would have given is
-  told from numbers that were scaled by powers of two, which is exact. (One thing is not told: a product or quotient
-  that is greater than half of the smallest double by less than one part in 2**53 is 0 here.)
-- a cast is written only where both engines agree on every value. Casts of text to anything else are refused, because
-  what a text may hold to be a number, a date or a truth value differs from engine to engine; and so are casts to
-  DECIMAL and UUID, and of reals to text and to whole numbers of over 64 bits.
-
-An argument that a form needs twice is worked out once: ``(SELECT ... FROM (SELECT argument AS a0 OFFSET 0) AS v)``.
-OFFSET 0 keeps the planner from writing it out again.
+doubles are errors; and text is folded and compared by a collation. So text is compared as ``COLLATE "C"`` and folded by
+a collation that was found to agree; sums, products and quotients have infinities; and a cast is written only where both
+engines agree on every value: docs/explanation/proofs_in_words/conditions.md. An argument that a form needs twice is
+worked out once, as ``(SELECT ... FROM (SELECT argument AS a0 OFFSET 0) AS v)``: so the planner does not repeat it.
 """
 
 from __future__ import annotations
@@ -63,20 +53,20 @@ def postgres_sql(condition: Condition, cells: Mapping[str, str], folding: Callab
     try:
         return _PostgresWriter(cells, folding).write(condition.tree)
     except _Elsewhere as refused:
-        rule, next_step = refused.args
-    raise condition.refusal(rule, next_step)
+        reason = refused.args
+    raise condition.refusal(*reason)
 
 
 class _Elsewhere(Exception):
     """Has the rule that a condition breaks in PostgreSQL, and the next step."""
 
 
-def _double(value: float) -> str:
-    return f"'{value!r}'::float8"
-
-
 _LARGER: Final = "greatest(abs({0}), abs({1}))"
 """Not-a-number is the greatest."""
+
+
+def _double(value: float) -> str:
+    return f"'{value!r}'::float8"
 
 
 def _sum(sign: str) -> str:
@@ -167,18 +157,13 @@ _CASTS: Final[dict[tuple[Kind, str], str]] = {
     **{(Kind.REAL, name): f"(CASE WHEN {_FITS} THEN {{0}}::bigint END)" for name in _NARROW},
     **{(Kind.BOOLEAN, name): "{0}::int" for name in (*_NARROW, "UBIGINT", "HUGEINT")},
     (Kind.INTEGER, "DOUBLE"): "{0}::float8",
-    (Kind.BOOLEAN, "DOUBLE"): "{0}::int::float8",
-    (Kind.BOOLEAN, "FLOAT"): "{0}::int::float8",
+    **{(Kind.BOOLEAN, name): "{0}::int::float8" for name in ("DOUBLE", "FLOAT")},
     (Kind.REAL, "FLOAT"): f"""(CASE WHEN NOT abs({{0}}) < 'inf' THEN {{0}}
         WHEN abs({{0}}) >= {_double((2.0 - 2.0**-24) * 2.0**127)} THEN NULL
         WHEN abs({{0}}) <= {_double(2.0**-150)} THEN 0 * sign({{0}}) ELSE {{0}}::float4::float8 END)""",
-    (Kind.INTEGER, "BOOLEAN"): "({0} <> 0)",
-    (Kind.REAL, "BOOLEAN"): "({0} <> 0)",
-    (Kind.INTEGER, "VARCHAR"): '({0}::text COLLATE "C")',
-    (Kind.BOOLEAN, "VARCHAR"): '({0}::text COLLATE "C")',
-    (Kind.TIME, "VARCHAR"): '({0}::text COLLATE "C")',
-    (Kind.DATE, "VARCHAR"): f'({_BEFORE_CHRIST} COLLATE "C")',
-    (Kind.TIMESTAMP, "VARCHAR"): f'({_BEFORE_CHRIST} COLLATE "C")',
+    **{(kind, "BOOLEAN"): "({0} <> 0)" for kind in (Kind.INTEGER, Kind.REAL)},
+    **{(kind, "VARCHAR"): '({0}::text COLLATE "C")' for kind in (Kind.INTEGER, Kind.BOOLEAN, Kind.TIME)},
+    **{(kind, "VARCHAR"): f'({_BEFORE_CHRIST} COLLATE "C")' for kind in (Kind.DATE, Kind.TIMESTAMP)},
     (Kind.DATE, "TIMESTAMP"): f"""(CASE WHEN {{0}} <= '{MOST_TIMESTAMP[:12]}'::date OR {{0}} = 'infinity'
         THEN {{0}}::timestamp END)""",
     (Kind.TIMESTAMP, "DATE"): "{0}::date",

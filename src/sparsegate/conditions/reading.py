@@ -12,6 +12,7 @@ import datetime
 import itertools
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -315,10 +316,9 @@ class _Reader:
         self._at = self._open = 0
 
     def whole(self) -> Piece:
-        try:
+        part = None
+        with suppress(RecursionError):  # of a caller who is deep in the stack already
             part = self._expression()
-        except RecursionError:  # of a caller who is deep in the stack already
-            part = None
         if part is None:
             raise self._refusal(self._words[0], "must be read by a caller with room on the stack")
         if self._word.part != "end":
@@ -456,10 +456,8 @@ class _Reader:
             return node
         if not isinstance(node, Literal):
             return Cast((node,), "DOUBLE" if kind is Kind.REAL else kind.upper(), (), kind)
-        try:
+        with suppress(ValueError):
             return Literal(kind, converted(node.constant, kind))
-        except ValueError:
-            pass
         raise self._unfit(part, kind)
 
     # --- Operators --------------------------------------------------------------------------------------------------
@@ -551,10 +549,8 @@ class _Reader:
             case "string":
                 return Piece(Literal(Kind.TEXT, word.value), word.start, word.end)
             case "number":
-                try:
+                with suppress(OverflowError):
                     return Piece(number(word.value), word.start, word.end)
-                except OverflowError:
-                    pass
                 raise self._refusal(word, "must hold numbers within the range of a double", "write 'inf' for infinity")
             case "name":
                 return self._call(word, word.value.lower()) if self._word.upper == "(" else self._column(word)
@@ -592,14 +588,10 @@ class _Reader:
 
     def _moment(self, word: Word, target: Type) -> Piece:
         string = self._next()
-        piece = Piece(Literal(Kind.TEXT, string.value), word.start, string.end)
-        try:
-            return Piece(
-                Literal(target.kind, converted(string.value, target.kind, zoned=target.zoned)), piece.start, piece.end
-            )
-        except ValueError:
-            pass
-        raise self._unfit(piece, target.kind)
+        with suppress(ValueError):
+            constant = converted(string.value, target.kind, zoned=target.zoned)
+            return Piece(Literal(target.kind, constant), word.start, string.end)
+        raise self._unfit(Piece(Literal(Kind.TEXT, string.value), word.start, string.end), target.kind)
 
     def _column(self, word: Word) -> Piece:
         column = self._schema.find(word.value)

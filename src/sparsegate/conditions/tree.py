@@ -26,23 +26,13 @@ MOST_CELL: Final = 100_000
 class Kind(StrEnum):
     """The type of a value, as a condition sees it."""
 
-    TEXT = "text"
-    """Compared code point by code point, with no collation."""
-
-    INTEGER = "integer"
-    """A whole number of up to 128 bits with its sign."""
-
-    REAL = "real"
-    """A double. NaN equals NaN and is greater than every other number, infinity included, as the engine sorts it."""
-
+    TEXT = "text"  # compared code point by code point, with no collation
+    INTEGER = "integer"  # of up to 128 bits with its sign
+    REAL = "real"  # a double; NaN equals NaN and is greater than every other number, as the engine sorts it
     BOOLEAN = "boolean"
     DATE = "date"
-
-    TIMESTAMP = "timestamp"
-    """A date and a time to the microsecond, without a time zone."""
-
-    TIME = "time"
-    """A time of day to the microsecond."""
+    TIMESTAMP = "timestamp"  # to the microsecond, without a time zone
+    TIME = "time"  # of day, to the microsecond
 
 
 @dataclass(frozen=True)
@@ -87,8 +77,7 @@ class Schema:
 
     def find(self, name: str) -> Column | None:
         """The column of this name."""
-        folded = [column for column in self.columns if column.name.casefold() == name.casefold()]
-        return folded[0] if folded else None
+        return next((column for column in self.columns if column.name.casefold() == name.casefold()), None)
 
     def near(self, name: str) -> tuple[str, ...]:
         """Names that may have been meant, the nearest first."""

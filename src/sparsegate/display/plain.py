@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from datetime import date, time
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal, localcontext
@@ -24,13 +25,8 @@ def exact_text(value: Fraction) -> str:
         # No amount, but a sum of amounts of hundreds of digits may be as long as this.
         with localcontext(_decimals(15)):
             return f"about {Decimal(value.numerator) / Decimal(value.denominator)}"
-    rest, digits = value.denominator, 0
-    for prime in (2, 5):
-        power = 0
-        while rest % prime == 0:
-            rest, power = rest // prime, power + 1
-        digits = max(digits, power)
-    if rest != 1:
+    digits = value.denominator.bit_length()  # at least as many as the powers of 2 and of 5 that divide it
+    if 10**digits % value.denominator:
         return str(value)
     with localcontext(_decimals(digits + len(str(value.numerator)) + 1)):
         return f"{Decimal(value.numerator) / Decimal(value.denominator):f}"
@@ -91,15 +87,14 @@ def plain_label(label: Any) -> Any:
     if label is None or isinstance(label, str | bool | int) or (isinstance(label, float) and math.isfinite(label)):
         return label
     kind: Any = type(label)
-    addressed = kind.__repr__ is object.__repr__ and kind.__str__ is object.__str__
-    try:
+    with suppress(Exception):
         if isinstance(label, bytes):
             return label.hex()
         if isinstance(label, date | time):
             return label.isoformat()
-        return f"<{kind.__qualname__}>" if addressed else str(label)
-    except Exception:
-        return f"<{kind.__qualname__}>"
+        if not (kind.__repr__ is object.__repr__ and kind.__str__ is object.__str__):
+            return str(label)
+    return f"<{kind.__qualname__}>"
 
 
 def rounded(estimate: float, bar: float) -> str:
@@ -108,9 +103,8 @@ def rounded(estimate: float, bar: float) -> str:
     >>> rounded(1234, 9), rounded(1234.5678, 0.25)
     ('1,234', '1,234.57')
     """
-    if isinstance(estimate, int) and isinstance(bar, int):
-        return f"{estimate:,}"
-    return f"{estimate:,.{max(0, 1 - math.floor(math.log10(bar))) if bar else 6}f}"
+    whole = isinstance(estimate, int) and isinstance(bar, int)
+    return f"{estimate:,.{0 if whole else max(0, 1 - math.floor(math.log10(bar))) if bar else 6}f}"
 
 
 def noisy_text(estimate: float | None, standard_error: float | None) -> str:

@@ -33,14 +33,14 @@ class ChosenTable(Tabular):
 
     __slots__ = ()
 
+    def __len__(self) -> int:
+        return len(self._labels())
+
     def _labels(self) -> Sequence[Any]:
         return self.items  # type: ignore[attr-defined, no-any-return]
 
     def _estimates(self) -> Sequence[Any] | None:
         return self.estimates  # type: ignore[attr-defined, no-any-return]
-
-    def __len__(self) -> int:
-        return len(self._labels())
 
     @overload
     def __getitem__(self, place: int) -> Chosen: ...
@@ -132,11 +132,9 @@ class PrintedTop:
         if not self.estimated:
             return ""
         sure = f"{100 * self.kept['confidence']:g} %"
-        fresh = self.record["answers_epsilon"] != "0"
         what, bar = "sum" if "value" in self.record else "count", self.kept["error_bar"]
-        text = f"± {rounded(bar, bar)} for " + (
-            f"each {what}, {sure} confidence" if fresh else f"{sure} of the {what}s"
-        )
+        fresh = self.record["answers_epsilon"] != "0"
+        text = f"± {rounded(bar, bar)} for {f'each {what}, {sure} confidence' if fresh else f'{sure} of the {what}s'}"
         if (wider := self.kept["error_bar_all"]) is not None:
             text += f"; ± {rounded(wider, bar)} for {self._all} at once, {sure} confidence"
         return text

@@ -70,10 +70,13 @@ class Sheet:
     def rows(self) -> Iterable[tuple[Any, ...]]:
         return zip(*self.columns.values(), strict=True)
 
+    @property
+    def _total(self) -> int:
+        return len(next(iter(self.columns.values()), ()))
+
     def html(self, *, most: int | None = None) -> str:
         """A piece of HTML with its own style, for a notebook; of long results the first ``most`` rows."""
-        total = len(next(iter(self.columns.values()), ()))
-        shown = list(islice(self.rows, most))
+        total, shown = self._total, list(islice(self.rows, most))
         left = f'<p class="brief">and {total - len(shown):,} more</p>' if total > len(shown) else ""
         largest = max((row[list(self.columns).index(self.bars)] for row in shown), default=0) if self.bars else 0
         head = "".join(f"<th{self._class(name)}>{_html(name)}</th>" for name in self.columns)
@@ -92,8 +95,7 @@ class Sheet:
         from rich.table import Table
 
         width = max(_NARROWEST, shutil.get_terminal_size().columns) if width is None else width
-        total = len(next(iter(self.columns.values()), ()))
-        names = [printable(name) for name in self.columns]
+        total, names = self._total, [printable(name) for name in self.columns]
         rows = [[*map(printable, self.texts(row))] for row in islice(self.rows, most)]
         left = total - len(rows)
         widths = [max(map(cell_len, cells)) for cells in zip(names, *rows, strict=True)]
@@ -115,12 +117,10 @@ class Sheet:
         # Left to itself, rich shows in a notebook what it should write, and nothing is left to return.
         settings: dict[str, Any] = dict.fromkeys(("markup", "highlight", "emoji", "force_jupyter"), False)
         plain = Console(file=out, width=width, color_system=None, **settings)
-        parts = [printable(self.title), table if total else "nothing"]
-        parts += [f"not shown: {', '.join(unseen)}"] if unseen else []
-        parts += [f"and {left:,} more"] if left else []
-        parts += [printable(self.brief)] if self.brief else []
-        for part in parts:
-            plain.print(part, overflow="fold")
+        more = f"not shown: {', '.join(unseen)}" if unseen else "", f"and {left:,} more" if left else ""
+        for part in (printable(self.title), table if total else "nothing", *more, printable(self.brief)):
+            if part:
+                plain.print(part, overflow="fold")
         return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
     def page(self) -> str:

@@ -78,21 +78,18 @@ class Tabular(Printed):
 
     def to_polars(self) -> pl.DataFrame:
         """A Polars dataframe."""
-        polars = load_extra("polars", extra=_EXTRA)
-        kinds = {name: polars.String for name, values in self._columns().items() if not len(values)}
-        numbers = {name: polars.Int64 for name in kinds if name in self.sheet().numbers}
-        return polars.DataFrame(self._columns(), schema_overrides={**kinds, **numbers})  # type: ignore[no-any-return]
+        polars, numbers, columns = load_extra("polars", extra=_EXTRA), self.sheet().numbers, self._columns()
+        empty = {name: polars.Int64 if name in numbers else polars.String for name in columns if not len(columns[name])}
+        return polars.DataFrame(columns, schema_overrides=empty)  # type: ignore[no-any-return]
 
     def to_arrow(self) -> pa.Table:
         """A PyArrow table; its metadata hold the rest of ``to_dict``, as JSON under "sparsegate"."""
         import json
 
-        arrow = load_extra("pyarrow", extra=_EXTRA)
-        empty = {name: arrow.int64() if name in self.sheet().numbers else arrow.string() for name in self._columns()}
-        arrays = {
-            name: arrow.array(values, type=None if len(values) else empty[name])
-            for name, values in self._columns().items()
-        }
+        arrow, numbers, arrays = load_extra("pyarrow", extra=_EXTRA), self.sheet().numbers, {}
+        for name, values in self._columns().items():
+            empty = arrow.int64() if name in numbers else arrow.string()
+            arrays[name] = arrow.array(values, type=None if len(values) else empty)
         return arrow.table(arrays, metadata={"sparsegate": json.dumps(self._rest())})
 
     def _columns(self) -> dict[str, list[Any]]:

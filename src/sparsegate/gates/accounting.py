@@ -1,23 +1,10 @@
 """What a gate or a selection is to Google's ``dp_accounting``: an event that is at least as revealing.
 
-*Whatever is e-DP* is a post-processing of randomised response at e (Kairouz, Oh, Viswanath 2015), whose trade-off
-function joins (0, 1), (x, x) and (1, 0) for x = 1/(1+exp(e)) by straight lines.
-
-- "pld": discrete Laplace noise at e on a count of sensitivity 1 *is* randomised response: both losses are e.
-- "rdp": Laplace noise at e' = 2 ln((1+exp(e))/2), which is about e + e**2/4. Its trade-off function is convex, goes
-  through (0, 1) and (1, 0), and meets the diagonal at exp(-e'/2)/2 = x: so it lies below the other one everywhere.
-
-*A mechanism of real scores whose pure loss is linear in distance* is no worse than Laplace noise at e itself. Let g(t)
-be the probability of any set of outcomes at the scores q + t (q' - q). A part h of the way costs at most h e: g' <= e g
-and g' <= e (1-g). The distribution function F of Laplace noise of scale 1/e has F' = e min(F, 1-F), so g(1) <=
-F(F^-1(g(0)) + 1). The exponential mechanism, the subset mechanism and one-shot noise are such; what lives on a lattice,
-a gate or noisy counts, has no such path and is taken as e-DP.
-
-*The (epsilon, delta) gate* has the divergence of rho, which is (Delta/t)-DP, and that of c waiting times for an ABOVE
-(``gates.approximate``). The second, W(alpha), never falls in its order, and is at most w = c s Delta/b. So it is at
-most rho alpha for the largest rho of W(a_(i+1)) / a_i, over orders 1 = a_0 < a_1 < ... < a_n, and w / a_n: as if it
-were rho-zCDP. It holds for each gate with Laplace noise that says nothing but ABOVE and BELOW and closes after c ABOVE,
-with or without a delta, and for passes that share one rho.
+*Whatever is e-DP* is a post-processing of randomised response at e (Kairouz, Oh, Viswanath 2015): for "pld" discrete
+Laplace noise at e, for "rdp" Laplace noise at 2 ln((1+exp(e))/2). *A mechanism of real scores whose pure loss is linear
+in distance* (the exponential mechanism, the subset mechanism, one-shot noise) is no worse than Laplace noise at e
+itself. *The (epsilon, delta) gate* has the divergence of rho, which is (Delta/t)-DP, and that of c waiting times for an
+ABOVE, which is as if it were rho-zCDP. Proofs: docs/explanation/proofs_in_words/core.md.
 """
 
 from __future__ import annotations
@@ -102,13 +89,7 @@ def gate_cost(gate: Calibration) -> Cost:
 
 
 def gate_rho(gate: Calibration) -> Fraction | None:
-    """The rho of a gate of which more is known than its epsilon, rounded up; None of any other.
-
-    >>> from sparsegate.gates.sparse_vector import gate_calibration
-    >>> gate = gate_calibration(threshold=0, cutoff=300, epsilon=1, delta=1e-6, sensitivity=1, monotonic=True)
-    >>> round(float(gate_rho(gate)), 4)
-    0.0303
-    """
+    """The rho of a gate of which more is known than its epsilon, rounded up; None of any other."""
     threshold = gate.scales.threshold
     if threshold is None or gate.row.compared is not Compared.ANSWER or not covered(gate.row, gate.scales):
         return None

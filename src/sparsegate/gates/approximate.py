@@ -1,35 +1,16 @@
 """The (epsilon, delta) gate: its Renyi divergence, bounded from above, and the scales of least variance under it.
 
-rho ~ discrete Laplace of scale t once, nu ~ discrete Laplace of scale b for each question, ABOVE iff q + nu >= T + rho,
-closed after c ABOVE; s = 2, or 1 where one person moves all answers one way; Delta whole lattice steps.
+*Theorem.* Let rho and nu be discrete Laplace of scales t and b, and the gate close after c ABOVE; s = 2, or 1 where
+one person moves all answers one way. For each alpha > 1 and any number of adaptive questions,
 
-*Theorem.* For each alpha > 1, any number of adaptive questions and both orders of neighbours,
+    D_alpha <= D_alpha(rho, rho + Delta) + c ln kappa / (alpha - 1),
 
-    D_alpha <= D_alpha(rho, rho + Delta) + c ln kappa / (alpha - 1),     kappa = sup over whole x of h(g, g'),
-    h(g, g') = g**alpha g'**(1-alpha) / (1 - (1-g)**alpha (1-g')**(1-alpha)),
-    g = Pr[nu >= x],   g' = Pr[nu >= x + s Delta].
-
-With q = exp(-1/t) and w = q**(2 alpha - 1),
-
-    exp((alpha-1) D_alpha(rho, rho + Delta))
-        = e^((alpha-1) Delta/t) [1 + e^(-(2 alpha - 1) Delta/t) + (1-q) (w + ... + w**(Delta-1))] / (1 + q).
-
-*Evaluation.* kappa is reached for 1 - s Delta <= x <= 0. With R = g/g', h = f(g, R) grows in g, which falls in x, and
-in R, which grows in x. So f(g at the left end, R at the right end) bounds h over a cell of many x, and is h where the
-cell is one x. All of it is computed in interval arithmetic and rounded up; only the choice of alpha is a matter of
-floats, and each alpha is valid. Numbers released with an ABOVE are more than a coin: nothing here is for them.
-
-**Peeling with a small delta**: what each of c rounds may spend where all of them together spend (epsilon, delta). A
-round is e-*bounded-range* if, for neighbours D and D', the log of Pr_D[i] / Pr_D'[i] lies in one interval of length e
-for all outcomes i (Durfee, Rogers 2019), as that of the exponential mechanism with weights exp(e q / (s Delta)) does.
-
-*Theorem.* Such a round is (e**2/8)-zCDP, and c adaptive ones are (epsilon, delta)-DP for every alpha > 1 with
-
-    (c e**2 / 8) alpha + [ln(1/delta) + (alpha - 1) ln(1 - 1/alpha) - ln alpha] / (alpha - 1) <= epsilon.
-
-The conversion is that of Canonne, Kamath, Steinke (2020, Prop. 12); all proofs are in docs/explanation/theory.md.
-Permute-and-flip is *not* bounded-range. Machine-checked (for every rational alpha, by differences in place of
-derivatives): proofs/README.md.
+kappa a supremum over whole x (``_log_kappa``). *Theorem* (**peeling with a small delta**). c adaptive rounds, each
+e-bounded-range, as that of the exponential mechanism with weights exp(e q / (s Delta)) is, are (c e**2/8)-zCDP, and
+(epsilon, delta)-DP by the conversion of Canonne, Kamath, Steinke (2020, Prop. 12). Permute-and-flip is *not*
+bounded-range. All is computed in interval arithmetic and rounded up; only the choice of alpha is a matter of floats,
+and each alpha is valid. The formulas: docs/explanation/proofs_in_words/core.md; the proofs: docs/explanation/theory.md.
+Machine-checked, for every rational alpha: proofs/README.md.
 """
 
 from __future__ import annotations
@@ -57,11 +38,7 @@ _WIDE, _FINE = 40.0, 90  # how far around the classical order ln(alpha - 1) is s
 
 
 def round_epsilon(*, epsilon: Number, delta: Number, count: int) -> Fraction:
-    """The largest e known to be safe for each of ``count`` rounds that together are (epsilon, delta)-DP, rounded down.
-
-    >>> [round(float(round_epsilon(epsilon=1, delta=1e-6, count=c)), 4) for c in (1, 10, 50, 100, 300)]
-    [1.0, 0.1396, 0.0624, 0.0441, 0.0255]
-    """
+    """The largest e known to be safe for each of ``count`` rounds that are (epsilon, delta)-DP together."""
     exact, count = exact_epsilon(epsilon), exact_count(count, "count")
     return max(exact / count, _bounded_range(exact, exact_delta(delta), count))
 
@@ -81,11 +58,7 @@ def _bounded_range(epsilon: Fraction, delta: Fraction, count: int) -> Fraction:
 
 @lru_cache(maxsize=256)
 def zcdp_rho(*, epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The largest rho found such that what is rho-zCDP is (epsilon, delta)-DP, rounded down; 0 where none is.
-
-    >>> round(float(zcdp_rho(epsilon=Fraction(1), delta=Fraction(1, 10**6))), 6)
-    0.024356
-    """
+    """The largest rho found such that what is rho-zCDP is (epsilon, delta)-DP, rounded down; 0 where none is."""
     public = (float(min(epsilon, Fraction(_FAR))), log_inverse(delta))
     order = 1 + Fraction(math.exp(_best_order(*(max(number, 1 / _FAR) for number in public))))
     with interval_arithmetic(_ROUND_BITS) as iv:
@@ -95,11 +68,7 @@ def zcdp_rho(*, epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def zcdp_epsilon(*, rho: Number, delta: Number) -> float:
-    """The epsilon at which what is rho-zCDP is (epsilon, delta)-DP, rounded up.
-
-    >>> round(zcdp_epsilon(rho=365 * Fraction(1, 8000), delta=1e-6), 4)
-    1.4007
-    """
+    """The epsilon at which what is rho-zCDP is (epsilon, delta)-DP, rounded up."""
     exact, least = exact_epsilon(rho, "rho"), exact_delta(delta)
     per_order, asked = float(exact), log_inverse(least)
     middle = math.log(max(asked, 1 / _FAR) / max(per_order, 1 / _FAR)) / 2
@@ -163,10 +132,6 @@ def renyi_bound(
     """D_alpha of a gate of any number of questions, rounded up; scales and sensitivity are in lattice steps.
 
     Without a lattice they are in any unit, and the noise is continuous: the limit of ever finer steps.
-
-    >>> scales = Scales(Fraction(8), Fraction(90), None)
-    >>> round(renyi_bound(Fraction(20), scales=scales, sensitivity=1, cutoff=50, monotonic=True), 4)
-    0.1938
     """
     with interval_arithmetic(_bits(alpha - 1, *scales[:2])) as iv:
         order = _exact(iv, alpha)

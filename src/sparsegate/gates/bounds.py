@@ -1,49 +1,14 @@
 """The tight privacy loss of every row, in closed form.
 
-Notation: rho has scale Delta/e1 and nu has scale Delta/r, so a shift of the threshold by Delta costs e1 and a shift
-of one comparison by Delta costs r; a numeric answer costs a3 = eps3/c. An outcome has m BELOW and k ABOVE. Between D
-and D' the answer of question i moves by d_i Delta. Align rho on D with rho + t Delta on D'. For each z = rho the
-probability, or density, of each single answer then changes by at most a factor e**cost:
+rho has scale Delta/e1 and nu has scale Delta/r, so a shift of the threshold by Delta costs e1 and one of a comparison
+r; a numeric answer costs a3 = eps3/c. An outcome has m BELOW and k ABOVE. Between D and D' the answer of question i
+moves by d_i Delta. With rho on D aligned with rho + t Delta on D', for every t,
 
-    answer                 Laplace noise                       exponential noise (rho, nu >= 0)
-    rho itself             e1 |t|                              e1 t, and t < 0 leaves the support
-    BELOW                  r max(d - t, 0)                     0, and t < d may leave the support
-    ABOVE                  r max(t - d, 0)                     r max(t - d, 0)
-    ABOVE with its gap     r |t - d|                           r (t - d), and t < d may leave the support
-    BELOW, noise inside    as BELOW, and t < 0 is no use       -
+    loss <= e1 |t| + the costs of the m + k answers (``laws``) + a3 (how many of the positives move),
 
-Why: ln Pr[nu >= x] and, for Laplace noise, ln Pr[nu < x] have slopes between -r and r, of one sign. A gap g is the
-density of nu at g + z - q: it moves by (t - d) Delta, either way. Exponential nu has no density below 0 and its
-Pr[nu < x] is 0 there, so an alignment must not bring an answer nearer to rho than it was. Noise inside |e - q + nu|: a
-BELOW says T + rho > 0, which no shift downward respects. So, for every t,
-
-    loss <= e1 |t| + the costs of the m + k answers + a3 (how many of the positives move),
-
-and L(m,k) is the largest value over the moves of the smallest over t. **Whole moves suffice**: every cost is convex in
-(t, d) together, so its minimum over t is convex in the moves and largest where each is an extreme one; there the cost
-bends in t only at -1, 0 and 1. BELOWs all make the highest move allowed: their cost rises with d. Of the positives some
-number h makes the highest move, the others the lowest, and ``round_loss`` maximises over h. Written out,
-
-    Laplace, general:            min{ (m+k) r,  e1 + 2 k r,  e1 + 2 m r } + k a3
-    Laplace, D' >= D:            max over h of min{ m r,  e1 + (k-h) r } + h a3
-    Laplace, D' <= D:            min{ k r,  e1 + m r } + k a3
-    Laplace with gap, general:   min{ (m+k) r,  e1 + 2 r min(k, floor((m+k)/2)) } + k a3
-    Laplace with gap, D' >= D:   max over h of min{ (m+h) r,  e1 + (k-h) r } + h a3
-    Laplace with gap, D' <= D:   max over h of min{ (k-h) r,  e1 + (m+h) r } + (k-h) a3
-    exponential, general:        e1 + 2 k r + k a3,   m = 0: k r + k a3
-    exponential, D' >= D:        e1 + k max(r, a3),   m = 0: k a3
-    exponential, D' <= D:        k (r + a3)
-    exponential with gap:        the same, but for m = 0 and k > 0:  max{ k r,  e1 + 2 (k-1) r } + k a3,
-                                 and e1 + a3 + (k-1) max(r, a3) where D' >= D
-
-The bounds are per transcript, so they hold against an analyst who adapts. Those of Laplace noise are attained in the
-limit of far-away answers; those of exponential noise exactly. ``sparsegate.privacy`` checks that by exact computation.
-With a cutoff c and no limit on queries the suprema are, for every row that draws rho once, e1 + 2cr + eps3 and
-max(e1 + max(cr, eps3), cr + eps3): **the gap is free** there. For Laplace noise without numbers L(m,k) <= e1 + s r
-min(m,k), s = 2 or, if monotonic, 1: a **two-sided** gate may go on until both answers were given c times. With
-exponential noise, a gap, answers, the noise inside or a redrawn rho a two-sided gate has no bound. All rounds of a row
-that redraws rho move in one direction where the queries are monotonic.
-
+and L(m,k) is the largest value over the moves of the smallest over t, per transcript, so that it holds against an
+analyst who adapts. Whole moves suffice: of the positives some number h makes the highest move, the others the lowest.
+The proof, L(m,k) written out for each noise, and where it is attained: docs/explanation/proofs_in_words/core.md.
 Machine-checked: proofs/README.md; with a gap and numbers, L(m,k) without numbers + k a3, which is more than the above
 where queries are monotonic.
 """
@@ -206,11 +171,7 @@ def _times(count: Loss, cost: Loss) -> Loss:
 def outcome_loss(
     below: int, above: int, scales: Scales, *, monotonic: bool, row: Variant = VARIANTS["standard"]
 ) -> Loss:
-    """L(m,k) of a row whose threshold noise is never redrawn, with query noise present.
-
-    >>> outcome_loss(9, 2, Scales(Fraction(2), Fraction(8), None), monotonic=False)
-    Fraction(1, 1)
-    """
+    """L(m,k) of a row whose threshold noise is never redrawn, with query noise present."""
     rates = Rates.of(scales, row)
     return max(round_loss(below, above, rates, direction).loss for direction in directions(row, monotonic))
 

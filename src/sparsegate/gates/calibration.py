@@ -2,11 +2,7 @@
 
 **Theorem (several answers at once).** Ask any n questions, each chosen as one likes after the answers before it, and
 let a satisfy n (Pr[T + a is BELOW] + Pr[T - a is ABOVE]) <= 1 - confidence. Then with this confidence every one of the
-n whose answer lies a or more from its threshold is answered rightly. *Proof.* A question that is a or more above goes
-wrong with a probability of at most u(rho) given rho and all that was said before, since its nu is fresh; one that is
-below with at most d(rho). Whichever the asker chose, that is at most u(rho) + d(rho), whose mean over rho is the sum in
-the brackets; the union over n questions costs a factor of n. [] The union costs little: a tail falls by e for every
-scale of noise, so a grows with log n.
+n whose answer lies a or more from its threshold is answered rightly. Proof: docs/explanation/proofs_in_words/core.md.
 """
 
 from __future__ import annotations
@@ -169,9 +165,6 @@ def steps_to_confidence(
 
     Pr[rho - nu + kappa <= a] >= confidence and Pr[nu - rho - kappa <= a - 1] >= confidence: the worse of the two. With
     ``answers`` it is the a of the theorem above, for this many answers at once.
-
-    >>> steps_to_confidence(0.95, None, Fraction(20)), steps_to_confidence(0.95, None, Fraction(20), answers=25)
-    (47, 125)
     """
     if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0.5 <= confidence < 1:
         raise ParameterError("confidence", "must lie from 0.5 to below 1", confidence, "pass for instance 0.95")

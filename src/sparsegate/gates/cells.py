@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Hashable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -66,8 +66,6 @@ class Gates(Paid):
     """
 
     _uncopied = "gates can be neither copied nor pickled: two copies would answer with the same noise; make new ones"
-
-    __slots__ = ("_cells", "_charges", "_first", "_gates", "_stopped", "cells_per_user", "epsilon")
 
     @own_settings
     def __init__(
@@ -211,25 +209,20 @@ class Gates(Paid):
     @property
     def positives(self) -> int:
         """How many ABOVE were given, over all cells."""
-        return sum(gate.positives for gate in self._made())
+        return sum(gate.positives for gate in list(self._gates.values()))
 
     @property
     def spent(self) -> Fraction:
         """What the answers so far have cost, exactly: the sum of the ``cells_per_user`` largest costs of a cell."""
-        if self._first._born != MARK[0]:  # before the lock: a fork may have left it held for ever
-            return self._cost()
-        with self._first._lock:
+        # In the child of a fork the lock may be held for ever.
+        with self._first._lock if self._first._born == MARK[0] else nullcontext():
             return self._cost()
 
     def _cost(self) -> Fraction:
         # Many cells have said as much as one another: that is priced once.
-        gates = {(gate._drawing, gate._asked, gate._positives): gate for gate in self._made()}
-        alike = Counter((gate._drawing, gate._asked, gate._positives) for gate in self._made())
-        costs = {key: gate._cost() for key, gate in gates.items()}
-        return largest(((cost, alike[key]) for key, cost in costs.items()), self.cells_per_user)
-
-    def _made(self) -> list[SparseVector]:
-        return list(self._gates.values())
+        made = {gate: (gate._drawing, gate._asked, gate._positives) for gate in list(self._gates.values())}
+        alike, costs = Counter(made.values()), {said: gate._cost() for gate, said in made.items()}
+        return largest(((cost, alike[said]) for said, cost in costs.items()), self.cells_per_user)
 
     @property
     def closed(self) -> bool:
@@ -242,7 +235,7 @@ class Gates(Paid):
             return
         with self._first._lock:  # it is that of all gates: none of them is answering
             self._stopped = True
-            for gate in self._made():
+            for gate in list(self._gates.values()):
                 gate._closed = gate._closed or _CLOSED
             unused = self.epsilon - self._cost()
         self._give_back(unused)
@@ -258,8 +251,8 @@ def _beside(first: Gate) -> SparseVector:
     All gates share one lock and one reservoir of query noise: each draw is given to one question alone.
     """
     gate = SparseVector.__new__(SparseVector)
-    for name in Gate.__slots__:
-        setattr(gate, name, getattr(first, name))
+    for name, value in vars(first).items():
+        setattr(gate, name, value)
     gate._asked = gate._positives = 0
     gate._closed, gate._drawing, gate._charges, gate._redraws = "", False, [], []
     gate._rho = gate._draw_rho()
@@ -290,11 +283,7 @@ def resume_cells(secret: bytes, *, asked: int, answered: Mapping[Any, tuple[int,
 
 
 def largest(costs: Iterable[tuple[Fraction, int]], most: int) -> Fraction:
-    """The sum of the ``most`` largest costs, each of which so many cells have.
-
-    >>> largest([(Fraction(1, 2), 1), (Fraction(1, 4), 5)], 3)
-    Fraction(1, 1)
-    """
+    """The sum of the ``most`` largest costs, each of which so many cells have."""
     left, total = most, Fraction(0)
     for cost, cells in sorted(costs, reverse=True):
         times = min(left, cells)

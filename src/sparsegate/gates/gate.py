@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 import threading
 from abc import ABC, abstractmethod
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
@@ -86,18 +87,13 @@ BELOW = Answer(False)
 class Estimator:
     """How the number of an ABOVE is made, in lattice steps: from its gap, which is free, and a fresh answer, paid for.
 
-    An ABOVE of a row with ``gap`` releases g = q + nu - T - rho - kappa (``bounds`` says at what cost). As an estimate,
+    The gap g = q + nu - T - rho - kappa of a row that releases it gives T + g + kappa - E[nu] + E[rho], of variance
+    Var[nu] + Var[rho] and, over all draws, without bias. A fresh answer q + Lap(c Delta/eps3) is independent of it, and
+    the two are blended by inverse variance; ``weight`` is that of the gap. The result is rounded to the lattice.
 
-        T + g + kappa - E[nu] + E[rho]  =  q + (nu - E[nu]) - (rho - E[rho])
-
-    has variance Var[nu] + Var[rho] and, over all draws, no bias; rho is the same for all answers of a gate. A fresh
-    answer q + Lap(c Delta/eps3) is independent of it, and the two are blended by inverse variance; ``weight`` is that
-    of the gap, 0 for a fresh answer alone. The result is rounded to the lattice: a function of released numbers alone.
-
-    **What it is conditional on.** It is given only where the answer came out ABOVE, which the same nu and rho decided,
-    so that near the threshold the gap's estimate lies too high on average. Measured, in its standard errors: 0.02 for
-    an answer two margins above T, 0.1 for one margin, 0.7 to 1.5 at T, and 2.2 to 3 a margin below it, where 5 % are
-    ABOVE by mistake. A fresh answer has no such bias; a blend has the gap's share of it.
+    It is given only where the answer came out ABOVE, which the same nu and rho decided: near the threshold the gap's
+    estimate lies too high on average (by how much: docs/explanation/proofs_in_words/core.md). A fresh answer has no
+    such bias.
     """
 
     centre: int
@@ -130,7 +126,6 @@ _CUT_SHORT = "a question was cut short, and all of its budget counts as spent"
 class Paid(Uncopied, ABC):
     """What was charged for when it was made, and gives back on ``close`` what it did not cost; a context manager."""
 
-    __slots__ = ()
     _charges: list[Any]
 
     @abstractmethod
@@ -157,28 +152,6 @@ class Gate(Paid):
 
     _uncopied = "a gate can be neither copied nor pickled: two copies would answer with the same noise; make a new gate"
 
-    __slots__ = (
-        "_answer_noise",
-        "_asked",
-        "_born",
-        "_calibration",
-        "_charges",
-        "_closed",
-        "_drawing",
-        "_estimator",
-        "_fast",
-        "_lock",
-        "_meter",
-        "_nu",
-        "_positives",
-        "_redraws",
-        "_rho",
-        "_rho_source",
-        "_standard_error",
-        "_threshold",
-        "_watched",
-    )
-
     @own_settings
     def __init__(
         self,
@@ -193,13 +166,10 @@ class Gate(Paid):
         scales = calibration.scales
         steps = calibration.lattice.steps(threshold, "threshold")
         source = trusted_source(source, not_private)
-        self._calibration = calibration
-        self._threshold = steps
-        self._lock = threading.Lock()
-        self._born = birthmark()
+        self._calibration, self._threshold = calibration, steps
+        self._lock, self._born = threading.Lock(), birthmark()
         self._asked = self._positives = 0
-        self._closed = ""
-        self._drawing = False
+        self._closed, self._drawing = "", False
         # The path most questions take: Python ints on an integer gate.
         self._fast = calibration.lattice.integers and calibration.row.compared is Compared.ANSWER
         # One stream for each kind of noise: how many of one kind are drawn never changes another.
@@ -207,9 +177,8 @@ class Gate(Paid):
         self._nu = Reservoir(source.stream(), scales.query, calibration.row.noise.law.fill) if scales.query else None
         self._answer_noise = Reservoir(source.stream(), scales.answer) if scales.answer else None
         self._estimator = Estimator.of(calibration.row, scales)
-        self._standard_error = (
-            None if self._estimator is None else self._estimator.standard_error * float(calibration.lattice.granularity)
-        )
+        step = float(calibration.lattice.granularity)
+        self._standard_error = None if self._estimator is None else self._estimator.standard_error * step
         # Whether a BELOW can close it, too.
         self._watched = calibration.queries is not None or calibration.row.closes is Closes.RARER
         ends = f"cutoff {calibration.cutoff}" if calibration.price is None else "each ABOVE paid for"
@@ -222,15 +191,14 @@ class Gate(Paid):
         self._rho = self._draw_rho()
 
     def _draw_rho(self) -> int:
-        """Rho in lattice steps; kappa is in the bar of each question."""
         scale = self._calibration.scales.threshold
         return int(self._calibration.row.noise.law.draw(self._rho_source, scale)) if scale else 0
 
     def ask(self, answer: Any, *, threshold: Any = None, estimate: Any = None) -> Answer:
         """Is the answer above the threshold? Costs nothing but an ABOVE of the cutoff when it is.
 
-        ``answer`` is the true, private answer q; ``threshold`` replaces the gate's for this question; ``estimate`` is
-        the public guess e of a row that compares |e - q|. No value of an answer is refused, only a type.
+        ``answer`` is the true, private answer q, of which only the type may be refused; ``threshold`` replaces the
+        gate's for this question; ``estimate`` is the public guess e of a row that compares |e - q|.
         """
         if self._born != MARK[0]:  # before the lock: a fork may have left it held for ever
             self._refuse()
@@ -280,10 +248,7 @@ class Gate(Paid):
         return Answer(True, calibration.lattice.value(estimate), self._standard_error)
 
     def _pay(self, positives: int) -> int:
-        """How many of so many ABOVE may leave: where each is paid for, all that the ledger paid for now.
-
-        Whatever stops it, what was reserved stays spent: the gate is marked, and closes.
-        """
+        """How many of these ABOVE may leave: where each is paid for, those that the ledger paid for now."""
         if self._meter is None or not positives:
             return positives
         paid, another = self._meter.pay(positives)
@@ -437,30 +402,23 @@ class Gate(Paid):
         without a cutoff has no budget: one that was cut short counts one more ABOVE, and its ledger counts rho.
         Machine-checked: proofs/README.md.
         """
-        if self._born != MARK[0]:  # before the lock: a fork may have left it held for ever
-            return self._cost()
-        with self._lock:
+        # In the child of a fork the lock may be held for ever.
+        with self._lock if self._born == MARK[0] else nullcontext():
             return self._cost()
 
     def _cost(self) -> Fraction:
-        if self._meter is not None:
-            return self._calibration.spent([(self._asked - self._positives, self._positives + self._drawing)])
-        return self._calibration.budget.total if self._drawing else self._counted()
-
-    def _counted(self) -> Fraction:
-        calibration = self._calibration
-        if not calibration.row.redraws_threshold:
-            return calibration.spent([(self._asked - self._positives, self._positives)])
-        ends = [0, *self._redraws]
+        calibration, ends = self._calibration, [0, *self._redraws]
+        if self._drawing and self._meter is None:
+            return calibration.budget.total
         rounds = [(end - start - 1, 1) for start, end in pairwise(ends)]
-        return calibration.spent([*rounds, (self._asked - ends[-1], 0)])
+        above = self._positives + self._drawing - len(rounds)
+        return calibration.spent([*rounds, (self._asked - ends[-1] - above + self._drawing, above)])
 
     def close(self) -> None:
         """Stop answering, and give back to the ledger what the answers did not cost: epsilon - ``spent``, once.
 
-        Of a gate without a cutoff what is reserved for its next ABOVE goes back. Nothing does in another process than
-        the gate's own, where it is dead, nor from a gate made with ``refund=False``, ``not_private=True`` or a delta,
-        nor from one that was cut short.
+        Of a gate without a cutoff what is reserved for its next ABOVE goes back. Nothing does in another process, nor
+        with ``refund=False``, ``not_private=True`` or a delta, nor from a gate that was cut short.
         """
         if self._born != MARK[0]:
             return
@@ -488,8 +446,7 @@ _BYTES: Final = 9  # a lattice value has at most 2^62 steps; and one length for 
 def threshold_noise(gate: Gate) -> bytes:
     """Rho, in lattice steps, and the mark of its law; refused of a gate that was cut short.
 
-    It is the secret of the gate. Whoever calls this encrypts it at once (``service.keys``); two gates that
-    live at the same time with one rho must share their count of positives (``service.gates``).
+    Whoever calls this encrypts it at once; two gates that live at one time with one rho must share their positives.
     """
     with gate._lock:
         if gate._drawing:
@@ -513,12 +470,6 @@ def resume(make: type[G], secret: bytes, *, asked: int, positives: int, **public
     with at least as many positives counted as that one gave. Then all answers of both together have the law of one
     gate that never stopped and closed, if anything, early: rho is the same, each question has fresh noise of its own
     in either case, and nothing else of a gate matters. The law of the noise is kept beside rho.
-
-    >>> import sparsegate as sg
-    >>> public = {"threshold": 100, "cutoff": 2, "epsilon": 1, "sensitivity": 1, "monotonic": True}
-    >>> gate = sg.SparseVector(**public)
-    >>> resume(sg.SparseVector, threshold_noise(gate), asked=7, positives=1, **public)
-    <SparseVector exponential-gap: 1 of 2 positives, open>
     """
     rho, law = read_threshold_noise(secret)
     if law is Noise.EXPONENTIAL:

@@ -50,19 +50,15 @@ def gaussian(
     Delta**2 is ``max_items_per_user`` times ``sensitivity`` squared: say how many entries one person may move, and by
     how much each at most; or, with one item a person, the norm itself. How many entries there are must be public.
 
-    *Proof.* Let theta(x) be the sum of exp(-(k - x)**2/(2 sigma**2)) over the integers k. By Poisson's formula it is a
-    sum of positive multiples of cos(2 pi j x), so largest at whole x. For noise X moved by d, completing the square,
-    sum over k of P[X = k]**a P[X + d = k]**(1-a) = exp(a (a-1) d**2/(2 sigma**2)) theta((1-a) d)/theta(0): the Renyi
-    divergence is at most a d**2/(2 sigma**2) for every a > 1. The noises are independent: divergences add, and the
-    squares of the moves add up to Delta**2. On a lattice of step g an entry that moves by x moves by less than abs(x)/g
-    + 1 steps, so d of them by at most Delta/g + sqrt(d) in norm; sigma is computed for that. []
+    Proof: docs/explanation/proofs_in_words/core.md. (On a lattice sigma is computed for the places, which move by less
+    than Delta/g + sqrt(d) in norm.)
 
     Where a person moves m counts by one, the noise for one rho grows with sqrt(m); that of ``laplace`` for one epsilon
     grows with m: 100 counts a person under (1, 1e-6) have a standard deviation of 45 instead of 141.
 
     ``count`` is the number, or an array, as in ``laplace``. With a float ``sensitivity``, or a ``granularity``, it is
-    rounded down to a lattice as there, of d > 1 entries to steps of at most ``sensitivity``/(1024 sqrt(d)). There is
-    no epsilon without a delta: a ``ledger`` that adds needs ``delta`` and is charged the (epsilon, delta) that rho-zCDP
+    rounded down to a lattice as there, of d > 1 entries to steps of at most ``sensitivity``/(1024 sqrt(d)). There is no
+    epsilon without a delta: a ``ledger`` that adds needs ``delta`` and is charged the (epsilon, delta) that rho-zCDP
     implies (``gates.approximate``), rounded up, before the noise is drawn. A zCDP ledger is charged that rho and no
     delta at all; ``delta`` is then only for the epsilon that its entry shows, and may be left out. Either keeps the
     result. A ``source`` other than ``Secure`` needs ``not_private=True``.

@@ -101,9 +101,6 @@ def error_bar(scale: Fraction, confidence: float, *, share: float = 1.0) -> int:
     """The smallest t such that discrete Laplace noise X is beyond t with probability at most share (1 - confidence).
 
     P[abs(X) > t] = 2 q**(t+1) / (1 + q) with q = exp(-1/scale).
-
-    >>> error_bar(Fraction(100), 0.95), error_bar(Fraction(1, 10), 0.95)
-    (300, 0)
     """
     rate = 1 / float(scale)
     needed = math.log(2 / (share * (1 - confidence) * (1 + math.exp(-rate)))) / rate
@@ -114,9 +111,6 @@ def error_bar_all(scale: Fraction, confidence: float, count: int) -> int:
     """The smallest t such that ``count`` noises, drawn apart, all lie within t with probability ``confidence`` or more.
 
     P[all abs(X) <= t] = (1 - P[abs(X) > t])**count, so each may be beyond t with probability 1 - confidence**(1/count).
-
-    >>> error_bar_all(Fraction(100), 0.95, 1), error_bar_all(Fraction(100), 0.95, 50)
-    (300, 688)
     """
     beyond = -math.expm1(math.log(confidence) / max(1, count))
     return error_bar(scale, confidence, share=beyond / (1 - confidence))

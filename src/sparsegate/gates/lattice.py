@@ -1,25 +1,14 @@
 """The integer lattice a private run lives on, fixed from public numbers before any data is seen.
 
-Answers, thresholds and noise are whole numbers of steps g; comparisons are integer comparisons. Integer gates have
-g = 1. Float answers are rounded down to the largest power of two g <= Delta/1024. Every noise scale is computed from
-the lattice sensitivity ceil(Delta/g), so the guarantee holds for the rounded answers exactly.
+Answers, thresholds and noise are whole numbers of steps g; comparisons are integer comparisons. Integer gates have g =
+1. Float answers are rounded down to the largest power of two g <= Delta/1024. Every noise scale is computed from the
+lattice sensitivity ceil(Delta/g), so the guarantee holds for the rounded answers exactly.
 
-**No private value is refused.** Refusals are free and unlimited, so one that depends on an answer's value would tell
-it. An integer lattice takes whole numbers by their type, any other lattice takes whole numbers, floats and fractions;
-a value of such a type always has a place: floor(x/g), clamped to [-LIMIT, LIMIT], and NaN at -LIMIT.
-
-*Theorem.* x -> clamp(floor(x/g)) is monotone, and takes two numbers at most Delta apart to places at most ceil(Delta/g)
-apart. *Proof.* For x <= y <= x + Delta, floor(y/g) <= floor(x/g + Delta/g) <= floor(x/g) + ceil(Delta/g). Clamping is
-monotone and never moves two numbers further apart. [] A gap in a column of pandas, Polars or PyArrow is a value of the
-column's type: it is read as NaN is, at the lower end.
-
-*Theorem (several at once).* Where one person moves d numbers by at most Delta in all, their places move by at most
-ceil(Delta/g) + d - 1 steps in all: number i moves by x_i, so its place by at most ceil(x_i/g) < x_i/g + 1. (Whole
-numbers at g = 1 move by Delta.) With d > 1 the step is at most Delta/(1024 d), so that this costs a thousandth.
-
-Two promises stay with the caller. The *type* of an answer must not depend on the data: a query that returns None for
-an empty group tells which groups are empty. And NaN, which has no distance to a number, is read as minus infinity: if
-one person turns 3.5 into NaN, the sensitivity of that query is infinite, and no Delta given here makes it less.
+**No private value is refused**: only its type, since a refusal is free and would tell the value. floor(x/g) is clamped
+to [-LIMIT, LIMIT], and NaN, or a gap in a column, is read at -LIMIT. *Theorem.* That is monotone, and takes two numbers
+at most Delta apart to places at most ceil(Delta/g) apart; where one person moves d numbers by Delta in all,
+ceil(Delta/g) + d - 1 steps. The proof, and the two promises that stay with the caller:
+docs/explanation/proofs_in_words/core.md.
 """
 
 from __future__ import annotations
@@ -69,11 +58,6 @@ class Lattice:
         """Choose the lattice: whole numbers where sensitivity and threshold are ints, else steps of at most Delta/1024.
 
         With ``entries``, that of this many numbers which one person moves by ``sensitivity`` in all.
-
-        >>> Lattice.fit(sensitivity=1, threshold=1000)
-        Lattice(exponent=0, sensitivity=1, integers=True)
-        >>> Lattice.fit(sensitivity=0.5).granularity
-        Fraction(1, 2048)
         """
         delta = exact_number(sensitivity)
         if delta is None or delta <= 0:

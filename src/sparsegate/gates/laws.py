@@ -2,33 +2,10 @@
 
 Whatever depends on the law of a row's noise asks ``row.noise.law``. A law is a subclass of ``GateLaw`` in ``LAWS``;
 what it does not say is refused by its name: one that has a sampler and a shift alone runs with ``not_private=True``
-where its row is not said to be private, and has no loss.
-
-**The law of rho - nu.** For independent discrete Laplace variables with ratios p != q and k >= 0,
-
-    Pr[rho - nu = k] = (1-p)(1-q)/((1+p)(1+q)) * [ (p**k + q**k) pq/(1-pq) + (p**(k+1) - q**(k+1))/(p-q) ],
-
-with (k+1) p**k for the last term where p = q; rho - nu is symmetric. For geometric ones, and k >= 0,
-
-    Pr[rho - nu >= k] = (1-q)/(1-pq) p**k,        Pr[nu - rho >= k] = (1-p)/(1-pq) q**k.
-
-There the two tails differ, so the comparison is q + nu >= T + rho + kappa with a public kappa that makes the margin of
-both sides the same: if rho - nu lies between -b and a with 90 % probability, 5 % on each side, kappa = (b - a)/2.
-
-**Densities in log space** (``NoiseLaw``). With rate r = 1/scale and p = exp(-r), in the continuum and on the lattice,
-
-    Pr[X < t]  = beta exp(r t)      for t <= 0,     1 - alpha exp(-r t)   for t > 0
-    Pr[X >= t] = 1 - beta exp(r t)  for t <= 0,     alpha exp(-r t)       for t > 0
-    weight(x)  = peak exp(-r |x|)   inside the support, else 0
-
-    two-sided    continuous:  alpha = beta = 1/2,  peak = r/2                                 (a density)
-                 discrete:    alpha = 1/(1+p),  beta = p/(1+p),  peak = (1-p)/(1+p)           (a mass, at whole t and x)
-    X >= 0 only  alpha = 1,  beta = 0,  peak = r   or  1-p
-    X <= 0 only  alpha = 0,  beta = 1   or  p,     peak = r   or  1-p
-
-On the lattice the first form of each line is exact up to t = 0 and the second from t = 0 on (from t = 1 on for X <=
-0): quadrature over the integers rests on that. No mechanism has noise X <= 0: the sign is a trap that a row can fall
-into, and the analyser must be able to say what it costs.
+where its row is not said to be private, and has no loss. Of one-sided noise the two tails of rho - nu differ, so the
+comparison is q + nu >= T + rho + kappa with a public kappa that makes the margin of both sides the same. The law of
+rho - nu, and the densities in log space of ``NoiseLaw``, are written out in
+docs/explanation/proofs_in_words/core.md.
 """
 
 from __future__ import annotations
@@ -37,7 +14,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar, Final, Literal, NoReturn
+from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,56 +30,32 @@ _OUTSIDE: Final = 0.05  # on each side of the middle that kappa centres: that of
 
 
 class GateLaw:
-    """A law of rho and nu, both on the lattice; what a subclass leaves out is not known, and refused.
+    """A law of rho and nu, both on the lattice: a subclass has what is named here, and what it leaves out is refused.
+
+    ``mark`` is a byte, kept beside a rho that a gate goes on with; ``variance`` that of continuous noise, in squared
+    scales; ``draw`` gives one value, or an array of them, and ``fill`` draws ahead. ``moments`` are the mean and the
+    variance on the lattice; ``shift`` is the kappa of noise with these scales; ``tail`` is Pr[rho - nu > t] for ratios
+    p and q of rho and nu, where a ratio of 0 is no noise; ``density`` is the ``NoiseLaw`` of a scale.
 
     The costs are those of ``bounds``: how many times its rate an alignment costs which moves rho by ``shift`` and an
     answer by ``move``. They must be convex in (shift, move), and bend at whole shifts alone: then whole moves suffice.
+    ``rising`` is of how many positives that make the highest move one has the largest loss; ``ratio`` is e1/r.
     """
 
     mark: ClassVar[bytes]
-    """One byte, kept beside a rho that a gate goes on with."""
     one_sided: ClassVar[bool]
     variance: ClassVar[int]
-    """Of continuous noise, in squared scales."""
-    draw: Callable[..., Any]
-    """One value, or an array of them, from a source."""
     fill: Fill
-    """Draws ahead, for a ``Reservoir``."""
-
-    def moments(self, scale: Fraction | None) -> tuple[float, float]:
-        """The mean and the variance on the lattice; 0 without noise."""
-        self._refuse("moments are")
-
-    def shift(self, threshold: Fraction | None, query: Fraction | None, *, lattice: bool = True) -> float:
-        """The kappa of noise with these scales; on the lattice, a whole number of steps."""
-        self._refuse("margin is")
-
-    def tail(self, p: Any, q: Any, t: int) -> Any:
-        """Pr[rho - nu > t] on the lattice, for ratios p and q of rho and nu; a ratio of 0 is no noise."""
-        self._refuse("margin is")
-
-    def threshold_cost(self, shift: int) -> Loss:
-        """What a shift of rho costs."""
-        self._refuse("privacy loss is")
-
-    def below_cost(self, move: int, shift: int) -> Loss:
-        """What a BELOW costs."""
-        self._refuse("privacy loss is")
-
-    def above_cost(self, move: int, shift: int, *, gap: bool) -> Loss:
-        """What an ABOVE costs, and its gap where that is released."""
-        self._refuse("privacy loss is")
+    shift: Callable[..., float]
 
     def rising(self, below: int, above: int, ratio: Loss, direction: Direction, *, gap: bool) -> Iterable[int]:
-        """Of how many positives that make the highest move one has the largest loss; ``ratio`` is e1/r."""
         return range(above + 1)
 
-    def density(self, scale: float, *, lattice: bool) -> NoiseLaw:
-        """The law in log space."""
-        self._refuse("density is")
-
-    def _refuse(self, what: str) -> NoReturn:
-        rule = f"must be a law of noise whose {what} known"
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        what = "privacy loss" if name.endswith("_cost") else "margin" if name in ("shift", "tail") else name
+        rule = f"must be a law of noise whose {what} is known"
         raise ParameterError("noise", rule, type(self).__name__, "say it in sparsegate/gates/laws.py")
 
 
@@ -138,7 +91,7 @@ class TwoSidedLaplace(GateLaw):
         return abs(shift - move) if gap else max(shift - move, 0)
 
     def rising(self, below: int, above: int, ratio: Loss, direction: Direction, *, gap: bool) -> Iterable[int]:
-        """The loss is concave in h: an end, or beside the kink."""
+        # The loss is concave in h: an end, or beside the kink.
         m, k = below, above
         kinks: dict[Direction, Loss] = {
             "any": Fraction(k - m, 2),
@@ -159,22 +112,14 @@ class OneSidedExponential(GateLaw):
     draw, fill = staticmethod(geometric), staticmethod(fill_geometric)
 
     def moments(self, scale: Fraction | None) -> tuple[float, float]:
-        """q/(1-q) and q/(1-q)**2 with q = e**(-1/scale).
-
-        >>> [round(moment, 4) for moment in OneSidedExponential().moments(Fraction(2))]
-        [1.5415, 3.9177]
-        """
+        """q/(1-q) and q/(1-q)**2 with q = e**(-1/scale)."""
         if scale is None:
             return 0.0, 0.0
         mean = 1 / math.expm1(1 / scale) if scale * 700 > 1 else 0.0
         return mean, mean * (1 + mean)
 
     def shift(self, threshold: Fraction | None, query: Fraction | None, *, lattice: bool = True) -> float:
-        """(b - a)/2, from the two tails.
-
-        >>> round(OneSidedExponential().shift(Fraction(10), Fraction(40), lattice=False), 2)
-        48.52
-        """
+        """(b - a)/2, from the two tails."""
         if threshold is None or query is None:
             return 0
         p, q = float(1 / threshold), float(1 / query)
@@ -199,20 +144,18 @@ class OneSidedExponential(GateLaw):
         return math.inf if gap and move > shift else max(shift - move, 0)
 
     def rising(self, below: int, above: int, ratio: Loss, direction: Direction, *, gap: bool) -> Iterable[int]:
-        """An end of a loss that is linear from h = 1 on."""
-        return {0, min(1, above), above}
+        return {0, min(1, above), above}  # an end of a loss that is linear from h = 1 on
 
     def density(self, scale: float, *, lattice: bool) -> NoiseLaw:
         return NoiseLaw(scale=scale, lattice=lattice, side=1)
 
 
 LAWS: Final[Mapping[str, GateLaw]] = {"LAPLACE": TwoSidedLaplace(), "EXPONENTIAL": OneSidedExponential()}
-"""By the name of their member of ``Noise``."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NoiseLaw:
-    """Noise of a given scale; on the integers where ``lattice``; ``side`` 1: exponential, -1: minus exponential."""
+    """Noise of a given scale, on the integers where ``lattice``; ``side`` 1: exponential, -1: minus exponential."""
 
     scale: float
     lattice: bool = False
@@ -239,20 +182,12 @@ class NoiseLaw:
         return (0.0 if self.side > 0 else -math.inf), (0.0 if self.side < 0 else math.inf)
 
     def log_weight(self, x: Floats) -> Floats:
-        """The log of the density, or of the mass, at x.
-
-        >>> np.exp(NoiseLaw(scale=2.0, side=1).log_weight(np.array([-1.0, 0.0, 1.0]))).round(4).tolist()
-        [0.0, 0.5, 0.3033]
-        """
+        """The log of the density, or of the mass, at x."""
         inside = self.log_peak - self.rate * np.abs(x)
         return inside if self.side == 0 else np.where(self.side * x >= 0, inside, -np.inf)
 
     def log_below(self, t: Floats) -> Floats:
-        """ln Pr[X < t].
-
-        >>> np.exp(NoiseLaw(scale=1.0).log_below(np.array([-1.0, 0.0, 1.0]))).round(4).tolist()
-        [0.1839, 0.5, 0.8161]
-        """
+        """ln Pr[X < t]."""
         return _two_sided(-self.rate * t, self.log_alpha, self.log_beta, t > 0)
 
     def log_above(self, t: Floats) -> Floats:

@@ -5,11 +5,8 @@ independent noise sigma N in each entry, N standard normal, and whatever is comp
 
     Phi(1/(2 sigma) - epsilon sigma) - e**epsilon Phi(-1/(2 sigma) - epsilon sigma) <= delta;
 
-and it is 1/(2 sigma**2)-zCDP. ``noise.gaussian.normal_floor`` draws sigma N rounded down, exactly: added to a whole
-number, that is the sum rounded down, a function of what the theorem is about.
-
-No float decides. sigma is a whole number of parts of 2**-``PARTS``, the least for which the left side, with every Phi
-and e**epsilon bounded by whole numbers from the side that makes it larger, is at most delta.
+and it is 1/(2 sigma**2)-zCDP; so is the sum rounded down (``noise.gaussian.normal_floor``). No float decides: sigma is
+the least whole number of parts of 2**-``PARTS`` that passes with every term bounded from the side that makes it larger.
 """
 
 from __future__ import annotations
@@ -35,10 +32,6 @@ def normal_tail(x: Fraction, bits: int) -> tuple[int, int]:
 
     1/2 - phi(x) (x + x**3/3 + x**5/(3 5) + ...) for x >= 0: all terms are positive, each is rounded down and up, and
     once a term is less than half the one before, all that follow are less than the last.
-
-    >>> low, high = normal_tail(Fraction(5), 60)
-    >>> low / 2**60 < 2.8665157187919392e-07 < high / 2**60
-    True
     """
     if x < 0:
         low, high = normal_tail(-x, bits)
@@ -63,11 +56,7 @@ def normal_tail(x: Fraction, bits: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=256)
 def gaussian_sigma(*, epsilon: Fraction, delta: Fraction) -> Fraction | None:
-    """The least sigma of the theorem, in parts of 2**-``PARTS``; None where it is beyond 2**24, or delta too small.
-
-    >>> [round(float(gaussian_sigma(epsilon=Fraction(1), delta=Fraction(1, 10**n))), 3) for n in (6, 8)]
-    [4.225, 5.1]
-    """
+    """The least sigma of the theorem, in parts of 2**-``PARTS``; None where it is beyond 2**24, or delta too small."""
     if delta < _LEAST_DELTA:
         return None
     epsilon = min(epsilon, _LARGEST)

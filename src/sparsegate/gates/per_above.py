@@ -41,12 +41,7 @@ _DIGITS: Final = 12
 
 @dataclass(frozen=True, kw_only=True)
 class Price:
-    """What a gate costs: ``opening`` and ``above`` are e and r of the theorem; in rho, rounded up to twelve digits.
-
-    >>> price = Price(opening=Fraction(1, 10), above=Fraction(3, 100))
-    >>> float(price.opening_rho), float(price.above_rho)
-    (0.004995837495788, 0.0008910675)
-    """
+    """What a gate costs: ``opening`` and ``above`` are e and r of the theorem; in rho, rounded up to twelve digits."""
 
     opening: Fraction
     above: Fraction

@@ -19,7 +19,7 @@ from fractions import Fraction
 from functools import cached_property, partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, overload
 
-from sparsegate.budget import Cost, in_decimals
+from sparsegate.budget import Cost
 from sparsegate.display.charts import new_figure
 from sparsegate.display.plain import amount_text, plain
 from sparsegate.display.sheet import Sheet
@@ -29,7 +29,7 @@ from sparsegate.gates.accounting import gate_cost
 from sparsegate.gates.calibration import Calibration
 from sparsegate.gates.gate import Estimator
 from sparsegate.gates.lattice import exact_number
-from sparsegate.gates.series import Budget, Series, decimal, first_decimal, series_of
+from sparsegate.gates.series import Budget, Series, decimal, first_decimal, series_of, zcdp_texts
 from sparsegate.gates.variants import Scales
 from sparsegate.noise import exact_scale
 
@@ -37,12 +37,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-FACTORS: Final = tuple(Fraction(tenths, 10) for tenths in (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100))
-"""Of epsilon: round numbers from a tenth to ten times, about as far from one another as a plot shows."""
-
-_CUTOFF_FACTORS: Final = tuple(Fraction(tenths, 10) for tenths in (1, 2, 5, 10, 20, 50, 100))
-"""Of the cutoff. Fewer: each of them is a gate, and may be a plan."""
-
+FACTORS: Final = tuple(Fraction(tenths, 10) for tenths in (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100))  # of epsilon
+_CUTOFF_FACTORS: Final = tuple(Fraction(tenths, 10) for tenths in (1, 2, 5, 10, 20, 50, 100))  # fewer: each is a gate
 # The colours of Okabe and Ito; a marker of its own tells each line apart without colour vision and in print.
 _LINES: Final = (("#0072B2", "o"), ("#D55E00", "v"), ("#009E73", "D"), ("#E69F00", "^"), ("#000000", "s"))
 
@@ -168,8 +164,7 @@ class Preview(Tabular):
             "release": self.release,
             "epsilon": amount_text(self.epsilon),
             "delta": amount_text(self.delta),
-            "rho": amount_text(in_decimals(self.cost.rho)),
-            "rho_delta": amount_text(self.cost.rho_delta),
+            **zcdp_texts(self.cost),
             "confidence": self.confidence,
             "settings": plain(self.settings),
             "accuracy": plain(self.accuracy),
@@ -187,19 +182,18 @@ class Preview(Tabular):
         cells = [{name: float(v) if isinstance(v, Fraction) else v for name, v in row.items()} for row in rows]
         columns = {name: [row.get(name) for row in cells] for name in dict.fromkeys(n for row in cells for n in row)}
         columns = {name: column for name, column in columns.items() if any(cell is not None for cell in column)}
-        charged = {"epsilon": amount_text(self.epsilon), "delta": amount_text(self.delta)}
-        charged["rho"] = amount_text(in_decimals(self.cost.rho))
-        figures = {**charged, "confidence": self.confidence, **self.settings, **self.accuracy}
+        record = self.to_dict()
+        charged = {name: record[name] for name in ("epsilon", "delta", "rho", "confidence")}
+        figures = {**charged, **self.settings, **self.accuracy}
         return Sheet(
             title=f"What the {self.release} will be good for",
-            brief=" ".join(filter(None, [self._said, self.advice])),
+            brief=self._said(self.advice),
             columns=columns,
             numbers=frozenset(n for n, column in columns.items() if not any(isinstance(c, str | bool) for c in column)),
             about={name.replace("_", " "): plain(value) for name, value in figures.items()},
         )
 
     def _curve_rows(self) -> Iterator[dict[str, Any]]:
-        """The points of all curves, each with the parameters that its curve leaves as they are."""
         current = {curve.parameter: self._value(curve.parameter) for curve in self.curves}
         for curve in self.curves:
             label = {"of": curve.label} if curve.label else {}
@@ -242,13 +236,12 @@ class Preview(Tabular):
         axes.yaxis.set_major_formatter("{x:,g}")
         axes.spines[["top", "right"]].set_visible(False)
 
-    @property
-    def _said(self) -> str:
+    def _said(self, *more: str) -> str:
         series = "" if self.series is None else self.series.statement
-        return " ".join(filter(None, [self.statement, self.warning, series]))
+        return " ".join(filter(None, [self.statement, self.warning, series, *more]))
 
     def __repr__(self) -> str:
-        return f"<Preview: {self._said}>"
+        return f"<Preview: {self._said()}>"
 
 
 def gate_preview(
@@ -258,10 +251,9 @@ def gate_preview(
     confidence: float = 0.95,
     at_cutoff: Callable[[int], Calibration] | None = None,
 ) -> Preview:
-    """The preview of a gate: of all the questions that it was planned for, or without a plan of as many as its cutoff.
+    """The preview of a gate, of all questions it was planned for, or as many as its cutoff: over more nothing holds.
 
-    (Over any number of questions there is no such bound: ask often enough just below the threshold, and one of the
-    answers is ABOVE.) ``at_cutoff`` makes the same gate with another cutoff, or refuses to.
+    ``at_cutoff`` makes the same gate with another cutoff, or refuses to.
     """
     lattice, budget = calibration.lattice, calibration.budget
     bar = None if threshold is None else lattice.value(lattice.steps(threshold))
@@ -296,19 +288,15 @@ def gate_preview(
 
 def _warning(margin: float, error: float | None, threshold: float | None, remedy: str) -> str:
     """What makes a gate at this threshold of little use, and what to do about it: sentences, or nothing."""
-    if threshold is None:
-        return ""
-    reasons = []
-    if margin > threshold:
-        reasons.append(
-            f"The margin, {_shown(margin)}, is larger than the threshold, {threshold:,.15g}: this gate often "
-            "cannot tell a count at the threshold from 0."
-        )
-    if error is not None and error > threshold:
-        reasons.append(
-            f"The standard error of an estimate, {_shown(error)}, is larger than the threshold, "
-            f"{threshold:,.15g}: an estimate says little."
-        )
+    figures = {
+        "margin": (margin, "this gate often cannot tell a count at the threshold from 0"),
+        "standard error of an estimate": (error, "an estimate says little"),
+    }
+    reasons = [
+        f"The {name}, {_shown(figure)}, is larger than the threshold, {threshold:,.15g}: {so}."
+        for name, (figure, so) in figures.items()
+        if threshold is not None and figure is not None and figure > threshold
+    ]
     return " ".join([*reasons, f"Take {remedy} or a larger threshold."] if reasons else [])
 
 
@@ -336,7 +324,7 @@ def _gate_curves(
 
 
 def epsilon_within(within: object, *, confidence: float, make: Callable[..., Calibration]) -> Fraction:
-    """The least epsilon, of three digits, whose gate has a margin of at most ``within``: on the noise of one plan."""
+    """The least epsilon, of three digits, whose gate has a margin of at most ``within``."""
     wanted, at_one = exact_number(within), make(epsilon=Fraction(1))
     if wanted is None or wanted < at_one.lattice.granularity:
         rule = f"must be a number of at least {float(at_one.lattice.granularity):g}, the least margin of all"
@@ -354,11 +342,7 @@ def epsilon_within(within: object, *, confidence: float, make: Callable[..., Cal
 
 
 def least_epsilon(enough: Callable[[Fraction], bool]) -> Fraction | None:
-    """The smallest decimal of three digits that is enough, between 1e-9 and 1e5; None where none is.
-
-    >>> least_epsilon(lambda epsilon: epsilon >= Fraction(1, 3))
-    Fraction(167, 500)
-    """
+    """The smallest decimal of three digits that is enough, between 1e-9 and 1e5; None where none is."""
 
     def works(epsilon: Fraction) -> bool:
         try:

@@ -5,9 +5,8 @@ The same rows over many runs at once: the auditor and the statistical tests live
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +18,7 @@ from sparsegate.errors import ParameterError
 from sparsegate.gates.bounds import Setting
 from sparsegate.gates.calibration import Calibration, Integers, aligned, calibrate, compared_value, trusted_source
 from sparsegate.gates.gate import Answer, Estimator, Gate
-from sparsegate.gates.variants import Closes, Compared, Released, Variant
+from sparsegate.gates.variants import Closes, Released, Variant
 from sparsegate.noise import Source, discrete_laplace
 from sparsegate.noise.own_settings import own_settings
 
@@ -177,9 +176,6 @@ def _stop(positive: NDArray[np.bool_], calibration: Calibration) -> Integers:
     return answered
 
 
-_FAR: Final = 1000  # noise units: an estimate that far below makes |estimate - answer| have one sign
-
-
 @own_settings
 def gate(
     row: Variant | str,
@@ -270,45 +266,3 @@ def _each(values: Any, count: int, parameter: str) -> list[Any]:
     if len(listed) != count:
         raise ParameterError(parameter, f"must be one number or {count} of them", len(listed), "pass one for each")
     return listed
-
-
-def row_mechanism(
-    row: Variant,
-    *,
-    epsilon: float,
-    cutoff: int = 1,
-    sensitivity: float = 1,
-    monotonic: bool = False,
-    centre: float = 0,
-    source: Source | None = None,
-) -> Callable[[Any, int], Any]:
-    """A row as a batch mechanism: what was ABOVE the threshold ``centre``, and the numbers that a positive released.
-
-    For audits, whose answers are made up: a flawed row runs without a waiver. A row that compares errors gets public
-    estimates far below ``centre`` and a threshold that is as large: then |estimate - answer| >= threshold + rho says
-    answer >= centre + rho.
-    """
-    plain = row.compared is Compared.ANSWER
-    far = centre if plain else _FAR * max(1, round(sensitivity / epsilon))
-
-    def mechanism(answers: Any, n: int) -> Any:
-        guesses = {} if plain else {"estimates": np.full_like(answers, centre - far)}
-        out = run_many(
-            row,
-            answers,
-            runs=n,
-            threshold=far if answers.dtype.kind == "i" else float(far),
-            cutoff=cutoff,
-            sensitivity=sensitivity,
-            epsilon=epsilon,
-            monotonic=monotonic,
-            not_private=True,
-            source=source,
-            **guesses,
-        )
-        if out.values is None:
-            return out.above
-        return out.above, out.values.sum(axis=1) if cutoff == 1 else out.values
-
-    mechanism.__module__, mechanism.__qualname__ = "sparsegate", row.key
-    return mechanism

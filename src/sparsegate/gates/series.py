@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import Any, Final
 
 from sparsegate.budget import Cost, Number, exact_count, exact_epsilon, exact_pair, in_decimals
@@ -84,8 +85,7 @@ class Series(Printed):
             "times": self.times,
             "epsilon": amount_text(self.cost.epsilon),
             "delta": amount_text(self.cost.delta),
-            "rho": amount_text(in_decimals(self.cost.rho)),
-            "rho_delta": amount_text(self.cost.rho_delta),
+            **zcdp_texts(self.cost),
             "conversion_delta": amount_text(self.delta),
             "zcdp_epsilon": self.zcdp_epsilon,
             "better": self.better,
@@ -108,6 +108,11 @@ class Series(Printed):
         return Sheet(title=f"{self.times:,} releases", brief=self.statement, columns=columns, numbers=numbers)
 
 
+def zcdp_texts(cost: Cost) -> dict[str, str]:
+    """What a zCDP ledger counts, as JSON has it."""
+    return {"rho": amount_text(in_decimals(cost.rho)), "rho_delta": amount_text(cost.rho_delta)}
+
+
 def series_of(
     cost: Cost,
     times: object,
@@ -128,23 +133,19 @@ def series_of(
         )
     at, words, limits = _limits(budget, ledger)
 
-    def fits(rule: str, one: Cost) -> bool:
-        most, spare = limits[rule]
-        every = several * one
+    def fits(rule: str, make: Callable[[Fraction], Cost], epsilon: Fraction) -> bool:
+        (most, spare), every = limits[rule], several * make(epsilon)
         spent, extra = (every.epsilon, every.delta) if rule == "epsilon" else (every.rho, every.rho_delta)
         return spent <= most and (spare is None or extra <= spare)
 
     largest = {}
     if cost_at is not None:
-        largest = {
-            rule: _largest(lambda epsilon, rule=rule: fits(rule, cost_at(epsilon)), cost.epsilon)  # type: ignore[misc]
-            for rule in limits
-        }
+        largest = {rule: _largest(partial(fits, rule, cost_at), cost.epsilon) for rule in limits}
     return Series(times=several, cost=several * cost, delta=at, limit=words, largest=largest)
 
 
+# By rule: how much epsilon or rho there is, and how much delta that releases have of their own, None: any.
 Limits = dict[str, tuple[Fraction, Fraction | None]]
-"""By rule: how much epsilon or rho there is, and how much delta that releases have of their own, None: any."""
 
 
 def _limits(budget: Budget | None, ledger: Any) -> tuple[Fraction, str, Limits]:
@@ -202,10 +203,6 @@ def first_decimal(true_of: Callable[[Fraction], bool], least: int, most: int) ->
 
 
 def rounded_up(epsilon: float) -> str:
-    """An epsilon to be shown: four digits, and never less than it is.
-
-    >>> rounded_up(1.40069), rounded_up(0.25), rounded_up(11.07114)
-    ('1.401', '0.25', '11.08')
-    """
+    """An epsilon to be shown: four digits, and never less than it is."""
     unit = 10.0 ** (math.floor(math.log10(epsilon)) + 1 - _DIGITS) if epsilon > 0 else 1.0
     return f"{math.ceil(epsilon / unit * (1 - 1e-12)) * unit:.{_DIGITS}g}"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, Literal
 
 from sparsegate.budget import (
@@ -92,8 +92,6 @@ class SparseVector(Gate):
     True
     """
 
-    __slots__ = ()
-
     @own_settings
     def __init__(
         self,
@@ -146,12 +144,15 @@ class SparseVector(Gate):
         if cutoff is None:
             return per_above_preview(make(within=within), threshold=threshold, confidence=confidence, ledger=ledger)
         if within is not None:
-            spends = {name: numbers[name] for name in ("epsilon", "budget", "delta")}
-            _refuse(spends, "with within, which asks for an epsilon", unless=(None, 0))
-            make = partial(
-                make, epsilon=epsilon_within(within, confidence=confidence, make=partial(make, cutoff=cutoff))
-            )
-        at_cutoff = partial(_at_cutoff, make, numbers["queries"])
+            for name in ("epsilon", "budget", "delta"):
+                _refuse(numbers, name, "with within, which asks for an epsilon", unless=(None, 0))
+            least = epsilon_within(within, confidence=confidence, make=partial(make, cutoff=cutoff))
+            make = partial(make, epsilon=least)
+
+        def at_cutoff(cutoff: int) -> Calibration:
+            check_plan_work(cutoff=cutoff, queries=numbers["queries"], most=_MOST_PREVIEWED)
+            return make(cutoff=cutoff)
+
         return gate_preview(make(cutoff=cutoff), threshold=threshold, confidence=confidence, at_cutoff=at_cutoff)
 
     @property
@@ -178,88 +179,75 @@ class SparseVector(Gate):
         return self._calibration.lattice.value(self._calibration.margin(confidence))
 
 
-def _at_cutoff(make: Callable[..., Calibration], queries: int | None, cutoff: int) -> Calibration:
-    check_plan_work(cutoff=cutoff, queries=queries, most=_MOST_PREVIEWED)
-    return make(cutoff=cutoff)
-
-
-def gate_calibration(
-    *,
-    threshold: Number,
-    cutoff: int | None = None,
-    sensitivity: Number,
-    epsilon: Number | None = None,
-    budget: Budget | None = None,
-    allocation: Allocation | None = None,
-    monotonic: bool = False,
-    delta: Number = 0,
-    queries: int | None = None,
-    noise: NoiseName = "auto",
-    closes: Literal["above", "rarer"] = "above",
-    within: Number | None = None,
-    expect: int | None = None,
-    granularity: Number | None = None,
-    not_private: bool = False,
-) -> Calibration:
-    """The row and the noise of a ``SparseVector`` with these parameters, checked; nothing is drawn or charged."""
-    check_choice(noise, "noise", _ROWS, 'pass noise="auto"')
-    check_choice(closes, "closes", ("above", "rarer"), "leave it out")
-    if cutoff is None:  # whatever the theorem of such a gate is not about is refused
-        if within is None:
-            rule = "must be given, or within= in its place for a gate that pays for each ABOVE"
-            raise ParameterError("cutoff", rule, next_step="pass for instance cutoff=25 and epsilon=0.5")
-        why = "without a cutoff: each ABOVE is paid for by itself, and carries no number", "leave it out"
-        _refuse({"epsilon": epsilon, "budget": budget, "allocation": allocation, "queries": queries}, *why)
-        _refuse({"delta": delta, "noise": noise, "closes": closes}, *why, unless=(0, "auto", "laplace", "above"))
-        return per_above_calibration(
-            lattice=Lattice.fit(sensitivity=sensitivity, threshold=threshold, granularity=granularity),
-            monotonic=check_truth(monotonic, "monotonic", "pass True only for one-way changes"),
-            within=within,
-            expect=EXPECTED if expect is None else exact_count(expect, "expect", most=MOST_EXPECTED),
-        )
-    step = "leave out the cutoff, or ask SparseVector.preview(within=...)"
-    _refuse({"within": within, "expect": expect}, "with a cutoff, whose margin follows from epsilon", step)
-    two_sided = closes == "rarer"
-    if exact_delta(delta, zero=True):
-        why = "with delta, which splits epsilon by itself and pays for no answers", "pass epsilon= and delta= alone"
-        _refuse({"budget": budget, "allocation": allocation}, *why)
-        if noise == "exponential" or two_sided:
-            rule = 'must be "auto" or "laplace", and closes "above", with delta: its bound is of no other gate'
-            raise ParameterError("noise", rule, (noise, closes), "leave out delta, or these two")
-    if two_sided and noise == "exponential":
-        rule = 'must be "auto" or "laplace" where closes="rarer": one-sided noise is not private there'
-        raise ParameterError("noise", rule, noise, "leave noise out")
-    if two_sided and isinstance(budget, Budget) and budget.answer_epsilon:
-        rule = 'must have no answers share where closes="rarer": each of any number of ABOVEs would cost'
-        raise ParameterError("budget", rule, float(budget.answer_epsilon), "pass epsilon=, or another budget")
-    row, scales = VARIANTS["two-sided" if two_sided else _ROWS[noise]], None
-    if queries is not None:
-        _refuse({"allocation": allocation}, "with queries: the plan splits epsilon")
-        check_one_of(epsilon, budget)
-        total, share = (exact_epsilon(epsilon), 0) if budget is None else (budget.total, budget.answer_epsilon)
-        planned = plan(
-            cutoff=cutoff,
-            epsilon=total,
-            monotonic=monotonic,
-            queries=queries,
-            answer_epsilon=share,
-            noise="laplace" if two_sided else noise,  # L(m,k) without numbers is symmetric: the same plan serves
-        )
-        epsilon, budget = None, Budget(threshold_epsilon=0, query_epsilon=total - share, answer_epsilon=share)
-        row, scales = row if two_sided else planned.row, planned.scales
-    calibration = calibrate(Setting.of(locals()), threshold=threshold, not_private=not_private)
-    return or_approximate(calibration, delta) if delta else calibration
-
-
-def _refuse(parameters: dict[str, Any], why: str, step: str = "", *, unless: tuple[Any, ...] = (None,)) -> None:
-    for name, value in parameters.items():
-        if value not in unless:
-            raise ParameterError(name, f"must not be given {why}", value, step)
-
-
-_PUBLIC = tuple(inspect.signature(gate_calibration).parameters)
+_OTHERS = ("ledger", "refund", "source")
+_SHAPE = inspect.Signature([p for p in inspect.signature(SparseVector).parameters.values() if p.name not in _OTHERS])
 
 
 def gate_numbers(scope: dict[str, Any]) -> dict[str, Any]:
     """Of the parameters of a call, its ``locals()``, those that ``gate_calibration`` takes."""
-    return {name: scope[name] for name in _PUBLIC if name in scope}
+    return {name: scope[name] for name in _SHAPE.parameters if name in scope}
+
+
+def gate_calibration(**numbers: Any) -> Calibration:
+    """The row and the noise of a ``SparseVector`` with these parameters, checked; nothing is drawn or charged."""
+    bound = _SHAPE.bind(**numbers)
+    bound.apply_defaults()
+    public = bound.arguments
+    asked = SimpleNamespace(**public)
+    check_choice(asked.noise, "noise", _ROWS, 'pass noise="auto"')
+    check_choice(asked.closes, "closes", ("above", "rarer"), "leave it out")
+    if asked.cutoff is None:  # whatever the theorem of such a gate is not about is refused
+        if asked.within is None:
+            rule = "must be given, or within= in its place for a gate that pays for each ABOVE"
+            raise ParameterError("cutoff", rule, next_step="pass for instance cutoff=25 and epsilon=0.5")
+        for name in ("epsilon", "budget", "allocation", "queries", "delta", "noise", "closes"):
+            why = "without a cutoff: each ABOVE is paid for by itself, and carries no number"
+            _refuse(public, name, why, "leave it out", unless=(None, 0, "auto", "laplace", "above"))
+        return per_above_calibration(
+            lattice=Lattice.fit(
+                sensitivity=asked.sensitivity, threshold=asked.threshold, granularity=asked.granularity
+            ),
+            monotonic=check_truth(asked.monotonic, "monotonic", "pass True only for one-way changes"),
+            within=asked.within,
+            expect=EXPECTED if asked.expect is None else exact_count(asked.expect, "expect", most=MOST_EXPECTED),
+        )
+    for name in ("within", "expect"):
+        step = "leave out the cutoff, or ask SparseVector.preview(within=...)"
+        _refuse(public, name, "with a cutoff, whose margin follows from epsilon", step)
+    two_sided, budget = asked.closes == "rarer", asked.budget
+    if exact_delta(asked.delta, zero=True):
+        for name in ("budget", "allocation"):
+            why = "with delta, which splits epsilon by itself and pays for no answers"
+            _refuse(public, name, why, "pass epsilon= and delta= alone")
+        if asked.noise == "exponential" or two_sided:
+            rule = 'must be "auto" or "laplace", and closes "above", with delta: its bound is of no other gate'
+            raise ParameterError("noise", rule, (asked.noise, asked.closes), "leave out delta, or these two")
+    if two_sided and asked.noise == "exponential":
+        rule = 'must be "auto" or "laplace" where closes="rarer": one-sided noise is not private there'
+        raise ParameterError("noise", rule, asked.noise, "leave noise out")
+    if two_sided and isinstance(budget, Budget) and budget.answer_epsilon:
+        rule = 'must have no answers share where closes="rarer": each of any number of ABOVEs would cost'
+        raise ParameterError("budget", rule, float(budget.answer_epsilon), "pass epsilon=, or another budget")
+    chosen: dict[str, Any] = {"row": VARIANTS["two-sided" if two_sided else _ROWS[asked.noise]]}
+    if asked.queries is not None:
+        _refuse(public, "allocation", "with queries: the plan splits epsilon")
+        check_one_of(asked.epsilon, budget)
+        total, share = (exact_epsilon(asked.epsilon), 0) if budget is None else (budget.total, budget.answer_epsilon)
+        planned = plan(
+            cutoff=asked.cutoff,
+            epsilon=total,
+            monotonic=asked.monotonic,
+            queries=asked.queries,
+            answer_epsilon=share,
+            noise="laplace" if two_sided else asked.noise,  # L(m,k) without numbers is symmetric: the same plan serves
+        )
+        shares = Budget(threshold_epsilon=0, query_epsilon=total - share, answer_epsilon=share)
+        chosen = {"row": planned.row, **(chosen if two_sided else {})}
+        chosen |= {"epsilon": None, "budget": shares, "scales": planned.scales}
+    calibration = calibrate(Setting.of(public | chosen), threshold=asked.threshold, not_private=asked.not_private)
+    return or_approximate(calibration, asked.delta) if asked.delta else calibration
+
+
+def _refuse(public: dict[str, Any], name: str, why: str, step: str = "", *, unless: tuple[Any, ...] = (None,)) -> None:
+    if public[name] not in unless:
+        raise ParameterError(name, f"must not be given {why}", public[name], step)

@@ -18,13 +18,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
+
+import numpy as np
 
 from sparsegate.budget import Allocation, Budget
 from sparsegate.errors import ParameterError, unknown_key
 from sparsegate.gates.laws import LAWS, GateLaw
 
 UNKNOWN = "not known"
+_FAR = 1000  # noise units: an estimate that far below makes |estimate - answer| have one sign
 
 
 class Compared(enum.Enum):
@@ -180,11 +183,11 @@ class Variant:
     def __post_init__(self) -> None:
         if self.query_noise_monotonic is None:
             object.__setattr__(self, "query_noise_monotonic", self.query_noise)
-        for name, kind in _KINDS.items():
+        for name, kind in get_type_hints(type(self)).items():
+            # One that is mistyped would be run as another row, and believed to be this one.
             if not isinstance(value := getattr(self, name), kind):
-                rule = f"must be {'an' if kind.__name__[0] in 'aeiou' else 'a'} {kind.__name__}"
-                step = f"see sparsegate.variants.{kind.__name__}" if kind not in (str, bool) else ""
-                raise ParameterError(name, rule, value, step)
+                kinds = getattr(kind, "__name__", str(kind))
+                raise ParameterError(name, f"must be of type {kinds}", value, "see docs/how-to/variants.md")
         if (self.private is False) != bool(self.flaw):
             raise ParameterError("flaw", "must be given exactly where the row is not private", self.key)
         inside = self.compared is Compared.ERROR_NOISE_INSIDE
@@ -218,13 +221,36 @@ class Variant:
         )
 
     def for_audit(
-        self, *, epsilon: float, cutoff: int = 1, sensitivity: float = 1, monotonic: bool = False, centre: float = 0
+        self,
+        *,
+        epsilon: float,
+        cutoff: int = 1,
+        sensitivity: float = 1,
+        monotonic: bool = False,
+        centre: float = 0,
+        source: Any = None,
     ) -> Callable[[Any, int], Any]:
-        """What ``sparsegate.audit`` runs for this row: a batch mechanism with its threshold at ``centre``."""
-        from sparsegate.gates.research import row_mechanism
+        """What ``sparsegate.audit`` runs: what was ABOVE the threshold ``centre``, and the numbers of positives.
 
-        public: dict[str, Any] = {"cutoff": cutoff, "sensitivity": sensitivity, "monotonic": monotonic}
-        return row_mechanism(self, epsilon=epsilon, centre=centre, **public)
+        Its answers are made up: a flawed row runs without a waiver. A row that compares errors gets public estimates
+        far below ``centre`` and a threshold as large: then |estimate - answer| is that large where answer >= centre.
+        """
+        from sparsegate.gates.research import run_many
+
+        public: dict[str, Any] = {"epsilon": epsilon, "sensitivity": sensitivity, "monotonic": monotonic}
+        far = centre if self.compared is Compared.ANSWER else _FAR * max(1, round(sensitivity / epsilon))
+
+        def mechanism(answers: Any, n: int) -> Any:
+            bar = far if answers.dtype.kind == "i" else float(far)
+            guesses = None if self.compared is Compared.ANSWER else np.full_like(answers, centre - far)
+            asked = {"runs": n, "threshold": bar, "estimates": guesses, "cutoff": cutoff, "source": source}
+            out = run_many(self, answers, **asked, **public, not_private=True)
+            if out.values is None:
+                return out.above
+            return out.above, out.values.sum(axis=1) if cutoff == 1 else out.values
+
+        mechanism.__module__, mechanism.__qualname__ = "sparsegate", self.key
+        return mechanism
 
     def check_estimate(self, estimate: object, parameter: str) -> None:
         """Refuse a public estimate where the row compares the answer, and a lack of one where it compares an error."""
@@ -239,18 +265,6 @@ class Variant:
         why = self.flaw or f"its tight loss here is {float(loss):g}, and only {float(paid):g} is paid for it"
         rule = f"must be True to run {self.key}: {why}"
         raise ParameterError("not_private", rule, next_step='use VARIANTS["standard"]')
-
-
-_KINDS = {
-    **dict.fromkeys(("key", "algorithm", "title", "citation", "claimed", "truth", "flaw"), str),
-    **dict.fromkeys(("threshold_noise", "query_noise", "query_noise_monotonic"), Scale),
-    **dict.fromkeys(("redraws_threshold", "gap"), bool),
-    "compared": Compared,
-    "released": Released,
-    "noise": Noise,
-    "closes": Closes,
-}
-"""What the fields of a row must be: one that is mistyped would be run as another row, and believed to be this one."""
 
 
 _ONE, _C, _TWO_C = Scale(factor=1), Scale(factor=1, per_cutoff=True), Scale(factor=2, per_cutoff=True)

@@ -1,94 +1,26 @@
 """What a ledger is: an append-only record of the epsilon and delta spent on one dataset, and its arithmetic.
 
-The rules, whatever the store:
-
-- A ledger names **one** dataset: the budget belongs to the people in the data, and an account that any new name opens
-  would be a budget without end.
+- A ledger names **one** dataset: the budget belongs to the people in the data.
 - An entry is committed **before** anything is drawn. A crash afterwards leaves it spent.
-- A gate of pure epsilon may give back, **once**, what its answers did not cost, when it will never answer again: an
-  entry that names the one that paid for it, and is no larger. On a zCDP ledger what a gate reserved for its next ABOVE
-  goes back, whole, when it is closed. Nothing else ever goes back.
-- Epsilons and deltas add, as exact rationals, and neither sum ever passes its budget; of a zCDP ledger, rhos and
-  deltas. Which of the two is fixed for the ledger's life. Raising the budget is an entry.
+- A gate of pure epsilon may give back, **once**, what its answers did not cost, when it will never answer again. On a
+  zCDP ledger what a gate reserved for its next ABOVE goes back, whole. Nothing else ever goes back.
+- Epsilons and deltas add, as exact rationals, and neither sum passes its budget; of a zCDP ledger, rhos and deltas.
 - What a release gave is stored with its entry before anybody sees it, and can be read again at no cost.
-- The guarantee is for an unmodified ledger: a deleted file forgets what was spent, and so does a backup that is put in
-  its place by other means than ``backup.restore``.
+- A deleted file forgets what was spent, and so does a backup put in its place by other means than ``backup.restore``.
 
-**Theorem.** Let each release on a ledger be (eps_i, delta_i)-DP for the amounts that it was charged, chosen with all
-earlier results in view; and let a gate with delta_i = 0 that has said a, and is closed, have given back at most
-eps_i - L(a), where exp(L(a)) bounds the likelihood ratio of those answers to those questions, for all neighbours
-(``gates.bounds``). Then all of them together are (epsilon, delta)-DP for the budget.
+**Theorem.** Let each release be (eps_i, delta_i)-DP for the amounts that it was charged, chosen with all earlier
+results in view; and let a gate with delta_i = 0 that has said a, and is closed, have given back at most eps_i - L(a),
+where exp(L(a)) bounds the likelihood ratio of those answers for all neighbours (``gates.bounds``). Then all of them
+together are (epsilon, delta)-DP for the budget. Machine-checked: proofs/README.md.
 
-*Proof.* Fix neighbours and a whole transcript: every question, answer, opening, closing and amount, however gates were
-interleaved. Who asks, opens or closes what, and what goes back, is decided from the transcript before it and from coins
-that know no data, so those steps have the same probability on both sides. The noise of gates is independent, so the
-probability of the transcript is the product, over releases and gates, of that of what each said to its questions. (1)
-All pure: the logarithm of the ratio is at most the sum of eps_i over releases, and of L(a_i) over gates. That is at
-most what the ledger counts then: a gate counts with eps_i >= L(a_i) while it may answer, and with eps_i less what went
-back, >= L(a_i), once it is closed. Only a charge makes that sum grow, and none is admitted that would take it beyond
-epsilon. (2) With delta: a release is (eps_i, delta_i)-DP exactly if its law P_i exceeds min(P_i, exp(eps_i) Q_i) by a
-mass of at most delta_i. Put these minima in place of the laws: the product is then at most exp(epsilon) times that of
-the neighbour, by (1), and what was left out has a mass of at most the expected sum of the delta_i, at most delta. A
-gate with delta_i > 0 is, against everybody who asks it, a function of one (eps_i, delta_i) release made when it was
-opened (Lyu 2022, for all interactive mechanisms), and counts as that. [] Part (1), and that what is spent stays within
-the budget, is Machine-checked: proofs/README.md.
-
-So this is a privacy filter (Rogers, Roth, Ullman and Vadhan 2016) in which pure losses are counted per transcript. What
-the proof needs, and who sees to it:
-
-- *The whole eps_i stays reserved while the gate may answer*: it is closed first, for good, and is dead in every process
-  but its own (``gates.gate``).
-- *The amount is a function of the transcript*: L(m, k) of the answers given. An answer whose fate is unknown counts as
-  the worse outcome (``ledger.gate``). In one process an answer that was drawn counts as what it was.
-- *delta_i = 0, and the noise is secret.* An (eps, delta) guarantee has no loss for each transcript, nor has a run with
-  a seed or of a flawed row: nothing goes back.
-- *At most once for each entry*: ``of`` is a key of the table ``refunds``. A process that dies gives back nothing. A
-  reserved charge that has given back serves no release.
-
-**A zCDP ledger** (``budget=(epsilon, delta)``) adds up rho. A step is *delta_i-approximately rho_i-zCDP* if for its
-laws P_i and Q_i on neighbours, in either order, there is a measure p_i <= P_i that lacks a mass of at most delta_i, and
-
-    sum over outcomes of p_i**alpha Q_i**(1-alpha) <= exp(alpha (alpha - 1) rho_i)    for all alpha > 1.
-
-**Theorem** (Feldman, Zrnic 2021; Whitehouse, Ramdas, Rogers, Wu 2023). Let each step, given all that was seen before
-it, be delta_i-approximately rho_i-zCDP for the amounts that it was charged, chosen with all of that in view; let no
-step be made that would take the sum of the rho_i above rho, or of the delta_i above ``budget_delta``; and let rho be
-at most, for some alpha > 1,
+**Theorem** (a zCDP ledger, ``budget=(epsilon, delta)``; Feldman, Zrnic 2021; Whitehouse, Ramdas, Rogers, Wu 2023). Let
+each step be delta_i-approximately rho_i-zCDP for what it was charged, chosen with all of the past in view, let the
+rho_i add up to at most rho and the delta_i to ``budget_delta``, and let rho be at most, for some alpha > 1,
 
     {epsilon - [ln(1/delta) + (alpha - 1) ln(1 - 1/alpha) - ln alpha] / (alpha - 1)} / alpha.
 
-Then whoever asks whatever and stops whenever, all steps together are (epsilon, delta + ``budget_delta``)-DP.
-
-*Proof.* Let p be the product of the p_i along a transcript, and Q the law of transcripts on the neighbour. Fix alpha
-and let M_k = exp(-alpha (alpha - 1) (rho_1 + ... + rho_k)) times the product of (p_i / Q_i)**alpha over i <= k. Which
-step is the k-th, its charge, and whether there is one, follow from the transcript before it and from coins that know no
-data. So, given that transcript, E_Q[M_k] <= M_(k-1): a supermartingale, and E_Q[M] <= 1 at the end. There the sum of
-the rho_i is at most rho, in every transcript, so E_Q[(p/Q)**alpha] <= exp(alpha (alpha - 1) rho). For x > 0,
-x - e**epsilon <= x**alpha e**(-(alpha-1) epsilon) (1 - 1/alpha)**(alpha-1) / alpha: the ratio of the sides is largest
-at x = e**epsilon alpha / (alpha - 1). Hence, for every event S, p(S) - e**epsilon Q(S) <= E_Q[(p/Q - e**epsilon)+] <=
-exp(alpha (alpha - 1) rho - (alpha - 1) epsilon) (1 - 1/alpha)**(alpha-1) / alpha, which is at most delta by the choice
-of rho. And P exceeds p by a mass of at most the expected sum of the delta_i. [] The supermartingale's induction is
-Machine-checked, for whole alpha and finitely many outcomes and steps: proofs/README.md.
-
-**What is charged where only (eps_i, delta_i)-DP is known**: rho_i = eps_i tanh(eps_i / 2), and delta_i. *Proof.* Let p
-= min(P, e**eps Q) and q = min(Q, e**eps P), which lack masses of at most delta; e**-eps q <= p <= e**eps q everywhere.
-If p has more mass than q, take max(t p, e**-eps q) for p: it lies within the same bounds, and its mass falls without
-jumps from that of p to e**-eps that of q, so for some t it is that of q; and likewise the other way round. Now both
-have one mass u <= 1, and p/u and q/u are the laws of something eps-DP, of which the divergence is at most alpha rho
-(``budget.pure_rho``). So the sum of p**alpha Q**(1-alpha) <= that of p**alpha q**(1-alpha), as q <= Q and alpha > 1, <=
-u exp(alpha (alpha - 1) rho). [] Where more is proved of a release, it says so when it is charged (``Cost``).
-
-- *The epsilon of an entry* is that of its release alone, at its own delta or that of the ledger. It is not counted.
-- *A gate* counts as one (eps_i, delta_i) release made when it was opened (Lyu 2022). One with Laplace noise that says
-  nothing but ABOVE and BELOW has less: ``gates.accounting.gate_rho``.
-- *A charge may depend on its outcome*, as that of a question does which costs where it is ABOVE (``gates.per_above``).
-  The proof is the same where rho_i is a number for each outcome, and sum of p_i**alpha Q_i**(1-alpha) exp(-alpha
-  (alpha - 1) rho_i) <= 1; the step is made only where its largest charge fits. So that much is reserved before it.
-- *What goes back* is what was reserved for a step that was not made, whole. The loss of a transcript is known as an
-  epsilon; its square is no rho_i, which must be fixed before the step. So what is spent so far is no (epsilon, delta).
-- *A budget that is raised.* Whoever decides by what was released whether to raise it has, from the start, the guarantee
-  of the largest budget that it could ever be raised to. (Where epsilons add, the bound is one for each transcript.)
-- *Rounding.* rho is computed once, in intervals, and rounded down; a charge is rounded up (``exact_amount``).
+Then all steps together are (epsilon, delta + ``budget_delta``)-DP. Of a release of which only (eps_i, delta_i)-DP is
+known, rho_i = eps_i tanh(eps_i / 2). Proofs, and who sees to what they need: docs/explanation/proofs_in_words/ledger.md
 """
 
 from __future__ import annotations
@@ -100,7 +32,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache, reduce
 from typing import Any
 
 from sparsegate.budget import PLACES, Number, exact_epsilon, exact_pair, in_decimals, pure_rho
@@ -145,32 +77,30 @@ class Amount:
         return Amount(epsilon=count * self.epsilon, delta=count * self.delta, rho=rho)
 
     def within(self, other: Amount) -> bool:
-        """Whether neither epsilon nor delta is larger than the other's: the rule of an adding ledger."""
+        """Whether neither epsilon nor delta is larger: the rule of an adding ledger."""
         return self.epsilon <= other.epsilon and self.delta <= other.delta
 
     def within_rho(self, other: Amount) -> bool:
-        """Whether neither rho nor delta is larger than the other's: the rule of a zCDP ledger."""
+        """Whether neither rho nor delta is larger: the rule of a zCDP ledger."""
         known = self.rho is not None and other.rho is not None and self.rho <= other.rho
         return known and self.delta <= other.delta
 
     def __str__(self) -> str:
-        return self.in_rho if self.counts_rho else f"epsilon {exact_text(self.epsilon)}{self._and_delta}"
-
-    @property
-    def _and_delta(self) -> str:
-        return f", delta {exact_text(self.delta)}" if self.delta else ""
+        return self.in_rho if self.counts_rho else self._with_delta(f"epsilon {exact_text(self.epsilon)}")
 
     @property
     def in_rho(self) -> str:
         """The amount as a zCDP ledger counts it."""
-        return f"rho {'unknown' if self.rho is None else exact_text(self.rho)}{self._and_delta}"
+        return self._with_delta(f"rho {'unknown' if self.rho is None else exact_text(self.rho)}")
+
+    def _with_delta(self, text: str) -> str:
+        return f"{text}, delta {exact_text(self.delta)}" if self.delta else text
 
 
 class EntryKind(StrEnum):
     """What an entry does: set the budget, spend of it, reserve for a later release, or give back what a gate left.
 
-    What is reserved counts as spent from the start, whether it is ever used or not. ``restore`` charges what a backup
-    had forgotten (``backup``): entries before it give nothing back any more.
+    What is reserved counts as spent from the start. ``restore`` charges what a backup had forgotten (``backup``).
     """
 
     BUDGET = "budget"
@@ -181,7 +111,6 @@ class EntryKind(StrEnum):
 
     @property
     def spends(self) -> bool:
-        """Whether something was paid for."""
         return self in (EntryKind.SPEND, EntryKind.RESERVE)
 
 
@@ -210,8 +139,8 @@ class Entry:
 class Release(Printed):
     """What an ``entry`` paid for. ``gave`` holds its parts in their order, as JSON brought them back.
 
-    A one-shot release has one part. It has none where it was cut short before anything left, where a gate gave its
-    answers to its own process alone, or where the entry was made before releases were kept.
+    A one-shot release has one part; none where it was cut short before anything left, or where a gate gave its answers
+    to its own process alone.
     """
 
     entry: Entry
@@ -231,8 +160,7 @@ class Balance:
     """What a charge to the ledger of a ``dataset`` is compared with: the ``budget``, and what is ``spent`` of it.
 
     ``entries`` is how many there are, ``allowed`` the number of the one that has the budget, and ``restored`` that of
-    the last that a restored backup was charged with, 0 where there is none. It is carried from entry to entry
-    (``after``), so that an ABOVE costs the same however many there were.
+    the last that a restored backup was charged with, 0 where there is none.
     """
 
     dataset: str
@@ -266,7 +194,7 @@ class Balance:
 
     @property
     def remaining(self) -> Amount:
-        """What may still be spent: of a zCDP ledger rho, and as epsilon what one more release may have at least."""
+        """See ``Statement``."""
         left = self.budget - self.spent
         if self.conversion_delta is None or left.rho is None:
             return left
@@ -288,10 +216,8 @@ class Balance:
             no_delta = ", and no delta" if amount.delta and not left.delta else ""
             step = "ask for less, or raise the budget on record with `sparsegate ledger raise`"
             if amount.delta and not self.budget.delta:
-                step = (
-                    "this needs a ledger with a delta: pass budget_delta=1e-6 where it is made (to sg.session, "
-                    "delta=1e-6), or raise it on record with `sparsegate ledger raise --budget-delta`"
-                )
+                step = "this needs a ledger with a delta: pass budget_delta=1e-6 where it is made (to sg.session, "
+                step += "delta=1e-6), or raise it on record with `sparsegate ledger raise --budget-delta`"
             raise BudgetExceeded(
                 f"{says(amount)} is more than the ledger of {self.dataset!r} has left: of a budget of "
                 f"{says(self.budget)}, {says(self.spent)} is spent and {says(left)}{no_delta} remains; nothing was "
@@ -316,9 +242,43 @@ class Statement(Printed):
         """What is added up and compared: "epsilon" or "zcdp"; fixed when the ledger is made."""
         return "epsilon" if self.conversion_delta is None else "zcdp"
 
-    def covers(self, limit: Amount, amount: Amount) -> bool:
-        """Whether an amount is within another by the rule of the ledger."""
-        return self.balance.covers(limit, amount)
+    @cached_property
+    def balance(self) -> Balance:
+        """What the next charge is compared with."""
+        zero = self._zero
+        start = Balance(
+            dataset=self.dataset, conversion_delta=self.conversion_delta, budget=zero, spent=zero, entries=0
+        )
+        return reduce(Balance.after, self.entries, start)
+
+    @property
+    def _zero(self) -> Amount:
+        zcdp = self.conversion_delta is not None
+        return Amount(epsilon=_NONE, rho=_NONE if zcdp else None, counts_rho=zcdp)
+
+    @property
+    def budget(self) -> Amount:
+        """The amount that the newest budget entry allows in all."""
+        return self.balance.budget
+
+    @property
+    def spent(self) -> Amount:
+        """The sum of everything spent or reserved, less what was given back."""
+        return self.balance.spent
+
+    @property
+    def remaining(self) -> Amount:
+        """What may still be spent: of a zCDP ledger rho, and as epsilon what one more release may have at least."""
+        return self.balance.remaining
+
+    @property
+    def given_back(self) -> Amount:
+        """The sum of what closed gates did not use."""
+        return sum((entry.amount for entry in self.entries if entry.kind is EntryKind.REFUND), start=self._zero)
+
+    def refund_of(self, number: int) -> Entry | None:
+        """The entry in which that of this number gave back."""
+        return next((entry for entry in self.entries if entry.of == number), None)
 
     def says(self, amount: Amount) -> str:
         """An amount as the ledger counts it, in words."""
@@ -328,35 +288,23 @@ class Statement(Printed):
         """Raise ``BudgetExceeded`` if this would pass the budget."""
         self.balance.admit(amount)
 
-    @property
-    def balance(self) -> Balance:
-        """What the next charge is compared with."""
-        last = {entry.kind: entry.number for entry in self.entries}
-        return Balance(
-            dataset=self.dataset,
-            conversion_delta=self.conversion_delta,
-            budget=self.budget,
-            spent=self.spent,
-            entries=len(self.entries),
-            allowed=last[EntryKind.BUDGET],
-            restored=last.get(EntryKind.RESTORE, 0),
-        )
-
     def sheet(self) -> Sheet:
         """A row for each entry; rho is rounded here, and whole in ``to_dict``."""
+        entries, kept = self.entries, {"entry", "at", "kind", "epsilon", "what"}
+        kept |= {"delta"} if any(entry.amount.delta for entry in entries) else set()
+        kept |= {"rho"} if self.rule == "zcdp" else set()
         columns: dict[str, list[Any]] = {
-            "entry": [entry.number for entry in self.entries],
-            "at": [entry.at.isoformat(sep=" ", timespec="seconds") for entry in self.entries],
-            "kind": [entry.kind.value for entry in self.entries],
-            "epsilon": [exact_text(entry.amount.epsilon) for entry in self.entries],
+            "entry": [entry.number for entry in entries],
+            "at": [entry.at.isoformat(sep=" ", timespec="seconds") for entry in entries],
+            "kind": [entry.kind.value for entry in entries],
+            "epsilon": [exact_text(entry.amount.epsilon) for entry in entries],
+            "delta": [exact_text(entry.amount.delta) for entry in entries],
+            "rho": [f"{float(entry.amount.rho or _NONE):.6g}" for entry in entries],
+            "what": [entry.what for entry in entries],
         }
-        if any(entry.amount.delta for entry in self.entries):
-            columns["delta"] = [exact_text(entry.amount.delta) for entry in self.entries]
-        if self.rule == "zcdp":
-            columns["rho"] = [f"{float(entry.amount.rho or _NONE):.6g}" for entry in self.entries]
-        columns["what"] = [entry.what for entry in self.entries]
+        columns = {name: cells for name, cells in columns.items() if name in kept}
         title = f"{self.dataset}: {self.says(self.spent)} spent of {self.says(self.budget)}"
-        numbers = frozenset({"entry", "epsilon", "delta", "rho"} & columns.keys())
+        numbers = frozenset({"entry", "epsilon", "delta", "rho"} & kept)
         return Sheet(title=title, columns=columns, numbers=numbers)
 
     def to_dict(self) -> dict[str, Any]:
@@ -364,35 +312,6 @@ class Statement(Printed):
         sums = {name: plain(getattr(self, name)) for name in ("budget", "spent", "given_back", "remaining")}
         rule = {"rule": self.rule, "conversion_delta": plain(self.conversion_delta)}
         return {"dataset": self.dataset, **rule, **sums, "entries": [entry.to_dict() for entry in self.entries]}
-
-    @property
-    def budget(self) -> Amount:
-        """The amount that the newest budget entry allows in all."""
-        return next(entry.amount for entry in reversed(self.entries) if entry.kind is EntryKind.BUDGET)
-
-    @property
-    def spent(self) -> Amount:
-        """The sum of everything spent or reserved, less what was given back."""
-        return self._sum(EntryKind.SPEND, EntryKind.RESERVE, EntryKind.RESTORE) - self.given_back
-
-    @property
-    def given_back(self) -> Amount:
-        """The sum of what closed gates did not use."""
-        return self._sum(EntryKind.REFUND)
-
-    def refund_of(self, number: int) -> Entry | None:
-        """The entry in which that of this number gave back."""
-        return next((entry for entry in self.entries if entry.of == number), None)
-
-    def _sum(self, *kinds: EntryKind) -> Amount:
-        zcdp = self.conversion_delta is not None
-        zero = Amount(epsilon=_NONE, rho=_NONE if zcdp else None, counts_rho=zcdp)
-        return sum((entry.amount for entry in self.entries if entry.kind in kinds), start=zero)
-
-    @property
-    def remaining(self) -> Amount:
-        """What may still be spent: of a zCDP ledger rho, and as epsilon what one more release may have at least."""
-        return self.balance.remaining
 
     def check_budget(self, epsilon: BudgetLike | None, delta: Number | None) -> None:
         """Raise ``ParameterError`` where somebody who opens the ledger thinks that it has another budget."""
@@ -433,8 +352,7 @@ def exact_amount(
 ) -> Amount:
     """Read an epsilon > 0 and a delta in [0, 1) as exact rationals; floats stand for the decimals they print as.
 
-    ``rho`` is ``pure_rho`` of epsilon where it is not given; it is rounded up to fifteen digits, so
-    that sums stay short.
+    ``rho`` is ``pure_rho`` of epsilon where it is not given; rounded up to fifteen digits: sums stay short.
 
     >>> str(exact_amount(0.1, 1e-6)), float(exact_amount(0.1, 1e-6).rho)
     ('epsilon 0.1, delta 0.000001', 0.004995837495788)

@@ -1,28 +1,14 @@
 """Backups of a ledger, and what it takes to go on from one: whatever was spent since is forgotten, and must be charged.
 
 A backup is one file, complete and on disk, also of a ledger that is written at the same time; a copy of the file alone
-would miss what is in the write-ahead log. It bears a mark, and is refused as a ledger until it is restored.
-
-**Restoring.** Let "since" mean after the backup. In one transaction, before anybody can use the ledger:
-
-1. what was charged since is charged, as one entry of the kind ``restore``: as the owner states it (``spent_since``,
-   refunds not taken off; of a zCDP ledger ``rho_since``), or, where nobody knows, all that is left;
-2. entries of before give nothing back any more, and reserved ones serve no release: ``Ledger`` refuses both;
-3. every gate of before is closed for good, and gives nothing back.
+would miss what is in the write-ahead log. It bears a mark, and is refused as a ledger until it is restored. That is one
+transaction: it charges what was charged since, as stated, or all that is left; entries of before give nothing back and
+serve no release any more; every gate of before is closed for good. Tokens that were revoked since let people in again.
 
 **Theorem.** If ``spent_since`` is at least the sum of what was charged since, or it is left out and no ledger of these
 data ever had a larger budget than the backup's, then all releases, before the backup, since, and after the restoring,
-are (epsilon, delta)-DP for what the restored ledger counts, and for the largest budget that there was. *Proof.* By the
-theorem of ``account`` it is enough that what is counted at the restoring is no less than what all releases and gates
-until then count; and that nothing of before answers or goes back afterwards, which is rules 2 and 3. A gate that was
-open then may have answered since, which is within its charge; its counters lag behind, and by rule 3 they decide
-nothing. Let b be what the backup counts as spent, c what was charged since, r what went back since. What has to be
-counted is b + c - r, because the old ledger counted it. With ``spent_since`` >= c, b + c is counted. Without, the whole
-budget is, and the old ledger kept b + c - r within it. Where what is counted is more than the budget, nothing is
-admitted until it is raised. [] Machine-checked: proofs/README.md.
-
-Closed gates still show the answers that the backup holds: all of them are counted, here or in the ledger that was lost.
-What else a backup has forgotten: tokens that were revoked since let people in again, and the budget is what it was.
+are (epsilon, delta)-DP for what the restored ledger counts, and for the largest budget that there was.
+Machine-checked: proofs/README.md. Proof: docs/explanation/proofs_in_words/ledger.md
 """
 
 from __future__ import annotations
@@ -32,14 +18,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import Connection, select, update
-
 from sparsegate.budget import Number, exact_epsilon
 from sparsegate.errors import LedgerError, ParameterError
 from sparsegate.ledger.account import Amount, EntryKind, Statement, recordable
-from sparsegate.ledger.database import Database, SqliteFile, now, open_database
+from sparsegate.ledger.database import Connection, Database, SqliteFile, now, open_database
 from sparsegate.ledger.ledger import Ledger, append, read_statement, read_version
-from sparsegate.ledger.schema import GATES, LEDGER, migrate
+from sparsegate.ledger.schema import migrate
 
 RESTORED: Final = "the ledger was restored from a backup"
 
@@ -99,7 +83,7 @@ def _copy_back(place: str, backup: Path, since: Amount | None) -> None:
         if Path(log).exists():
             raise LedgerError(f"{log} is left of another ledger, and would be read as this one's; move it away first")
     with source.reading() as connection:
-        if connection.execute(select(LEDGER.c.backed_up_at)).scalar_one_or_none() is None:
+        if connection.value("SELECT backed_up_at FROM ledger") is None:
             raise LedgerError(f"{backup} is no backup: give the file that `sparsegate ledger backup` made")
 
     def change(copy: Connection) -> None:
@@ -111,7 +95,7 @@ def _copy_back(place: str, backup: Path, since: Amount | None) -> None:
 
 
 def _mark(connection: Connection, moment: str | None) -> None:
-    connection.execute(update(LEDGER).values(backed_up_at=moment))
+    connection.run("UPDATE ledger SET backed_up_at = :moment", moment=moment)
 
 
 def _account_for(database: Database, connection: Connection, since: Amount | None) -> None:
@@ -126,7 +110,7 @@ def _account_for(database: Database, connection: Connection, since: Amount | Non
     rho = None if left.rho is None else max(left.rho, Fraction(0))
     rest = Amount(epsilon=max(left.epsilon, Fraction(0)), delta=max(left.delta, Fraction(0)), rho=rho)
     append(connection, number, EntryKind.RESTORE, since or rest, f"{RESTORED}; {why}")
-    connection.execute(update(GATES).where(GATES.c.closed_because.is_(None)).values(closed_because=RESTORED))
-    connection.execute(update(GATES).values(refund=0))
+    connection.run("UPDATE gates SET closed_because = :why WHERE closed_because IS NULL", why=RESTORED)
+    connection.run("UPDATE gates SET refund = 0")
     # No gate is open: whichever key a service starts with next may seal new ones.
-    connection.execute(update(LEDGER).values(key_name=None))
+    connection.run("UPDATE ledger SET key_name = NULL")

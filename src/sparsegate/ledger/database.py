@@ -2,14 +2,16 @@
 
 Both are used in the same way. A writing transaction takes the one write lock before it reads (SQLite: BEGIN IMMEDIATE;
 PostgreSQL: the row of the table ``ledger``, FOR UPDATE), so that two processes cannot both spend the last of a budget,
-and is on disk when it ends (WAL with synchronous=FULL; synchronous_commit=on). What an ask reads and writes goes past
-SQLAlchemy (``looking``, ``together``), and what is written at the same time is committed together (``GroupCommit``).
-Whatever the database reports becomes a ``LedgerError`` in constant words: its own may hold what was to be written.
+and is on disk when it ends (WAL with synchronous=FULL; synchronous_commit=on). What is written at the same time may be
+committed together (``GroupCommit``). SQLAlchemy keeps the connections; statements are SQL that both databases
+read, with their values by name. Whatever the database reports becomes a ``LedgerError`` in constant
+words: its own may hold what was to be written.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sqlite3
 import tempfile
@@ -18,32 +20,19 @@ import time
 import weakref
 from abc import ABC, abstractmethod
 from collections import namedtuple
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from sqlalchemy import (
-    URL,
-    Connection,
-    Delete,
-    Dialect,
-    Engine,
-    Insert,
-    Select,
-    Update,
-    create_engine,
-    event,
-    inspect,
-    make_url,
-)
-from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
+from sqlalchemy import URL, Dialect, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import NullPool, QueuePool
 
 from sparsegate.errors import LedgerError
-from sparsegate.ledger.schema import LEDGER
 
 Result = TypeVar("Result")
 
@@ -53,7 +42,7 @@ _LOOK_AGAIN: Final = 0.1  # seconds; whoever writes may be interrupted before it
 class _Piece:
     """What one caller wants done, who does it, and what came of it; ``over``: somebody took it up, and is done."""
 
-    def __init__(self, work: Callable[[DriverConnection], Any]) -> None:
+    def __init__(self, work: Callable[[Connection], Any]) -> None:
         self.work, self.committed = work, False
         self.writer: threading.Lock | None = None
         self.result: Any = None
@@ -67,27 +56,11 @@ class _Piece:
 class GroupCommit:
     """The writers of one process: one at a time, or many together, who wait for one write to disk instead of many.
 
-    A piece is what a caller would else do in a transaction of its own. Whoever may write runs all pieces that wait, one
-    after the other in one transaction, and commits them; the others wait for that.
-
-    **Theorem.** For each caller it is as if its piece had been a transaction of its own:
-
-    1. ``run`` returns only after the commit that holds what the piece wrote is on disk;
-    2. a piece that raises leaves nothing behind, its caller gets what it raised, and the others stand;
-    3. where the commit fails, or the process dies before it, nothing of any piece is left, and no caller gets a result;
-       where whoever writes is interrupted (Ctrl-C), all of it is left or nothing, nobody gets a result, and is told so;
-    4. what the pieces read and write is what they would have, one transaction after the other.
-
-    *Proof.* 1. Results are handed out after ``commit`` has returned, and nowhere else. 2. Each piece has a savepoint,
-    to which the transaction goes back; where it cannot, it is undone as a whole, and 3. applies. (A piece that is alone
-    needs none: its transaction is undone.) 3. A transaction is written whole or not at all; who waits is told of the
-    failure. What is not said to be committed counts as interrupted. 4. They run one after the other under the one write
-    lock, so each sees what those before it wrote, as if it had been committed, and nothing of those that were undone.
-    Constraints are checked at each statement, and so against all of these. []
-
-    Who is grouped with whom follows from when asks come and from how long they take, and the rows are the same whatever
-    their outcomes are. ``transaction`` begins one, ``translated`` makes of an error what a caller gets, and ``trouble``
-    words: for whoever waits longer than ``patience`` seconds, or waited for one that was interrupted.
+    Whoever may write runs all pieces that wait, one after the other in one transaction, and commits them. **Theorem.**
+    For each caller it is as if its piece had been a transaction of its own: ``run`` returns only after the commit is on
+    disk; a piece that raises leaves nothing behind, and the others stand; where the commit fails nothing of any piece
+    is left, and where whoever writes is interrupted all or nothing, and nobody gets a result; and the pieces run one
+    after the other under the write lock. Proof: docs/explanation/proofs_in_words/ledger.md
 
     A writer holds a lock of its own in a ``with``, and writes while it is held. So it is free when the block is left,
     however it is left: no signal is looked at between the end of a block and the release of such a lock. (Inside the
@@ -96,7 +69,7 @@ class GroupCommit:
 
     def __init__(
         self,
-        transaction: Callable[[], AbstractContextManager[DriverConnection]],
+        transaction: Callable[[], AbstractContextManager[Connection]],
         *,
         translated: Callable[[Exception], Exception],
         trouble: Callable[..., Exception],
@@ -120,7 +93,7 @@ class GroupCommit:
         finally:
             self._ring()
 
-    def run(self, work: Callable[[DriverConnection], Result]) -> Result:
+    def run(self, work: Callable[[Connection], Result]) -> Result:
         """Do the work, in one transaction with that of others; return or raise what came of it, when it is on disk."""
         piece, me = _Piece(work), threading.Lock()
         try:
@@ -194,7 +167,7 @@ class GroupCommit:
         for piece in pieces:
             piece.committed = True
 
-    def _do(self, piece: _Piece, connection: DriverConnection) -> None:
+    def _do(self, piece: _Piece, connection: Connection) -> None:
         """Do one of several pieces; whatever it raises, all of it is undone, and none of the others."""
         connection.run("SAVEPOINT piece")
         try:
@@ -211,77 +184,83 @@ UNREACHED: Final = "cannot be reached; check the address, and that the server ru
 POOL: Final = 8
 
 
-class DriverStatement:
-    """A statement, compiled once for each dialect; its values go by name, of an insert those of ``columns``."""
-
-    def __init__(self, statement: Select[Any] | Insert | Update | Delete, *columns: str) -> None:
-        self._statement, self._columns = statement, columns or None
-        self._compiled: dict[str, tuple[str, list[str] | None, dict[str, Any]]] = {}
-        names = statement.selected_columns.keys() if isinstance(statement, Select) else []
-        self.row: Final[Callable[[Any], Any]] = namedtuple("Row", names)._make  # type: ignore[attr-defined]
-
-    def on(self, dialect: Dialect, values: dict[str, Any]) -> tuple[str, Any]:
-        """The text for a dialect, and the values as its driver takes them."""
-        if dialect.name not in self._compiled:
-            compiled = self._statement.compile(dialect=dialect, column_keys=self._columns)
-            fixed = {name: bind.value for name, bind in compiled.binds.items() if not bind.required}
-            self._compiled[dialect.name] = str(compiled), compiled.positiontup, fixed
-        text, order, fixed = self._compiled[dialect.name]
-        binds = fixed | values
-        return text, binds if order is None else [binds[name] for name in order]
-
-
-class DriverConnection:
-    """A connection without SQLAlchemy around it, which takes ten times as long around a statement as SQLite for it.
-
-    ``sound`` is False after an error, or an interrupt, that leaves nobody knowing what state it is in.
-    """
+class Connection:
+    """A connection in a transaction. ``sound`` is False after an error, or an interrupt, that leaves it in doubt."""
 
     def __init__(self, driver: Any, dialect: Dialect) -> None:
         self._driver, self._dialect = driver, dialect
         self.sound = True
 
-    @classmethod
-    def of(cls, connection: Connection) -> DriverConnection:
-        """The one under a connection of SQLAlchemy, in its transaction."""
-        return cls(connection.connection.driver_connection, connection.dialect)
-
-    def rows(self, statement: DriverStatement, **values: Any) -> list[Any]:
+    def rows(self, sql: str, **values: Any) -> list[Any]:
         """Run a statement: its rows, if it has any, with a name for each column."""
-        return [statement.row(row) for row in self._called(self._fetched, *statement.on(self._dialect, values))]
+        fetched: list[Any] = self._called(self._fetched, sql, values)
+        return fetched
 
-    def one(self, statement: DriverStatement, **values: Any) -> Any:
+    def one(self, sql: str, **values: Any) -> Any:
         """Its one row, or None."""
-        return next(iter(self.rows(statement, **values)), None)
+        return next(iter(self.rows(sql, **values)), None)
 
-    def run(self, text: str) -> Any:
-        """Run a text that has no values; its first value, if it has one."""
-        rows = self._called(self._fetched, text)
-        return rows[0][0] if rows else None
+    def value(self, sql: str, **values: Any) -> Any:
+        """The first value of its one row, or None."""
+        return next(iter(self.one(sql, **values) or ()), None)
+
+    def run(self, sql: str, **values: Any) -> int:
+        """How many rows it changed."""
+        return int(self._called(self._executed, sql, values).rowcount)
+
+    def add(self, table: str, **values: Any) -> None:
+        """Insert a row."""
+        self.run(f"INSERT INTO {table} ({', '.join(values)}) VALUES (:{', :'.join(values)})", **values)
+
+    def add_once(self, table: str, **values: Any) -> bool:
+        """Insert a row; False: a constraint refuses it, and the transaction must be undone."""
+        with suppress(self._dialect.loaded_dbapi.IntegrityError):
+            self.add(table, **values)
+            return True
+        return False
+
+    def make_tables(self, tables: Mapping[str, str]) -> None:
+        """Make tables of these names, from their columns; what the databases call otherwise is put in."""
+        types = {"sqlite": {"bytes": "BLOB", "serial": "INTEGER"}, "postgresql": {"bytes": "BYTEA", "serial": "SERIAL"}}
+        for name, columns in tables.items():
+            self.run(f"CREATE TABLE {name} ({columns.format(**types[self.store])})")
+
+    @property
+    def store(self) -> str:
+        """Which database: "sqlite" or "postgresql"."""
+        return self._dialect.name
 
     def commit(self) -> None:
         """Write what was done to disk."""
         self._called(self._driver.commit)
 
-    def _fetched(self, *query: Any) -> Any:
-        cursor = self._driver.execute(*query)
-        return () if cursor.description is None else cursor.fetchall()
+    def _executed(self, sql: str, values: dict[str, Any]) -> Any:
+        return self._driver.execute(sql if self.store == "sqlite" else _percents(sql), *([values] if values else []))
+
+    def _fetched(self, sql: str, values: dict[str, Any]) -> Any:
+        cursor = self._executed(sql, values)
+        if cursor.description is None:
+            return []
+        return list(map(_row(tuple(column[0] for column in cursor.description)), cursor.fetchall()))
 
     def _called(self, call: Callable[..., Any], *args: Any) -> Any:
         try:
-            return _translated(self._dialect, call, *args)
+            return call(*args)
         except BaseException as error:
-            self.sound = self.sound and isinstance(error, IntegrityError)
+            self.sound = self.sound and isinstance(error, self._dialect.loaded_dbapi.IntegrityError)
             raise
 
 
-def _translated(dialect: Dialect, call: Callable[..., Any], *args: Any) -> Any:
-    """Call the driver; its errors become those of SQLAlchemy."""
-    try:
-        return call(*args)
-    except dialect.loaded_dbapi.Error as error:
-        trouble = DBAPIError.instance(None, None, error, dialect.loaded_dbapi.Error, hide_parameters=True)
-    raise trouble
+@lru_cache(maxsize=1024)
+def _percents(sql: str) -> str:
+    """Values by name as psycopg takes them."""
+    return re.sub(r":(\w+)", r"%(\1)s", sql)
+
+
+@lru_cache(maxsize=1024)
+def _row(names: tuple[str, ...]) -> Callable[[Any], Any]:
+    made: Callable[[Any], Any] = namedtuple("Row", names, rename=True)._make  # type: ignore[attr-defined]
+    return made
 
 
 class Database(ABC):
@@ -293,10 +272,12 @@ class Database(ABC):
     shown: str
     address: str
     line: Callable[[], AbstractContextManager[None]] = nullcontext
-    _begins = ""  # what begins a transaction that writes, where the driver does not
+    _begins = ("", "")  # what begins a transaction that reads, or writes, where the driver does not
+    _tables: str  # a query for the names of all tables
 
     def __init__(self, engine: Engine, *, patience: float) -> None:
         self.engine = engine
+        self._errors = (engine.dialect.loaded_dbapi.Error, SQLAlchemyError)
         self._patience = patience
         self._group = self._writers()
         # A connection belongs to the process that made it: a child of a fork starts with none.
@@ -306,73 +287,64 @@ class Database(ABC):
     def _writers(self) -> GroupCommit:
         """SQLite's own waiting is a poll that grows, and is fair to nobody: threads wait for one another here."""
         return GroupCommit(
-            lambda: self._transaction(True, self._driven),
-            translated=lambda error: self.trouble(self._reason(error)) if isinstance(error, SQLAlchemyError) else error,
+            lambda: self._transaction(writes=True),
+            translated=lambda error: self.trouble(self._reason(error)) if isinstance(error, self._errors) else error,
             trouble=self.trouble,
             patience=self._patience,
         )
 
     def reading(self) -> AbstractContextManager[Connection]:
         """A transaction that changes nothing; each of its statements sees one moment."""
-        return self._transaction(False, self._connected)
-
-    def looking(self) -> AbstractContextManager[DriverConnection]:
-        """The same for statements of the driver."""
-        return self._transaction(False, self._driven)
+        return self._transaction()
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction under the write lock: committed to disk on a clean exit, else rolled back."""
-        with self._group.alone(), self._transaction(True, self._connected) as connection:
-            self._lock(lambda text: connection.exec_driver_sql(text).scalar())
+        with self._group.alone(), self._transaction(writes=True) as connection:
             yield connection
 
-    def together(self, work: Callable[[DriverConnection], Result]) -> Result:
+    def together(self, work: Callable[[Connection], Result]) -> Result:
         """Do the work as such a transaction, in one commit with that of others who come at the same time."""
         return self._group.run(work)
 
     @contextmanager
-    def _transaction(
-        self, writes: bool, begun: Callable[[bool], AbstractContextManager[tuple[Any, Callable[[], None]]]]
-    ) -> Iterator[Any]:
+    def _transaction(self, *, writes: bool = False, locks: bool = True) -> Iterator[Connection]:
         unknown = False
         try:
             self._check()
-            with self.line() if writes else nullcontext(), begun(writes) as (connection, commit):
+            with self.line() if writes else nullcontext(), self._connected() as connection:
+                if self._begins[writes]:
+                    connection.run(self._begins[writes])
+                if writes and locks:
+                    self._lock(connection)
                 yield connection
-                unknown = writes
-                commit()
-        except SQLAlchemyError as error:
+                if writes:
+                    unknown = True
+                    connection.commit()
+        except self._errors as error:
             reason = self._reason(error)
             unknown = unknown and self._torn(error)
         except UnicodeDecodeError:  # SQLite quotes a damaged schema, which may be any bytes
             reason = DAMAGED
-        except AssertionError as error:  # SQLAlchemy asserts in a `finally`, and would hide an interrupt by that
-            raise (error if isinstance(error.__context__, Exception | None) else error.__context__) from None
         else:
             return
         # Raised out here the error has no link back to the message left behind.
         raise self.trouble(reason, unknown=unknown)
 
     @contextmanager
-    def _connected(self, writes: bool) -> Iterator[tuple[Connection, Callable[[], None]]]:
-        with self.engine.connect().execution_options(writes=writes) as connection, connection.begin() as transaction:
-            yield connection, transaction.commit
-
-    @contextmanager
-    def _driven(self, writes: bool) -> Iterator[tuple[DriverConnection, Callable[[], None]]]:
-        pooled = _translated(self.engine.dialect, self.engine.raw_connection)
-        connection = DriverConnection(pooled.driver_connection, self.engine.dialect)
+    def _connected(self) -> Iterator[Connection]:
+        pooled = self.engine.raw_connection()
+        connection = Connection(pooled.driver_connection, self.engine.dialect)
         try:
-            if writes:
-                if self._begins:
-                    connection.run(self._begins)
-                self._lock(connection.run)
-            yield connection, connection.commit
+            yield connection
         finally:
             if not connection.sound:
                 pooled.invalidate()
             pooled.close()  # undoes what was not committed
+
+    def tables(self, connection: Connection) -> set[str]:
+        """The names of all tables."""
+        return {row.name for row in connection.rows(self._tables)}
 
     def trouble(self, reason: str, *, unknown: bool = False) -> LedgerError:
         """An error about this ledger. A failed transaction is rolled back, unless it failed while being committed."""
@@ -416,15 +388,15 @@ class Database(ABC):
         """Raise if the ledger is gone."""
 
     @abstractmethod
-    def _lock(self, run: Callable[[str], Any]) -> None:
-        """Wait for the other writers, where beginning to write does not; ``run`` gives the first value of a text."""
+    def _lock(self, connection: Connection) -> None:
+        """Wait for the other writers, where beginning to write does not."""
 
     @abstractmethod
-    def _reason(self, error: SQLAlchemyError) -> str:
+    def _reason(self, error: Exception) -> str:
         """Constant words for what went wrong."""
 
     @abstractmethod
-    def _torn(self, error: SQLAlchemyError) -> bool:
+    def _torn(self, error: Exception) -> bool:
         """Whether a commit that failed so may have taken effect all the same."""
 
 
@@ -474,43 +446,43 @@ class PostgresDatabase(Database):
         )
         super().__init__(engine, patience=patience)
 
+    _tables = "SELECT tablename AS name FROM pg_catalog.pg_tables WHERE schemaname = current_schema()"
+
     def exists(self) -> bool:
         with self.reading() as connection:
-            return inspect(connection).has_table("ledger")
+            return "ledger" in self.tables(connection)
 
     def make(self, build: Callable[[Connection], None]) -> None:
         """DDL is transactional here: all tables or none."""
-        with self._transaction(True, self._connected) as connection:
-            if inspect(connection).has_table("ledger"):
+        with self._transaction(writes=True, locks=False) as connection:
+            if "ledger" in self.tables(connection):
                 raise LedgerError(f"the ledger {self.shown} is already there; open it, or choose another database")
             build(connection)
 
     def sound(self, connection: Connection) -> str:
-        if connection.exec_driver_sql("SHOW fsync").scalar() != "on":
+        if connection.value("SHOW fsync") != "on":
             return "does not write to disk: fsync is off, so a crash could lose entries; switch it on"
         return ""
 
-    def _lock(self, run: Callable[[str], Any]) -> None:
-        run(f"SELECT {LEDGER.c.only_row.name} FROM {LEDGER.name} FOR UPDATE")
+    def _lock(self, connection: Connection) -> None:
+        connection.run("SELECT only_row FROM ledger FOR UPDATE")
 
-    def _reason(self, error: SQLAlchemyError) -> str:
+    def _reason(self, error: Exception) -> str:
         if isinstance(error, PoolTimeout):
             return "is busy: all connections are in use; try again"
-        if _state(error) == "55P03":
+        state = _state(error)
+        if state == "55P03":
             return LOCKED
-        if _state(error).startswith("53"):
+        if state.startswith("53"):
             return "cannot be written: the server is out of disk, memory or connections"
-        if self._torn(error):
-            return UNREACHED
-        return "cannot be used: PostgreSQL refuses it; examine it by hand"
+        return UNREACHED if self._torn(error) else "cannot be used: PostgreSQL refuses it; examine it by hand"
 
-    def _torn(self, error: SQLAlchemyError) -> bool:
+    def _torn(self, error: Exception) -> bool:
         return _state(error)[:2] in ("", "08", "57")
 
 
-def _state(error: SQLAlchemyError) -> str:
-    cause = error.orig if isinstance(error, DBAPIError) else None
-    return getattr(cause, "sqlstate", None) or ""
+def _state(error: Exception) -> str:
+    return getattr(error, "sqlstate", None) or ""
 
 
 _REASONS: Final = {
@@ -528,14 +500,14 @@ _REASONS: Final = {
 
 ROOM: Final = 100 * 2**20  # bytes, for what follows 200 intents, the longest that there are, and time to act
 _PROBE: Final = bytes(2**20)
-_BEGIN: Final = {True: "BEGIN IMMEDIATE", False: "BEGIN DEFERRED"}
 _LINKING: Final = 0.5  # seconds in which whoever makes a ledger takes its draft's name away
 
 
 class SqliteFile(Database):
     """A SQLite file in WAL mode."""
 
-    _begins = _BEGIN[True]
+    _begins = ("BEGIN DEFERRED", "BEGIN IMMEDIATE")
+    _tables = "SELECT name FROM sqlite_master WHERE type = 'table'"
 
     def __init__(self, path: str | Path, *, patience: float, pooled: bool) -> None:
         self.path, self.shown, self.address = Path(path), str(path), str(Path(path).absolute())
@@ -543,23 +515,21 @@ class SqliteFile(Database):
         self._doubted = False
         seen = self._seen()
         self._inode = None if seen is None else seen.st_ino
-        super().__init__(self._engine(self.path, pooled=pooled), patience=patience)
+        engine = create_engine("sqlite://", creator=lambda: self._connect(self.path), **_pool(patience, pooled))
+        event.listen(engine, "close", _undone)
+        super().__init__(engine, patience=patience)
 
     def _connect(self, path: Path) -> sqlite3.Connection:
-        return sqlite3.connect(
+        connection = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode=rw",
             uri=True,
             timeout=self._patience,
             isolation_level=None,
             check_same_thread=False,
         )
-
-    def _engine(self, path: Path, *, pooled: bool) -> Engine:
-        engine = create_engine("sqlite://", creator=lambda: self._connect(path), **_pool(self._patience, pooled))
-        event.listen(engine, "connect", _durable)
-        event.listen(engine, "begin", _begin)
-        event.listen(engine, "close", _undone)
-        return engine
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA foreign_keys=ON")
+        return connection
 
     def _seen(self) -> os.stat_result | None:
         try:
@@ -604,9 +574,9 @@ class SqliteFile(Database):
     def doubt(self) -> None:
         self._doubted = True
 
-    def _lock(self, run: Callable[[str], Any]) -> None:
+    def _lock(self, connection: Connection) -> None:
         # BEGIN IMMEDIATE has waited already. A file that was taken out of WAL mode could lose what is written now.
-        if wrong := _mode(run):
+        if wrong := _mode(connection):
             raise self.trouble(wrong)
 
     def exists(self) -> bool:
@@ -635,12 +605,12 @@ class SqliteFile(Database):
                 draft = Path(folder) / "draft"
                 draft.touch(mode=0o600)
                 begin(draft)
-                engine = self._engine(draft, pooled=False)
-                with engine.connect() as connection:
-                    connection.connection.driver_connection.execute(f"PRAGMA journal_mode={mode}")  # type: ignore[union-attr]
-                with engine.connect().execution_options(writes=True) as connection, connection.begin():
+                with closing(self._connect(draft)) as driver:
+                    connection = Connection(driver, self.engine.dialect)
+                    for sql in (f"PRAGMA journal_mode={mode}", self._begins[True]):
+                        connection.run(sql)
                     build(connection)
-                engine.dispose()
+                    connection.commit()
                 with draft.open("rb") as file:
                     os.fsync(file.fileno())
                 os.link(draft, place)
@@ -651,50 +621,38 @@ class SqliteFile(Database):
             raise LedgerError(
                 f"the ledger {place} cannot be made; check that its folder exists and is writable"
             ) from None
-        except (SQLAlchemyError, sqlite3.Error) as error:
+        except sqlite3.Error as error:
             reason = self._reason(error)
         else:
             return
         raise LedgerError(f"the ledger {place} {reason}")
 
     def sound(self, connection: Connection) -> str:
-        if connection.exec_driver_sql("PRAGMA quick_check(1)").scalar() != "ok":
-            return DAMAGED
-        return _mode(lambda text: connection.exec_driver_sql(text).scalar())
+        return DAMAGED if connection.value("PRAGMA quick_check(1)") != "ok" else _mode(connection)
 
-    def _reason(self, error: SQLAlchemyError | sqlite3.Error) -> str:
+    def _reason(self, error: Exception) -> str:
         return _REASONS.get(_code(error), "cannot be used: SQLite refuses it; examine it by hand")
 
-    def _torn(self, error: SQLAlchemyError) -> bool:
+    def _torn(self, error: Exception) -> bool:
         return _code(error) == sqlite3.SQLITE_IOERR
 
 
-def _mode(run: Callable[[str], Any]) -> str:
-    if run("PRAGMA journal_mode") != "wal":
+def _mode(connection: Connection) -> str:
+    if connection.value("PRAGMA journal_mode") != "wal":
         return "has left WAL mode, so a crash could lose entries; examine it by hand"
     return ""
 
 
-def _code(error: SQLAlchemyError | sqlite3.Error) -> int:
+def _code(error: Exception) -> int:
     """SQLite's code: the low byte is the kind of trouble, the rest is detail."""
-    cause = error.orig if isinstance(error, DBAPIError) else error
-    code: int = getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
     return code & 0xFF
-
-
-def _durable(connection: sqlite3.Connection, _: object) -> None:
-    connection.execute("PRAGMA synchronous=FULL")
-    connection.execute("PRAGMA foreign_keys=ON")
 
 
 def _undone(connection: sqlite3.Connection, _: object) -> None:
     """After an interrupt: a connection that is closed while a cursor lives would keep the write lock as long."""
     with suppress(sqlite3.Error):
         connection.rollback()
-
-
-def _begin(connection: Connection) -> None:
-    connection.exec_driver_sql(_BEGIN[bool(connection.get_execution_options().get("writes"))])
 
 
 def sync_folder(folder: Path) -> None:

@@ -1,24 +1,14 @@
 """A durable gate: what was charged for it, what it has said, and what goes back at its end, whatever crashes.
 
 It is one entry of a ledger, which paid for the most that the gate can cost, and one row of the table ``gates``, which
-counts its answers. The service, ``Alert`` and ``Holdout`` all keep their gates in this way:
-
-1. *Charge, then draw*: the row is written in the transaction that charges the whole epsilon.
-2. *Count, then say*: an answer is counted, and stored, before anybody sees it.
-3. What is reserved and has no outcome counts as whichever answer is dearer, for ever. A service reserves each answer
-   before it draws; a holdout keeps one reserved, so that its BELOWs touch no disk; an alert reserves none. Where each
-   ABOVE is paid for when it is given, one is held (``AboveMeter``), and is used in the transaction that stores it.
-4. *Close, then give back*: a gate is closed for good, and gives back once, in one transaction.
-5. Of two processes that go on with one gate the store refuses the one that does not know all its answers.
-6. Restoring a backup closes every gate (``backup``).
+counts its answers. The row is written in the transaction that charges; an answer is counted, and stored, before
+anybody sees it; what is reserved and has no outcome counts as whichever answer is dearer, for ever; a gate is closed
+for good and gives back once, in one transaction. Of two processes that go on with one gate the store refuses the one
+that does not know all its answers. A holdout keeps one answer reserved, a service reserves each, an alert none.
 
 **Theorem.** What a gate has cost is at most L(m + i, k + u - i) for the worst i in 0..u, where m BELOW and k ABOVE were
-counted, u are reserved and have no outcome (``AnswerCounts.cost``), and exp(L(m, k)) bounds the likelihood ratio of
-every transcript of m BELOW and k ABOVE. The amount that it gives back, its epsilon less that, tells nothing that is not
-paid for. *Proof.* What was released is the transcript of the m + k answers, with nothing in the places of the other u.
-Its probability is the sum over the 2**u ways to fill them, each of which has a loss of at most L(m + i, k + u - i), so
-its loss is at most the largest of these. The amount is a function of (m, k, u) and of public numbers, and goes back
-when no answer is on its way any more: it is a function of what has left. [] Machine-checked: proofs/README.md.
+counted, u are reserved and have no outcome (``AnswerCounts.cost``). The amount that it gives back tells nothing that is
+not paid for. Machine-checked: proofs/README.md. Proof: docs/explanation/proofs_in_words/ledger.md
 """
 
 from __future__ import annotations
@@ -34,9 +24,8 @@ from sparsegate.budget import Charge, Cost, Number, Spender, charge, conversion_
 from sparsegate.errors import GateClosed, LedgerError, ParameterError
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
     from sparsegate.ledger.account import Amount, Entry
+    from sparsegate.ledger.database import Connection
     from sparsegate.ledger.ledger import Ledger
 
 BY_HAND: Final = "it gave its last answer, or was closed by hand"
@@ -66,7 +55,7 @@ class AnswerCounts:
         return self.asked - self.above - self.below
 
     def cost(self, loss: Callable[[int, int], Fraction]) -> Fraction:
-        """What the gate has cost, where ``loss(below, above)`` is that of so many answers."""
+        """What it has cost, where ``loss(below, above)`` is that of so many. Machine-checked: proofs/README.md."""
         lost = self.unsettled
         return max(loss(self.below + i, self.above + lost - i) for i in range(lost + 1))
 

@@ -17,8 +17,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self
 
-from sqlalchemy import Connection, delete, func, insert, inspect, select, update
-
 from sparsegate.budget import LONGEST_LINE, Number, exact_epsilon, public_line
 from sparsegate.errors import BudgetExceeded, GateClosed, LedgerError, ParameterError
 from sparsegate.ledger.account import (
@@ -35,21 +33,9 @@ from sparsegate.ledger.account import (
     exact_value,
     recordable,
 )
-from sparsegate.ledger.database import Database, now, open_database
+from sparsegate.ledger.database import Connection, Database, now, open_database
 from sparsegate.ledger.gate import AboveMeter, AnswerCounts, DurableGate, rounded_down
-from sparsegate.ledger.schema import (
-    BALANCE,
-    ENTRIES,
-    GATES,
-    LEDGER,
-    METADATA,
-    MIGRATIONS,
-    REFUNDS,
-    RELEASES,
-    VERSION,
-    create,
-    migrate,
-)
+from sparsegate.ledger.schema import MIGRATIONS, TABLES, VERSION, create, migrate
 
 
 class Reserved:
@@ -112,12 +98,9 @@ class Together:
 
 
 _SUMS: Final = ("epsilon", "delta", "rho")
-_ORDER: Final = tuple(ENTRIES.c[name] for name in ("number", "at", "kind", *_SUMS, "what"))
-_READ: Final = select(*_ORDER, REFUNDS.c.of).outerjoin(REFUNDS, REFUNDS.c.entry == ENTRIES.c.number)
-
-_CARRIED: Final = select(
-    BALANCE, LEDGER.c.conversion_delta, select(func.max(ENTRIES.c.number)).scalar_subquery().label("last")
-).join(LEDGER, LEDGER.c.only_row == BALANCE.c.only_row)
+_READ: Final = "SELECT number, at, kind, epsilon, delta, rho, what, of FROM entries LEFT JOIN refunds ON entry = number"
+_CARRIED: Final = """SELECT balance.*, conversion_delta, (SELECT max(number) FROM entries) AS last
+    FROM balance JOIN ledger ON ledger.only_row = balance.only_row"""
 
 
 def damaged(database: Database, how: str) -> LedgerError:
@@ -127,8 +110,8 @@ def damaged(database: Database, how: str) -> LedgerError:
 
 def read_version(database: Database, connection: Connection) -> int:
     """The version of the tables; one that this program neither reads nor can bring up to date is refused."""
-    versions = connection.execute(select(LEDGER.c.schema_version)).scalars().all()
-    version = versions[0] if len(versions) == 1 else None
+    versions = connection.rows("SELECT schema_version FROM ledger")
+    version = versions[0][0] if len(versions) == 1 else None
     if not isinstance(version, int):
         raise damaged(database, "it does not name its version")
     if version > VERSION or not MIGRATIONS.keys() >= set(range(version, VERSION)):
@@ -143,7 +126,7 @@ def read_dataset(database: Database, connection: Connection, dataset: str | None
     """The name of the dataset; ``dataset``, where given, is what it must be."""
     if read_version(database, connection) != VERSION:
         raise damaged(database, "its version went back")
-    name: str = connection.execute(select(LEDGER.c.dataset)).scalar_one()
+    name: str = connection.value("SELECT dataset FROM ledger")
     if dataset is not None and name != dataset:
         raise database.trouble(
             f"belongs to the dataset {name!r}, not {dataset!r}; if the data is of the same people, pass "
@@ -155,11 +138,11 @@ def read_dataset(database: Database, connection: Connection, dataset: str | None
 def read_statement(database: Database, connection: Connection, dataset: str | None) -> Statement:
     """Every entry of the ledger of a dataset."""
     name = read_dataset(database, connection, dataset)
-    rows = connection.execute(_READ.order_by(ENTRIES.c.number))
-    entries = tuple(_entry(database, place, tuple(row)) for place, row in enumerate(rows, start=1))
+    rows = connection.rows(f"{_READ} ORDER BY number")
+    entries = tuple(_entry(database, place, row) for place, row in enumerate(rows, start=1))
     if not entries or entries[0].kind is not EntryKind.BUDGET:
         raise damaged(database, "it does not begin with a budget")
-    text = connection.execute(select(LEDGER.c.conversion_delta)).scalar_one()
+    text = connection.value("SELECT conversion_delta FROM ledger")
     delta = None if text is None else exact_value(text)
     for entry in entries:
         if entry.of is not None:
@@ -197,18 +180,17 @@ def append(
     """Add an entry. A second refund ``of`` one entry is refused by the key of the table."""
     at = now()
     rho = None if amount.rho is None else exact_text(amount.rho)
-    written = (number, at.isoformat(), kind.value, exact_text(amount.epsilon), exact_text(amount.delta), rho, what)
-    connection.execute(insert(ENTRIES).values(dict(zip((column.name for column in _ORDER), written, strict=True))))
+    texts = {"epsilon": exact_text(amount.epsilon), "delta": exact_text(amount.delta), "rho": rho}
+    connection.add("entries", number=number, at=at.isoformat(), kind=kind.value, **texts, what=what)
     if of is not None:
-        connection.execute(insert(REFUNDS).values(of=of, entry=number))
+        connection.add("refunds", of=of, entry=number)
     return Entry(number=number, at=at, kind=kind, amount=amount, what=what, of=of)
 
 
 def read_parts(database: Database, connection: Connection, entry: int) -> dict[int, dict[str, Any]]:
     """The parts of what an entry gave, by their numbers, in their order."""
-    rows = select(RELEASES.c.part, RELEASES.c.gave).where(RELEASES.c.entry == entry).order_by(RELEASES.c.part)
-    broken = f"what entry {entry} gave does not read"
-    return {part: _stored(database, gave, broken) for part, gave in connection.execute(rows)}
+    rows = connection.rows("SELECT part, gave FROM releases WHERE entry = :entry ORDER BY part", entry=entry)
+    return {part: _stored(database, gave, f"what entry {entry} gave does not read") for part, gave in rows}
 
 
 def _stored(database: Database, text: str, broken: str) -> dict[str, Any]:
@@ -225,13 +207,12 @@ def add_part(connection: Connection, entry: int, gave: Mapping[str, Any], *, par
         text = json.dumps(dict(gave), default=_plain)
     except (TypeError, ValueError, RecursionError):
         raise ParameterError("gave", "must be what JSON can hold", next_step="keep it as numbers and text") from None
-    connection.execute(insert(RELEASES).values(entry=entry, part=part, gave=text))
+    connection.add("releases", entry=entry, part=part, gave=text)
 
 
 def last_part(connection: Connection, entry: int) -> int:
     """The number of the last part of what an entry gave; 0 where it gave nothing."""
-    last = select(func.coalesce(func.max(RELEASES.c.part), 0)).where(RELEASES.c.entry == entry)
-    return int(connection.execute(last).scalar_one())
+    return int(connection.value("SELECT max(part) FROM releases WHERE entry = :entry", entry=entry) or 0)
 
 
 def _plain(value: Any) -> Any:
@@ -317,18 +298,18 @@ class Ledger:
     def _opened(self) -> Statement:
         """Check the ledger, and bring it up to date."""
         with self.database.reading() as connection:
-            tables = set(inspect(connection).get_table_names())
+            tables = self.database.tables(connection)
             if not {"ledger", "entries"} <= tables:
                 raise self.database.trouble("is not a ledger: it lacks a ledger's tables; give the path of a ledger")
             version = read_version(self.database, connection)
-            if version == VERSION and connection.execute(select(LEDGER.c.backed_up_at)).scalar_one() is not None:
+            if version == VERSION and connection.value("SELECT backed_up_at FROM ledger") is not None:
                 raise self.database.trouble("is a backup; make a ledger of it with `sparsegate ledger restore`")
             if wrong := self.database.sound(connection):
                 raise self.database.trouble(wrong)
         if version < VERSION:
             with self.database.writing() as connection:
                 migrate(connection, read_version(self.database, connection))
-        elif not METADATA.tables.keys() <= tables:
+        elif not TABLES.keys() <= tables:
             raise damaged(self.database, "it lacks one of its tables")
         with self.database.reading() as connection:
             carried, statement = self._carried(connection), self._read(connection)
@@ -406,11 +387,11 @@ class Ledger:
         added = append(connection, balance.entries + 1, *entry)
         after = balance.after(added)
         sums = {name: getattr(after.spent, name) for name in _SUMS}
-        connection.execute(delete(BALANCE))
+        connection.run("DELETE FROM balance")
         with suppress(ParameterError):
             texts = {n: None if value is None else exact_text(recordable(value, n)) for n, value in sums.items()}
             last = {"entry": after.entries, "budget": after.allowed, "restored": after.restored}
-            connection.execute(insert(BALANCE).values(only_row=1, **last, **texts))
+            connection.add("balance", only_row=1, **last, **texts)
         return added
 
     def _balance(self, connection: Connection) -> Balance:
@@ -419,10 +400,10 @@ class Ledger:
 
     def _carried(self, connection: Connection) -> Balance | None:
         name = read_dataset(self.database, connection, self._dataset)
-        row = connection.execute(_CARRIED).one_or_none()
+        row = connection.one(_CARRIED)
         if row is None or row.entry != row.last:
             return None
-        budget = connection.execute(_READ.where(ENTRIES.c.number == row.budget)).one_or_none()
+        budget = connection.one(f"{_READ} WHERE number = :number", number=row.budget)
         if budget is None or budget.kind != EntryKind.BUDGET or not isinstance(row.restored, int):
             raise damaged(self.database, "its balance names no budget, or no restore")
         zcdp = row.conversion_delta is not None
@@ -430,7 +411,7 @@ class Ledger:
         return Balance(
             dataset=name,
             conversion_delta=exact_value(row.conversion_delta) if zcdp else None,
-            budget=_entry(self.database, row.budget, tuple(budget)).amount,
+            budget=_entry(self.database, row.budget, budget).amount,
             spent=Amount(**spent, counts_rho=zcdp),
             entries=row.entry,
             allowed=row.budget,
@@ -454,8 +435,8 @@ class Ledger:
         paid = self.spending(connection, number)
         if balance.conversion_delta is not None:
             return None
-        if (before := connection.execute(_READ.where(REFUNDS.c.of == number)).one_or_none()) is not None:
-            return _entry(self.database, before.number, tuple(before))
+        if (before := connection.one(f"{_READ} WHERE of = :of", of=number)) is not None:
+            return _entry(self.database, before.number, before)
         if number < balance.restored:
             raise self.database.trouble(
                 f"was restored from a backup after entry {number}, and what it had left then counts as spent"
@@ -620,14 +601,14 @@ class Ledger:
         """Charge a durable gate and write its row, in a transaction that may write more; see ``ledger.gate``."""
         entry = self.charge(connection, exact_amount(epsilon, 0, rho), what)
         refund = refund and self.rule == "epsilon"
-        row = {"entry": entry.number, "title": title, "terms": json.dumps(terms), "sealed": sealed, "refund": refund}
-        connection.execute(insert(GATES).values(row | {"asked": reserved, "above": 0, "below": 0}))
+        row = {"entry": entry.number, "title": title, "terms": json.dumps(terms), "sealed": sealed}
+        connection.add("gates", **row, refund=int(refund), asked=reserved, above=0, below=0)
         return DurableGate(self, entry, terms=terms, counts=AnswerCounts(asked=reserved), refund=refund)
 
     def gates(self, connection: Connection, title: str) -> list[DurableGate]:
         """The durable gates of a title, oldest first."""
         statement = self._read(connection)
-        rows = connection.execute(select(GATES).where(GATES.c.title == title).order_by(GATES.c.entry)).all()
+        rows = connection.rows("SELECT * FROM gates WHERE title = :title ORDER BY entry", title=title)
         backs = {row.entry: statement.refund_of(row.entry) for row in rows}
         return [
             DurableGate(
@@ -660,12 +641,12 @@ class Ledger:
 
     def _change(self, connection: Connection, gate: DurableGate, **values: int | str) -> None:
         """Write to the row of a gate, if it is open and counts what this process knows of."""
-        same = (GATES.c[name] == getattr(gate.counts, name) for name in ("asked", "above", "below"))
-        this = update(GATES).where(GATES.c.entry == gate.entry.number, GATES.c.closed_because.is_(None), *same)
-        if (
-            self.spending(connection, gate.entry.number) != gate.entry
-            or not connection.execute(this.values(values)).rowcount
-        ):
+        known = {name: getattr(gate.counts, name) for name in ("asked", "above", "below")}
+        sql = f"UPDATE gates SET {', '.join(f'{name} = :new_{name}' for name in values)} WHERE entry = :entry"
+        same = " AND closed_because IS NULL AND asked = :asked AND above = :above AND below = :below"
+        new = {f"new_{name}": value for name, value in values.items()}
+        paid = self.spending(connection, gate.entry.number)
+        if paid != gate.entry or not connection.run(sql + same, entry=paid.number, **known, **new):
             raise GateClosed(_ELSEWHERE)
 
     def raise_budget(self, *, budget: Number, budget_delta: Number | None = None, why: str) -> Entry:
@@ -695,7 +676,7 @@ class Ledger:
         for _ in range(times):
             begun = time.perf_counter()
             with self.database.writing() as connection:
-                connection.execute(update(LEDGER).values(only_row=1))
+                connection.run("UPDATE ledger SET only_row = 1")
             taken.append(time.perf_counter() - begun)
         return statistics.median(taken)
 
@@ -728,8 +709,8 @@ class Ledger:
         read_dataset(self.database, connection, self._dataset)
         number, row = entry.number if isinstance(entry, Entry) else entry, None
         if isinstance(number, int) and 1 < number < 2**31:
-            row = connection.execute(_READ.where(ENTRIES.c.number == number)).one_or_none()
-        spent = None if row is None else _entry(self.database, row[0], tuple(row))
+            row = connection.one(f"{_READ} WHERE number = :number", number=number)
+        spent = None if row is None else _entry(self.database, row.number, row)
         if spent is None or not spent.kind.spends:
             next_step = "see the entries with `sparsegate ledger show`"
             raise ParameterError("number", "must be that of an entry that spent", number, next_step)
@@ -739,7 +720,7 @@ class Ledger:
         return spent
 
     def _gave_back(self, connection: Connection, entry: int) -> bool:
-        return connection.execute(select(REFUNDS.c.entry).where(REFUNDS.c.of == entry)).first() is not None
+        return connection.one("SELECT entry FROM refunds WHERE of = :entry", entry=entry) is not None
 
     def _reserved(self, connection: Connection, number: object) -> Entry:
         entry = self.spending(connection, number)

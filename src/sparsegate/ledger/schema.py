@@ -13,84 +13,58 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-import sqlalchemy as sa
+from sparsegate.ledger.database import Connection
 
-METADATA: Final = sa.MetaData()
-
-LEDGER = sa.Table(
-    "ledger",
-    METADATA,
-    sa.Column("only_row", sa.Integer, sa.CheckConstraint("only_row = 1"), primary_key=True, autoincrement=False),
-    sa.Column("schema_version", sa.Integer, nullable=False),
-    sa.Column("dataset", sa.Text, nullable=False),
-    # Of a zCDP ledger: at which delta its rho is an epsilon. None: epsilons add.
-    sa.Column("conversion_delta", sa.Text),
-    # In a backup alone: since when it is one.
-    sa.Column("backed_up_at", sa.Text),
-    # Of the key that gates are sealed with; the key itself is not here.
-    sa.Column("key_name", sa.String(32)),
-)
-
-ENTRIES = sa.Table(
-    "entries",
-    METADATA,
-    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("at", sa.Text, nullable=False),
-    sa.Column("kind", sa.Text, nullable=False),
-    sa.Column("epsilon", sa.Text, nullable=False),
-    sa.Column("delta", sa.Text, nullable=False),
-    # None where there is none: in a budget to which epsilons add, and in what a backup had forgotten of such a ledger.
-    sa.Column("rho", sa.Text),
-    sa.Column("what", sa.Text, nullable=False),
-)
-
-RELEASES = sa.Table(
-    "releases",
-    METADATA,
-    sa.Column("entry", sa.Integer, sa.ForeignKey("entries.number"), primary_key=True, autoincrement=False),
-    sa.Column("part", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("gave", sa.Text, nullable=False),
-)
-
-REFUNDS = sa.Table(
-    "refunds",
-    METADATA,
-    sa.Column("of", sa.Integer, sa.ForeignKey("entries.number"), primary_key=True, autoincrement=False),
-    sa.Column("entry", sa.Integer, sa.ForeignKey("entries.number"), nullable=False, unique=True),
-)
-
-GATES = sa.Table(
-    "gates",
-    METADATA,
-    sa.Column("entry", sa.Integer, sa.ForeignKey("entries.number"), primary_key=True, autoincrement=False),
-    # What it is, and its name: an alert or a holdout is found again by it.
-    sa.Column("title", sa.Text, nullable=False),
-    # What it was opened with, as JSON; all of it is public.
-    sa.Column("terms", sa.Text, nullable=False),
-    # Its threshold noise, encrypted; None where that is kept elsewhere.
-    sa.Column("sealed", sa.LargeBinary),
-    sa.Column("asked", sa.Integer, nullable=False),
-    sa.Column("above", sa.Integer, nullable=False),
-    sa.Column("below", sa.Integer, nullable=False),
-    # Whether it gives back what it did not use when it is closed.
-    sa.Column("refund", sa.Integer, nullable=False),
-    sa.Column("closed_because", sa.Text),
-    sa.CheckConstraint("above + below <= asked"),
-)
-
-BALANCE = sa.Table(
-    "balance",
-    METADATA,
-    sa.Column("only_row", sa.Integer, sa.CheckConstraint("only_row = 1"), primary_key=True, autoincrement=False),
-    # The last entry that is counted, the newest budget, and the last restore; 0: there was none.
-    sa.Column("entry", sa.Integer, nullable=False),
-    sa.Column("budget", sa.Integer, nullable=False),
-    sa.Column("restored", sa.Integer, nullable=False),
-    # What is spent.
-    sa.Column("epsilon", sa.Text, nullable=False),
-    sa.Column("delta", sa.Text, nullable=False),
-    sa.Column("rho", sa.Text),
-)
+TABLES: Final = {
+    # ``conversion_delta``: of a zCDP ledger, at which delta its rho is an epsilon; null: epsilons add. ``key_name``: of
+    # the key that gates are sealed with; the key itself is not here. ``backed_up_at``: in a backup alone.
+    "ledger": """
+        only_row INTEGER NOT NULL PRIMARY KEY CHECK (only_row = 1),
+        schema_version INTEGER NOT NULL,
+        dataset TEXT NOT NULL,
+        conversion_delta TEXT,
+        backed_up_at TEXT,
+        key_name VARCHAR(32)""",
+    # ``rho`` is null in a budget to which epsilons add, and in what a backup had forgotten of such a ledger.
+    "entries": """
+        number INTEGER NOT NULL PRIMARY KEY,
+        at TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        epsilon TEXT NOT NULL,
+        delta TEXT NOT NULL,
+        rho TEXT,
+        what TEXT NOT NULL""",
+    "releases": """
+        entry INTEGER NOT NULL REFERENCES entries (number),
+        part INTEGER NOT NULL,
+        gave TEXT NOT NULL,
+        PRIMARY KEY (entry, part)""",
+    "refunds": """
+        of INTEGER NOT NULL PRIMARY KEY REFERENCES entries (number),
+        entry INTEGER NOT NULL UNIQUE REFERENCES entries (number)""",
+    # ``title`` is what a gate is, and its name; ``terms`` what it was opened with, as JSON, all public; ``sealed`` its
+    # threshold noise, encrypted, or null where that is kept elsewhere.
+    "gates": """
+        entry INTEGER NOT NULL PRIMARY KEY REFERENCES entries (number),
+        title TEXT NOT NULL,
+        terms TEXT NOT NULL,
+        sealed {bytes},
+        asked INTEGER NOT NULL,
+        above INTEGER NOT NULL,
+        below INTEGER NOT NULL,
+        refund INTEGER NOT NULL,
+        closed_because TEXT,
+        CHECK (above + below <= asked)""",
+    # The last entry that is counted, the newest budget, and the last restore (0: there was none); and what is spent.
+    "balance": """
+        only_row INTEGER NOT NULL PRIMARY KEY CHECK (only_row = 1),
+        entry INTEGER NOT NULL,
+        budget INTEGER NOT NULL,
+        restored INTEGER NOT NULL,
+        epsilon TEXT NOT NULL,
+        delta TEXT NOT NULL,
+        rho TEXT""",
+}
 
 # Some rows are only ever added: the triggers stop a slip of the hand, not somebody who means it.
 _ONLY_GROWS: Final = {
@@ -110,22 +84,22 @@ _ONLY_GROWS: Final = {
 
 VERSION: Final = 1
 
-MIGRATIONS: Final[dict[int, Callable[[sa.Connection], None]]] = {}
+MIGRATIONS: Final[dict[int, Callable[[Connection], None]]] = {}
 """What brings a ledger from a version to the one after it. None so far: version 1 is the first that was released."""
 
 
-def create(connection: sa.Connection, dataset: str, conversion_delta: str | None = None) -> None:
+def create(connection: Connection, dataset: str, conversion_delta: str | None = None) -> None:
     """Make all tables in an empty database."""
-    METADATA.create_all(connection, checkfirst=False)
-    for table in (ENTRIES, RELEASES, REFUNDS):
-        for statement in _ONLY_GROWS[connection.dialect.name]:
-            connection.execute(sa.text(statement.format(table=table.name)))
+    connection.make_tables(TABLES)
+    for table in ("entries", "releases", "refunds"):
+        for statement in _ONLY_GROWS[connection.store]:
+            connection.run(statement.format(table=table))
     row = {"only_row": 1, "schema_version": VERSION, "dataset": dataset, "conversion_delta": conversion_delta}
-    connection.execute(LEDGER.insert().values(row))
+    connection.add("ledger", **row)
 
 
-def migrate(connection: sa.Connection, version: int) -> None:
+def migrate(connection: Connection, version: int) -> None:
     """Bring the tables from a version to this one, inside the caller's transaction: all steps or none."""
     for step in range(version, VERSION):
         MIGRATIONS[step](connection)
-    connection.execute(sa.update(LEDGER).values(schema_version=VERSION))
+    connection.run("UPDATE ledger SET schema_version = :version", version=VERSION)

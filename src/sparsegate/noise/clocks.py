@@ -1,32 +1,16 @@
-"""Exponential clocks, known to as many digits as a comparison asks for.
+"""Exponential clocks, known to as many digits as a comparison asks for, and the noise that is read off them.
 
-A clock rings at E = -log(1 - V), V uniform on (0, 1). V is known through the first digits of its binary expansion: a
-random 64-bit word w says V lies in [w, w + 1] / 2**64. Comparisons are made in floats with a proven error bound; where
-that does not decide, more digits of the same V are drawn, and remembered, and the comparison is made again in interval
-arithmetic. So their outcome is the one of the real numbers E.
-
-    coarse_logs   log E within 2**-27.9 for all but the words that ``extreme`` marks, at two logarithms a clock
-    ring_times    E with a relative error for each, at most about 2**-47 unless V is very close to 0 or 1
-    enclose       x plus noise read off a sum of E_j / m_j, between two integers, in units of 2**-bits for any bits
-
-The floating-point bounds rest on one assumption: numpy's and the C library's log and log1p err by at most
-16 units in the last place. (Usual errors are below one; a test compares them with mpmath.)
-
-**Noise that is read off a clock** is a falling function of the time A at which it rings, or of V = 1 - exp(-A), the
-probability of a larger noise. So the largest of n equal noises is read off the earliest of n clocks, the next one off
-the next ring, and one race of clocks serves every kind of noise (``selection.race``):
+A clock rings at E = -log(1 - V), V uniform on (0, 1); a random 64-bit word w says V lies in [w, w + 1] / 2**64.
+Comparisons are made in floats with a proven error bound; where that does not decide, more digits of the same V are
+drawn, and intervals decide. The bounds assume that numpy's and the C library's log and log1p err by at most 16 units in
+the last place (a test compares them with mpmath). Noise is a falling function of the time A of a ring, or of V =
+1 - exp(-A), the probability of a larger noise, so that one race of clocks serves every kind (``selection.race``):
 
     Gumbel      -log A                              the exponential mechanism, peeled
     OneSided    -log V                              exponential noise of scale one
     Staircase   Z = X + u, in units of its scale    X discrete Laplace, u uniform on (0, 1): u orders equal X
 
-**The staircase.** With q = exp(-1/b), P[X >= k] = q**k / (1 + q) for k >= 0, and Z goes through a step of X at constant
-density. With S(y) = k + (1 - exp(-(y - k)/b)) / (1 - q), k the whole part of y,
-
-    Z = S(-b log((1 + q) V))          for V <= 1/(1 + q), where Z >= 0,
-    Z = 1 - S(-b log((1 + q)(1 - V))) beyond, where Z < 0.
-
-Z is continuous and falling in V, and moves by at most 1.6 max(b, 1) |d log V|, or |d log(1 - V)| beyond.
+The formula of the staircase is derived in docs/explanation/proofs_in_words/core.md.
 """
 
 from __future__ import annotations

@@ -27,18 +27,15 @@ _STEP = 256  # bits computed at a time: one evaluation serves all but one in 2**
 
 
 class Expansion:
-    """The binary digits of a probability, computed on demand; after ``ends`` of them, if it is dyadic, all are 0."""
+    """The binary digits of a probability, computed on demand."""
 
-    __slots__ = ("_digits16", "_floor", "_known", "ends")
-
-    def __init__(self, floor: Callable[[int], int], ends: int | None = None) -> None:
+    def __init__(self, floor: Callable[[int], int]) -> None:
         self._floor = floor
-        self.ends = ends
         self._known = (-1, 0)  # bits and floor(p * 2**bits), in one tuple: threads see a consistent pair
         self._digits16: list[int] = []
 
     def prefix(self, bits: int) -> int:
-        """Return floor(p * 2**bits)."""
+        """floor(p * 2**bits)."""
         known, value = self._known
         if bits > known:
             known = max(1, -(-bits // _STEP)) * _STEP
@@ -59,14 +56,8 @@ class Expansion:
 
 
 def rational(p: Fraction) -> Expansion:
-    """The expansion of a rational probability.
-
-    >>> bin(rational(Fraction(1, 3)).prefix(8))
-    '0b1010101'
-    """
-    power_of_two = p.denominator & (p.denominator - 1) == 0
-    ends = p.denominator.bit_length() - 1 if power_of_two else None
-    return Expansion(lambda bits: (p.numerator << bits) // p.denominator, ends)
+    """The expansion of a rational probability."""
+    return Expansion(lambda bits: (p.numerator << bits) // p.denominator)
 
 
 @lru_cache(maxsize=4096)

@@ -1,35 +1,13 @@
 """Exact discrete Gaussian noise: P[X = k] proportional to exp(-k**2 / (2 s)) over the integers, s = sigma**2 rational.
 
-Added to whole numbers that one person moves by at most D in Euclidean norm, it gives D**2 / (2 s)-zCDP with nothing
-left over for floating point to leak (Canonne, Kamath, Steinke 2020). It is drawn by inversion, not by their sampler.
-
-**A table** (sigma <= ``DIRECT``). Let p_k be the law, and P_k whole numbers with 0 <= P_k <= 2**64 p_k whose sum is
-2**64 - R. A random 64-bit word stands for k in P_k of all cases, and for "undecided" in R of them. If it is undecided,
-k is drawn with probability (2**64 p_k - P_k) / R. *Theorem.* X has exactly the law p: Pr[X = k] = P_k / 2**64 +
-(R / 2**64) (2**64 p_k - P_k) / R = p_k.
-
-P_k is 2**64 p_k rounded down, from integer bounds on both sides (``_masses``), and found in a word by an alias table
-(Walker 1977) of whole numbers. One word in 2**51 or fewer is undecided. Then a number V uniform on (0, 1) is compared
-with the sums of what the words left of each k, with as many digits of V and of p as that takes (``_rest``).
-
-**Larger sigma** is split: m = 2**j such that sigma/m is in (``DIRECT``/4, ``DIRECT``/2]. Draw y >= 0 from the law
-proportional to exp(-(m y)**2 / (2 s)), by such a table; z uniform on 0 ... m - 1; a fair sign; and toss a coin of
-probability exp(-z (2 m y + z) / (2 s)). On tails, and for minus zero, begin again; else X = sign (m y + z). *Theorem.*
-X has exactly the law p, and is independent of how often the draw began again: an attempt ends with X = k, abs(k) =
-m y + z, with a probability proportional to exp(-k**2 / (2 s)), and each k comes from one (sign, y, z) that is kept.
-
-*The coin* compares the first 64 digits of a uniform V with exp(-g) in floats, g = z (2 m y + z) / (2 s). g has four
-roundings, so it is wrong by less than 2**-50.9 g; where g <= 1 and the library's exp errs by at most 16 units in the
-last place, exp(-g) is wrong by less than 2**-48 + 2**-50.9 + 2**-90, and V by 2**-53 and 2**-64: together less than
-``_DOUBT``. Where V is nearer to exp(-g) than that, or g > 1, the coin is tossed from the same digits and more.
-
-**A normal number, rounded down** (``normal_floor``): floor(sigma N), N of the standard normal law itself. The split
-above with a *real* z, uniform on [0, m), has the law of sigma N. Only the whole part of z is drawn at first. Where V
-lies below the chance of the coin at the next whole number it is heads, above that of this one it is tails; in between
-more digits of z and of V are drawn until they decide (``_real_coin``). Below zero floor takes one more.
-
-*Time.* Every word takes the same steps, whatever it stands for. Undecided words (one in 2**51) take milliseconds. Above
-``DIRECT`` one attempt in 150 or fewer begins again: by the theorem, how many do is independent of X.
+Added to whole numbers that one person moves by at most D in Euclidean norm, it gives D**2 / (2 s)-zCDP (Canonne,
+Kamath, Steinke 2020). It is drawn by inversion. **A table** (sigma <= ``DIRECT``): of the 2**64 words, P_k stand for k,
+for whole P_k <= 2**64 p_k, found by an alias table (Walker 1977); the rest are undecided, and k is drawn from what the
+P_k leave of p_k, with as many digits as that takes. **Larger sigma** is split: m = 2**j with sigma/m in (``DIRECT``/4,
+``DIRECT``/2], y >= 0 from a table of the law exp(-(m y)**2 / (2 s)), z uniform on 0 ... m - 1, a fair sign, and a coin
+of probability exp(-z (2 m y + z) / (2 s)); on tails, and for minus zero, again; else X = sign (m y + z). **A normal
+number, rounded down** (``normal_floor``) is the same with a real z. That the laws are exact, and that how many draws
+begin again is independent of X: docs/explanation/proofs_in_words/core.md.
 """
 
 from __future__ import annotations
@@ -37,7 +15,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate
 from numbers import Rational
 from typing import NamedTuple, overload
@@ -46,9 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsegate.errors import ParameterError
-from sparsegate.noise.coins import toss
-from sparsegate.noise.expansions import Expansion, decay, interval_floor
-from sparsegate.noise.laplace import MAX_SCALE, MIN_SCALE
+from sparsegate.noise.expansions import decay, interval_floor
+from sparsegate.noise.laplace import exact_scale
 from sparsegate.noise.own_settings import own_settings
 from sparsegate.noise.sources import Source
 
@@ -63,13 +40,12 @@ _WORD = 1 << 64
 
 
 class Law(NamedTuple):
-    """exp(-k**2 / (2 square)): over all integers, or over k >= 0."""
+    """exp(-k**2 / (2 square)), over all integers or over k >= 0; ``outcome`` is the integer at a place of the lists."""
 
     square: Fraction
     one_sided: bool
 
     def outcome(self, place: int) -> int:
-        """The integer at a place of the lists: 0, 1, 2, ... or 0, 1, -1, 2, -2, ..."""
         return place if self.one_sided else (place + 1) // 2 * (1 if place % 2 else -1)
 
 
@@ -101,13 +77,10 @@ def _masses(law: Law, bits: int) -> tuple[list[int], list[int]]:
         low_r, high_r = low_r * low_q >> fine, -(-high_r * high_q >> fine)
     beyond = -(-high[-1] * high_r // (one - high_r)) + 1
     if not law.one_sided:
-        low, high, beyond = low[:1] + _twice(low[1:]), high[:1] + _twice(high[1:]), 2 * beyond
+        low, high = ([each[0], *(w for weight in each[1:] for w in (weight, weight))] for each in (low, high))
+        beyond *= 2
     least, most = sum(low), sum(high) + beyond
     return [(each << bits) // most for each in low], [-(-(each << bits) // least) for each in high]
-
-
-def _twice(weights: list[int]) -> list[int]:
-    return [weight for weight in weights for _ in (0, 1)]
 
 
 def _words(law: Law) -> list[int]:
@@ -192,9 +165,8 @@ def _attempts(source: Source, square: Fraction, split: int, count: int, *, real:
         exponents = (fine + 1) * (2.0 * coarse + fine + 1) * rate
         least = np.exp(-exponents) - uniforms
         doubtful = (margins > -_DOUBT) & (least < _DOUBT)
-    coin = _real_coin if real else _exact_coin
     for lane in np.flatnonzero(doubtful | (exponents > 1)).tolist():
-        heads[lane] = coin(source, int(coarse[lane]), int(fine[lane]), square, int(coins[lane]))
+        heads[lane] = exact_coin(source, int(coarse[lane]), int(fine[lane]), square, int(coins[lane]), real=real)
     coarse += fine
     if real:  # -(k + a fraction), rounded down, is -k - 1
         return np.where(signs == 1, ~coarse, coarse)[heads]
@@ -203,35 +175,27 @@ def _attempts(source: Source, square: Fraction, split: int, count: int, *, real:
     return coarse[heads]
 
 
-def _real_coin(source: Source, start: int, fine: int, square: Fraction, word: int) -> bool:
-    """Whether V < exp(-z (2 start + z) / (2 square)), z real of whole part ``fine``, V of these first 64 digits."""
+def exact_coin(source: Source, start: int, fine: int, square: Fraction, word: int, *, real: bool = False) -> bool:
+    """Whether V < exp(-z (2 start + z) / (2 square)), V of these first 64 digits; z is ``fine``, or its whole part.
+
+    Digits of V, and of a ``real`` z, are drawn until they decide. The chance tells the draw, and is not remembered.
+    """
     bits = 0
     while True:
-        ends = (Fraction(end, 1 << bits) for end in (fine, fine + 1))
+        ends = (Fraction(end, 1 << bits) for end in (fine, fine + real))
         most, least = (z * (2 * start + z) / (2 * square) for z in ends)
+        if not least:
+            return True
         if most and word >= decay.__wrapped__(most).prefix(64 + bits) + 1:
             return False
         if word < decay.__wrapped__(least).prefix(64 + bits):
             return True
-        fine, word, bits = fine << 64 | source.integer(64), word << 64 | source.integer(64), bits + 64
-
-
-def _exact_coin(source: Source, start: int, fine: int, square: Fraction, word: int) -> bool:
-    """Whether V < exp(-z (2 start + z) / (2 square)), z = ``fine``, V of these first 64 digits.
-
-    The chance is not remembered, since it tells the draw.
-    """
-    exponent = Fraction(fine * (2 * start + fine)) / (2 * square)
-    if not exponent:
-        return True
-    chance = decay.__wrapped__(exponent)
-    if word != chance.prefix(64):
-        return word < chance.prefix(64)
-    return toss(source, Expansion(lambda bits: chance.prefix(64 + bits) & ((1 << bits) - 1)))
+        fine, bits = fine << 64 | (source.integer(64) if real else 0), bits + 64
+        word = word << 64 | source.integer(64)
 
 
 @own_settings
-def fill_discrete_gaussian(source: Source, square: Fraction, out: NDArray[np.int64]) -> None:
+def fill_discrete_gaussian(source: Source, square: Fraction, out: NDArray[np.int64], *, real: bool = False) -> None:
     """Fill ``out`` with independent draws of a sigma**2 that ``exact_square`` has passed."""
     split = _split(square)
     for start in range(0, out.size, _LANES):
@@ -239,7 +203,7 @@ def fill_discrete_gaussian(source: Source, square: Fraction, out: NDArray[np.int
         if not split:
             _fill(source, Law(square, one_sided=False), lanes)
         while split and lanes.size:
-            drawn = _attempts(source, square, split, lanes.size)
+            drawn = _attempts(source, square, split, lanes.size, real=real)
             lanes[: drawn.size] = drawn
             lanes = lanes[drawn.size :]
 
@@ -252,22 +216,8 @@ def _split(square: Fraction) -> int:
     return steps.bit_length()
 
 
-def exact_square(square: Rational | float) -> Fraction:
-    """sigma**2 as an exact rational, refused before anything is drawn where int64 could not carry the noise."""
-    try:
-        exact = Fraction(square)
-    except (TypeError, ValueError, OverflowError):
-        exact = Fraction(0)
-    if exact <= 0:
-        hint = "pass a Fraction, an int or a float"
-        raise ParameterError("sigma", "squared must be a positive finite number", square, hint)
-    if exact > MAX_SCALE**2:
-        rule, hint = "must not exceed 2**48 lattice steps (squared 2**96)", "use a larger rho"
-        raise ParameterError("sigma", rule, square, hint)
-    if exact < MIN_SCALE**2:
-        rule, hint = "must be at least 2**-20 lattice steps (squared 2**-40)", "use a smaller rho"
-        raise ParameterError("sigma", rule, square, hint)
-    return exact
+exact_square = partial(exact_scale, parameter="sigma", power=2)
+"""sigma**2 as an exact rational, refused before anything is drawn where int64 could not carry the noise."""
 
 
 @overload
@@ -276,12 +226,7 @@ def discrete_gaussian(source: Source, square: Rational | float, size: None = Non
 def discrete_gaussian(source: Source, square: Rational | float, size: int) -> NDArray[np.int64]: ...
 @own_settings
 def discrete_gaussian(source: Source, square: Rational | float, size: int | None = None) -> int | NDArray[np.int64]:
-    """Draw X with P[X = k] proportional to exp(-k**2/(2 square)); a float is taken at its exact value.
-
-    >>> from sparsegate.noise import Seeded
-    >>> discrete_gaussian(Seeded(1), 42**2, 5).tolist()
-    [70, -36, 59, 27, -51]
-    """
+    """Draw X with P[X = k] proportional to exp(-k**2/(2 square)); a float is taken at its exact value."""
     out = np.empty(1 if size is None else size, dtype=np.int64)
     fill_discrete_gaussian(source, exact_square(square), out)
     return int(out[0]) if size is None else out
@@ -289,21 +234,10 @@ def discrete_gaussian(source: Source, square: Rational | float, size: int | None
 
 @own_settings
 def normal_floor(source: Source, sigma: int, size: int) -> NDArray[np.int64]:
-    """Draw floor(sigma N), N standard normal, for a whole sigma above ``DIRECT``.
-
-    >>> from sparsegate.noise import Seeded
-    >>> normal_floor(Seeded(1), 1000, 4).tolist()
-    [-1752, -927, 1478, 841]
-    """
+    """Draw floor(sigma N), N standard normal, for a whole sigma above ``DIRECT``."""
     square = exact_square(sigma**2)
-    split = _split(square)
-    if not split:
+    if not _split(square):
         raise ParameterError("sigma", f"must be above {DIRECT} to be rounded down", sigma, "use a finer lattice")
     out = np.empty(size, dtype=np.int64)
-    for start in range(0, size, _LANES):
-        lanes = out[start : start + _LANES]
-        while lanes.size:
-            drawn = _attempts(source, square, split, lanes.size, real=True)
-            lanes[: drawn.size] = drawn
-            lanes = lanes[drawn.size :]
+    fill_discrete_gaussian(source, square, out, real=True)
     return out

@@ -1,39 +1,13 @@
 """Exact geometric and discrete Laplace noise: a single draw by coins, a batch by one logarithm for each draw.
 
 With q = exp(-1/b), b the scale, P[G >= k] = q**k for k = 0, 1, 2, ..., and P[X = k] is proportional to q**|k| over the
-integers. Both are exact, so adding X to an integer count of sensitivity D gives (D/b)-DP with nothing left over for
-floating point to leak (Ghosh, Roughgarden, Sundararajan 2009; Mironov 2012).
-
-**A single draw** tosses coins. The binary digits of G are *independent*, and digit j is one with probability
-q**(2**j) / (1 + q**(2**j)) = logistic(2**j / b): the law factors because q**G = prod_j q**(2**j * digit_j). So the
-low J digits are J independent coin tosses, and what is left, floor(G / 2**J), is again geometric with ratio q**(2**J),
-tossed in unary. X is zero with probability centre(1/b); otherwise its sign is a fair coin and |X| - 1 is geometric.
-
-**A batch** takes whole parts of exponential variables: E = -log U, U uniform on (0, 1), so that P[E >= x] = exp(-x).
-
-    floor(b E)      is geometric: P[G >= k] = P[U <= q**k] = q**k
-    floor(b E + a)  with a = b log(2 / (1 + q)) and a fair sign is discrete Laplace of scale b:
-                    P[|X| >= k] = P[U <= 2 q**k / (1 + q)] = 2 q**k / (1 + q), k = 1, 2, ...
-
-(Of a scale above ``MOST`` as many low digits are tossed as make the rest small enough for that.) A random 64-bit word
-gives the sign and the first 63 binary digits of U. In floats y = b E + a - 1/2 comes out wrong by at most ``_DOUBT``
-min(1, b). Where y is further than that from the middle between two integers, the nearest integer is the floor.
-Elsewhere more digits of the same U are drawn, and the floor is taken in interval arithmetic once both ends agree on it.
-
-Machine-checked, given the error bound and the intervals: proofs/README.md.
-
-*Proof of the error bound*, for scales b <= ``MOST`` and words |w| >= 2**t, t = 20 + ceil(log2(max(b, 1))). (1) In place
-of 2**63 U its logarithm is taken of w rounded to a float: the logarithms differ by less than 1.01 * 2**-t + 2**-52. (2)
-The logarithm is at most 43.7, hence wrong by at most 16 units of 2**-47: the assumption of ``noise.clocks``. (3) The
-product with b is wrong by b and by its own rounding: 43.7 b * 2**-52. (4) The constant and the sum are rounded once
-each: twice 2**-53 (43.7 b + 1). Together that is less than b (1.01 * 2**-t + 2**-42.7) + 2**-52, and b * 2**-t <=
-2**-20 min(1, b), b * 2**-42.7 <= 2**-20.7 min(1, b).
-
-*Time* is the same for all words but those that are not decided in floats. Given |X| = k, the distance of b E + a from k
-has one density on (0, 1) for every k >= 1: the exponential law has no memory. So whether y lies near the middle is
-independent of k, but for how the float errors vary with k, and for k = 0 by a factor of 2 q / (1 + q). Words |w| <
-2**t, one in 2**(63 - t), are always slow: those of |X| > (63 - t) log(2) b. A slow word is such a one with odds of at
-most 1 to 8, and at scale 20 of 1 to 2**20.
+integers, with nothing left over for floating point to leak. **A single draw** tosses a coin for each low binary digit
+of G: they are independent, and digit j is one with probability logistic(2**j / b). **A batch** takes whole parts of E =
+-log U, U uniform on (0, 1): floor(b E) is geometric, and floor(b E + a), a = b log(2 / (1 + q)), with a fair sign is
+discrete Laplace. A 64-bit word gives the sign and 63 digits of U. Floats decide but where b E + a is within ``_DOUBT``
+min(1, b) of a whole number; there more digits of U are drawn, and intervals decide. (Of a scale above ``MOST`` as many
+low digits are tossed as make the rest small enough.) The law, the error bound and what the time depends on are proven
+in docs/explanation/proofs_in_words/core.md. Machine-checked, given the error bound and the intervals: proofs/README.md.
 """
 
 from __future__ import annotations
@@ -63,7 +37,7 @@ _LANES = 1 << 14  # words at a time: four arrays of 128 KB stay in the second ca
 
 
 class FloatLaw(NamedTuple):
-    """A law in floats: y = constant - scale * log |w|, good to within ``doubt`` for words |w| >= ``smallest``."""
+    """y = constant - scale * log |w|, good to within ``doubt`` for words |w| >= ``smallest``; each rounded once."""
 
     scale: float
     constant: float
@@ -73,7 +47,7 @@ class FloatLaw(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def float_law(scale: Fraction, centred: bool) -> FloatLaw:
-    """The numbers of a law, each rounded once."""
+    """The law of this scale: discrete Laplace where ``centred``, else geometric."""
     with interval_arithmetic(256) as iv:
         low, high = (_steps(iv, scale, centred, iv.mpf(1) / iv.mpf(1 << 63)) - 0.5)._mpi_
     constant = (scaled_floor(low, 128) + scaled_floor(high, 128)) / (1 << 129)
@@ -149,35 +123,27 @@ MIN_SCALE = Fraction(1, 2**20)
 _TAIL = 45  # exp(-45) < 2**-64: a scalar draw takes the same steps whatever it draws
 
 
-class Digits(NamedTuple):
-    """The coins of a geometric law: one for each low digit, and the ratio of what is left above them."""
-
-    low: tuple[Expansion, ...]
-    ratio: Expansion
-
-
-def exact_scale(scale: Rational | float) -> Fraction:
-    """The scale as an exact rational, refused before anything is drawn where int64 could not carry the noise."""
+def exact_scale(scale: Rational | float, *, parameter: str = "scale", power: int = 1) -> Fraction:
+    """The scale, or a power of it, exactly; refused before anything is drawn where int64 could not carry the noise."""
     try:
         exact = Fraction(scale)
     except (TypeError, ValueError, OverflowError):
         exact = Fraction(0)
     if exact <= 0:
-        raise ParameterError("scale", "must be a positive finite number", scale, "pass a Fraction, an int or a float")
-    if exact > MAX_SCALE:
-        rule, hint = "must not exceed 2**48 lattice steps", "use a larger epsilon or a coarser granularity"
-        raise ParameterError("scale", rule, scale, hint)
-    if exact < MIN_SCALE:
-        rule, hint = "must be at least 2**-20 lattice steps", "use a smaller epsilon or a finer granularity"
-        raise ParameterError("scale", rule, scale, hint)
+        raise ParameterError(parameter, "must be a positive finite number", scale, "pass a Fraction, an int or a float")
+    few, many = exact < MIN_SCALE**power, exact > MAX_SCALE**power
+    if few or many:
+        rule = "must not exceed 2**48 lattice steps" if many else "must be at least 2**-20 lattice steps"
+        hint = f"use a {'larger' if many else 'smaller'} epsilon or rho, or another granularity"
+        raise ParameterError(parameter, rule, scale, hint)
     return exact
 
 
 @lru_cache(maxsize=1024)
-def digits(scale: Fraction) -> Digits:
-    """The coins for ``scale``, with enough low digits that what is left is zero but for probability exp(-45)."""
+def digits(scale: Fraction) -> tuple[tuple[Expansion, ...], Expansion]:
+    """A coin for each low digit, and the ratio of what is left above them: zero but for probability exp(-45)."""
     count = (math.ceil(_TAIL * scale) - 1).bit_length()
-    return Digits(tuple(logistic((1 << j) / scale) for j in range(count)), decay((1 << count) / scale))
+    return tuple(logistic((1 << j) / scale) for j in range(count)), decay((1 << count) / scale)
 
 
 @overload
@@ -186,12 +152,7 @@ def geometric(source: Source, scale: Rational | float, size: None = None) -> int
 def geometric(source: Source, scale: Rational | float, size: int) -> NDArray[np.int64]: ...
 @own_settings
 def geometric(source: Source, scale: Rational | float, size: int | None = None) -> int | NDArray[np.int64]:
-    """Draw G with P[G >= k] = exp(-k/scale), k = 0, 1, 2, ...
-
-    >>> from sparsegate.noise import Seeded
-    >>> geometric(Seeded(1), 20, 5).tolist()
-    [58, 13, 39, 45, 29]
-    """
+    """Draw G with P[G >= k] = exp(-k/scale), k = 0, 1, 2, ..."""
     exact = exact_scale(scale)
     if size is None:
         return geometric_one(source, exact)
@@ -202,12 +163,10 @@ def geometric(source: Source, scale: Rational | float, size: int | None = None) 
 
 def geometric_one(source: Source, scale: Fraction) -> int:
     """One draw as a Python integer."""
-    coins = digits(scale)
-    value = 0
-    for j, coin in enumerate(coins.low):
-        value |= toss(source, coin) << j
-    while toss(source, coins.ratio):
-        value += 1 << len(coins.low)
+    low, ratio = digits(scale)
+    value = sum(toss(source, coin) << j for j, coin in enumerate(low))
+    while toss(source, ratio):
+        value += 1 << len(low)
     return value
 
 
@@ -219,25 +178,16 @@ def fill_geometric(source: Source, scale: Fraction, out: NDArray[np.int64]) -> N
     if low:
         out <<= low
         for start in range(0, out.size, LANES):
-            _add_low_digits(source, [logistic((1 << j) / scale) for j in range(low)], out[start : start + LANES])
-
-
-def _add_low_digits(source: Source, coins: list[Expansion], out: NDArray[np.int64]) -> None:
-    lanes = out.size
-    digit = np.empty(lanes, dtype=np.bool_)
-    octet = np.empty(lanes, dtype=np.uint8)
-    columns = out.view(np.uint8).reshape(lanes, 8)
-    # Eight digits are gathered in a byte before they touch the 64-bit lanes: an eighth of the memory traffic.
-    for base in range(0, len(coins), 8):
-        octet[:] = 0
-        for coin in reversed(coins[base : base + 8]):
-            toss_lanes(source, coin, digit)
-            np.left_shift(octet, 1, out=octet)
-            np.bitwise_or(octet, digit.view(np.uint8), out=octet)
-        columns[:, _BYTE[base // 8]] |= octet
-
-
-_BYTE = range(8) if np.little_endian else range(7, -1, -1)
+            lanes = out[start : start + LANES]
+            digit, octet = np.empty(lanes.size, dtype=np.bool_), np.empty(lanes.size, dtype=np.uint8)
+            # Eight digits are gathered in a byte before they touch the 64-bit lanes: an eighth of the memory traffic.
+            for base in range(0, low, 8):
+                octet[:] = 0
+                for j in range(min(base + 8, low) - 1, base - 1, -1):
+                    toss_lanes(source, logistic((1 << j) / scale), digit)
+                    np.left_shift(octet, 1, out=octet)
+                    np.bitwise_or(octet, digit.view(np.uint8), out=octet)
+                lanes |= octet.astype(np.int64) << base
 
 
 @overload
@@ -246,12 +196,7 @@ def discrete_laplace(source: Source, scale: Rational | float, size: None = None)
 def discrete_laplace(source: Source, scale: Rational | float, size: int) -> NDArray[np.int64]: ...
 @own_settings
 def discrete_laplace(source: Source, scale: Rational | float, size: int | None = None) -> int | NDArray[np.int64]:
-    """Draw X with P[X = k] proportional to exp(-|k|/scale); a float scale is taken at its exact value.
-
-    >>> from sparsegate.noise import Seeded
-    >>> discrete_laplace(Seeded(1), Fraction(5, 2), 6).tolist()
-    [-7, -2, -5, 6, -4, -2]
-    """
+    """Draw X with P[X = k] proportional to exp(-|k|/scale); a float scale is taken at its exact value."""
     exact = exact_scale(scale)
     if size is None:
         # All three parts are drawn whatever the first one shows, so that the time says nothing about the value.
@@ -294,11 +239,6 @@ class Reservoir:
     Blocks double from 64 to 16,384 draws; when one is drawn depends only on how many draws were taken. A block is drawn
     in full before it is put in place, and what is taken leaves its place before it is handed out: whatever interrupts a
     call, no draw is given twice and none is given that was not drawn. Not thread-safe: its gate holds the lock.
-
-    >>> from sparsegate.noise import Seeded
-    >>> one_sided = Reservoir(Seeded(1), Fraction(20), fill_geometric)
-    >>> [one_sided.take() for _ in range(5)]
-    [58, 13, 39, 45, 29]
     """
 
     __slots__ = ("_born", "_fill", "_next_block", "_rest", "_scale", "_source", "_waiting")

@@ -23,15 +23,7 @@ _DECIMALS: Final = decimal.Context(28, decimal.ROUND_HALF_EVEN, -999_999, 999_99
 
 
 def own_settings(call: Callable[P, R]) -> Callable[P, R]:
-    """The same call, and what it calls, under our own settings: about a microsecond more.
-
-    >>> @own_settings
-    ... def weight(score: float) -> float:
-    ...     return float(np.exp(np.float64(score)))
-    >>> with np.errstate(all="raise"):
-    ...     weight(-1000)
-    0.0
-    """
+    """The same call, and what it calls, under our own settings: about a microsecond more."""
 
     @functools.wraps(call)
     def under_own_settings(*args: P.args, **options: P.kwargs) -> R:
@@ -39,11 +31,3 @@ def own_settings(call: Callable[P, R]) -> Callable[P, R]:
             return call(*args, **options)
 
     return under_own_settings
-
-
-def runs_under_own_settings(call: Callable[..., object]) -> bool:
-    """Whether it was made so."""
-    return getattr(call, "__code__", None) is _CODE
-
-
-_CODE: Final = own_settings(lambda: None).__code__

@@ -69,12 +69,6 @@ def birthmark() -> int:
     return int(MARK[0])
 
 
-def check_process() -> None:
-    """Wipe the mark where the process id has changed and nobody said so."""
-    if os.getpid() != _process:
-        _wipe()
-
-
 def _wipe() -> None:
     MARK[0] = 0
 
@@ -176,7 +170,8 @@ class Source(Uncopied, ABC):
 
     def _checked_cipher(self) -> CipherContext:
         """The cipher; under a new key where the process id has changed although no handler of a fork was called."""
-        check_process()
+        if os.getpid() != _process:
+            _wipe()
         if self._born != MARK[0]:
             self._restart()
             self._born = birthmark()

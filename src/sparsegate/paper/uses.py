@@ -99,9 +99,7 @@ class PublicBaskets:
 
         def select(scores: Integers, count: int, share: Fraction) -> list[int]:
             request = Request(count=count, epsilon=share, sensitivity=1, monotonic=True, method=selection)
-            candidates = Scores.each(scores)
-            picks = request.pick(candidates, source.stream())
-            return list(map(int, candidates.numbers(picks.groups, picks.members)))
+            return list(map(int, request.pick(Scores.each(scores), source.stream()).groups))
 
         def first(count: int, share: Fraction) -> list[int]:
             return list(range(len(items))) if plan.everything else sorted(select(items, count, share))

@@ -17,6 +17,7 @@ where others have the larger delta.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from fractions import Fraction
 from typing import Unpack
 
@@ -59,10 +60,9 @@ def renyi(
     >>> sg.privacy.renyi("chen-2015", 8, epsilon=1)
     inf
     """
-    try:
+    order = Fraction(0)
+    with suppress(ParameterError):
         order = exact_epsilon(alpha, "alpha")
-    except ParameterError:
-        order = Fraction(0)
     if order <= 1:
         raise ParameterError("alpha", "must be larger than 1, and finite", alpha, "pass for instance alpha=2")
     model = build(row, threshold=threshold, **public)
@@ -129,10 +129,11 @@ def _beyond(log_p: Floats, log_q: Floats, at: float) -> float:
 def _bound(model: Model, order: Fraction, queries: int | None) -> float:
     """What no pair of the row passes, in lattice steps where the noise is on a lattice."""
     step = 1 if model.lattice is None else model.lattice.sensitivity
+    scales = Scales(*(None if scale is None else scale * step for scale in model.scales))
     return row_renyi_bound(
         order,
         model.row,
-        scales=Scales(*(None if scale is None else scale * step for scale in model.scales)),
+        scales=scales,
         sensitivity=step,
         cutoff=model.cutoff,
         monotonic=model.monotonic,

@@ -3,13 +3,9 @@
 A bound that holds for every single outcome holds for every set of outcomes, and the reverse. Machine-checked:
 proofs/README.md.
 
-``search`` looks for the largest loss and knows nothing of the bounds: it only climbs. Outcomes are all those of up to
-ten queries. For each, coordinate ascent from random starts moves one query at a time, on both datasets at once, to the
-pair of answers within the sensitivity that raises ln Pr_D - ln Pr_D' most. Answers come from a grid with fine steps
-around the threshold and values far away on both sides. Two exact facts keep it fast: queries under one rho are
-exchangeable, so only how many are BELOW and how many ABOVE matters; and rounds with a rho of their own are independent,
-so their losses add. With tables of ln Pr[BELOW | z] and ln Pr[ABOVE | z] at every grid value, the probabilities at all
-candidates for one query are one matrix product.
+``search`` looks for the largest loss and knows nothing of the bounds: coordinate ascent from random starts, over a grid
+of answers, on both datasets at once. Queries under one rho are exchangeable, and rounds with a rho of their own are
+independent: docs/explanation/proofs_in_words/privacy.md.
 """
 
 from __future__ import annotations
@@ -75,14 +71,13 @@ def difference(log_p: float, log_q: float) -> float:
 def neighbouring(
     model: Model, answers: ArrayLike, neighbour: ArrayLike, threshold: ArrayLike, estimates: ArrayLike | None
 ) -> tuple[Comparisons, Comparisons]:
-    """Both sides of a pair, ready to be compared; refuses pairs that one person cannot turn into each other."""
+    """Both sides of a pair, ready to be compared."""
     own, other = (model.compare(values, threshold, estimates) for values in (answers, neighbour))
-    require_neighbours(own, other)
-    return own, other
+    return require_neighbours(own, other)
 
 
-def require_neighbours(own: Comparisons, other: Comparisons) -> None:
-    """Refuse pairs that one person cannot turn into each other."""
+def require_neighbours(own: Comparisons, other: Comparisons) -> tuple[Comparisons, Comparisons]:
+    """Both; refuses pairs that one person cannot turn into each other."""
     if own.answer.shape != other.answer.shape:
         raise ParameterError("neighbour", f"must have as many entries as answers, {own.answer.size}", other.answer.size)
     change, model = other.answer - own.answer, own.model
@@ -94,10 +89,11 @@ def require_neighbours(own: Comparisons, other: Comparisons) -> None:
     if model.monotonic and (change > 0).any() and (change < 0).any():
         rule = "must lie on one side of answers where the queries are monotonic"
         raise ParameterError("neighbour", rule, next_step="pass monotonic=False")
+    return own, other
 
 
 class Worst(NamedTuple):
-    """The outcome of the largest loss, and that loss."""
+    """An outcome, and its loss."""
 
     outcome: tuple[bool, ...]
     loss: float
@@ -105,8 +101,7 @@ class Worst(NamedTuple):
 
 def worst_outcome(own: Comparisons, other: Comparisons) -> Worst:
     """Of all outcomes, without the numbers that positives may release."""
-    require_neighbours(own, other)
-    first, second = log_probabilities(own), log_probabilities(other)
+    first, second = map(log_probabilities, require_neighbours(own, other))
     with np.errstate(invalid="ignore"):
         losses = np.where(first == second, 0.0, first - second)
     at = int(np.argmax(losses))

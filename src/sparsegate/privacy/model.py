@@ -1,22 +1,11 @@
 """A row with its noise laws, answers ready to be compared, and quadrature: what every exact computation starts from.
 
 Given rho = z, the answers of a transcript are independent, so a row's whole behaviour is in two tables: ln Pr[BELOW
-| z] and ln Pr[ABOVE | z] of each query. They are smooth in z but for one break per query, at z = q - T (or |e - q|
-- T), and one more at z = -T where the noise is inside the absolute value. The public shift kappa of one-sided noise is
-a part of T here. A positive that also releases its gap g to the noisy threshold fixes nu at g + T + z - q. All numbers
-are floats: in the units of the answers for continuous noise, in lattice steps for lattice noise.
-
-Every integrand of this room, f(z) = weight of rho at z times the product of the answers' probabilities given rho =
-z, is log-concave, and between its break points it is the restriction of an entire function. So:
-
-- *window*: take any z0, and z_R beyond it with f(z_R) <= e^-D f(z0). Concavity of ln f bounds all that lies beyond
-  z_R by e^-D / (1 - e^-D) of what lies between the two, for integrals and for sums alike. D = 46 makes that 1e-20.
-- *panels*: inside the window, the pieces between break points; on each the n-point Gauss rule of its measure. For N
-  integers in a row that is the rule of the discrete Chebyshev (Gram) polynomials, with recurrence b_k = k^2 (N^2 -
-  k^2) / (4(4k^2 - 1)): exact up to degree 2n-1, Gauss-Legendre in the limit of large N. So a sum costs no more than
-  an integral, at any scale.
-- *adaptation*: the eigenvectors that give the weights also give the coefficients of f in the orthonormal
-  polynomials of the panel. Where these have not died away, the panel is halved.
+| z] and ln Pr[ABOVE | z] of each query, smooth in z but for a break or two per query. Every integrand is log-concave:
+outside a *window* its mass is below 1e-20; inside, the n-point Gauss rule of each *panel* between breaks, for integers
+that of the discrete Chebyshev polynomials, is halved until the last coefficients of f in its polynomials have died
+away. Why that is exact: docs/explanation/proofs_in_words/privacy.md. All numbers are floats: in the units of the
+answers for continuous noise, in lattice steps for lattice noise; the public shift kappa of one-sided noise is in T.
 """
 
 from __future__ import annotations
@@ -298,11 +287,8 @@ class Model:
         return (0.0, 0.0) if self.nu is None else self.nu.support
 
     def closed(self, below: int, above: int) -> bool:
-        return {
-            Closes.NEVER: False,
-            Closes.ABOVE: above >= self.cutoff,
-            Closes.RARER: min(below, above) >= self.cutoff,
-        }[self.row.closes]
+        counted = {Closes.NEVER: -1, Closes.ABOVE: above, Closes.RARER: min(below, above)}
+        return counted[self.row.closes] >= self.cutoff
 
     def reachable(self, below: int, above: int) -> bool:
         """Whether some transcript has this many BELOW and ABOVE: the row must not have stopped before the last."""

@@ -2,24 +2,16 @@
 
     Pr[A(D) = a] = int Pr[rho = z] prod_BELOW Pr[q_i + nu_i < T_i + z] prod_ABOVE Pr[q_i + nu_i >= T_i + z] dz
 
-(the paper's Eq. for Pr[A(D) = a], Sec. 3.1). A row that redraws rho after a positive gives a product of such
-integrals, one for each round. A positive that releases its own noisy value a_i contributes the density of nu at a_i
-- q_i, and limits the integral to z <= a_i - T_i (|e_i - a_i| - T_i for errors). A positive that releases its gap g_i
-= q_i + nu_i - T_i - rho contributes the density of nu at g_i + T_i + z - q_i, inside the integral: all gaps share z. A
-fresh numeric answer contributes a factor outside the integral. Noise that cannot be negative limits z: to z >= 0 by
-rho, to z > q_i - T_i by a BELOW, to z >= q_i - T_i - g_i by a gap. On the lattice, integrals are sums and densities
-are probabilities.
-
-``log_probabilities`` are those of every outcome of a few queries, on one shared grid of values of rho. The tables ln
-Pr[BELOW | z] and ln Pr[ABOVE | z] are computed once; the integrand of an outcome is a sum of their rows, so all 2^n
-outcomes are two matrix products. Numbers that a positive releases are integrated out: outcomes are indicators.
+(the paper's Eq. for Pr[A(D) = a], Sec. 3.1), for each round of one rho. What released values, gaps and one-sided noise
+change is in docs/explanation/proofs_in_words/privacy.md. ``log_probabilities`` are those of every outcome of a few
+queries, on one shared grid of values of rho; numbers that a positive releases are integrated out.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from numbers import Real
@@ -191,26 +183,15 @@ def _round(asked: Comparisons, entries: list[OutcomeEntry], above: NDArray[np.bo
     if asked.inside:
         low = max(low, *-below.bar, -math.inf)  # |.| < T + z needs T + z > 0
     nu_rate, layer = (model.nu.rate, model.nu.scale) if model.nu is not None else (0.0, model.rho.scale)
-    return constant + log_integral(
-        log_f,
-        asked.breaks(),
-        low,
-        high,
-        lattice=lattice,
-        finest=1 / (model.rho.rate + above.size * nu_rate),
-        layer=layer,
-    )
+    finest = 1 / (model.rho.rate + above.size * nu_rate)
+    return constant + log_integral(log_f, asked.breaks(), low, high, lattice=lattice, finest=finest, layer=layer)
 
 
 def _pinned(asked: Comparisons, i: int, noise: float) -> float:
     """The largest z for which a positive with this noise is ABOVE."""
-    compared = asked.model.row.compared
-    if compared is Compared.ANSWER:
-        value = asked.answer[i] + noise
-    elif compared is Compared.ERROR_NOISE_INSIDE:
-        value = abs(asked.estimate[i] - asked.answer[i] - noise)
-    else:
-        value = abs(asked.estimate[i] - asked.answer[i]) + noise
+    error, value = asked.estimate[i] - asked.answer[i], asked.answer[i] + noise
+    if asked.model.row.compared is not Compared.ANSWER:
+        value = abs(error - noise) if asked.inside else abs(error) + noise
     return float(value - asked.bar[i])
 
 
@@ -248,8 +229,7 @@ _IMPOSSIBLE = -1e300  # stands for -inf where 0 * -inf must be 0
 _ENUMERATION_CELLS = 1 << 18
 
 
-@dataclass(frozen=True, kw_only=True)
-class Possible:
+class Possible(NamedTuple):
     """All outcomes over n queries; ``below[o, i]`` or ``above[o, i]`` is 1 where outcome o has that answer."""
 
     outcomes: tuple[tuple[bool, ...], ...]
@@ -286,15 +266,15 @@ def _possible(queries: int, closed: frozenset[tuple[int, int]]) -> Possible:
     for o, outcome in enumerate(outcomes):
         above[o, : len(outcome)] = outcome
         below[o, : len(outcome)] = np.logical_not(outcome)
-    return Possible(outcomes=outcomes, below=below, above=above)
+    return Possible(outcomes, below, above)
 
 
 def log_probabilities(comparisons: Comparisons) -> Floats:
     """ln Pr of each of ``possible_outcomes``, in their order."""
     model, queries = comparisons.model, comparisons.answer.size
-    possible = possible_outcomes(model, queries)
+    outcomes, below, above = possible_outcomes(model, queries)
     if not model.row.redraws_threshold:
-        return _on_grid(comparisons, possible.below, possible.above)
+        return _on_grid(comparisons, below, above)
     # Rounds that end in an ABOVE, and rounds that the queries ran out on, for every start and end.
     every = [(i, j, closed) for i in range(queries) for j in range(i, queries) for closed in (True, False)]
     above, below = np.zeros((len(every), queries)), np.zeros((len(every), queries))
@@ -302,7 +282,7 @@ def log_probabilities(comparisons: Comparisons) -> Floats:
         below[s, i : j + 1] = 1
         below[s, j], above[s, j] = float(not closed), float(closed)
     of_span = dict(zip(every, _on_grid(comparisons, below, above), strict=True))
-    return np.array([sum(of_span[span] for span in spans(outcome)) for outcome in possible.outcomes])
+    return np.array([sum(of_span[span] for span in spans(outcome)) for outcome in outcomes])
 
 
 def spans(outcome: tuple[bool, ...]) -> Iterator[tuple[int, int, bool]]:
@@ -316,13 +296,12 @@ def spans(outcome: tuple[bool, ...]) -> Iterator[tuple[int, int, bool]]:
 
 def _on_grid(comparisons: Comparisons, below: Floats, above: Floats) -> Floats:
     z, log_weight = rho_grid(comparisons.model, comparisons.breaks(), comparisons.answer.size)
-    tables = [np.maximum(table(z), _IMPOSSIBLE) for table in (comparisons.log_below, comparisons.log_above)]
-    out = np.empty(below.shape[0])
+    log_below, log_above = (
+        np.maximum(table(z), _IMPOSSIBLE) for table in (comparisons.log_below, comparisons.log_above)
+    )
     step = max(1, _ENUMERATION_CELLS // z.size)
-    for start in range(0, out.size, step):
-        part = slice(start, start + step)
-        out[part] = log_sum(below[part] @ tables[0] + above[part] @ tables[1] + log_weight)
-    return out
+    parts = [slice(start, start + step) for start in range(0, below.shape[0], step)]
+    return np.concatenate([log_sum(below[p] @ log_below + above[p] @ log_above + log_weight) for p in parts])
 
 
 def rho_grid(model: Model, breaks: Floats, queries: int) -> tuple[Points, Floats]:
@@ -335,11 +314,9 @@ def rho_grid(model: Model, breaks: Floats, queries: int) -> tuple[Points, Floats
     panels = graded(breaks, tail, _FIRST / slope, lattice=lattice)
     short = (panels.end - panels.start) * slope <= 1
     rules = [gauss(panels.part(which), order, lattice=lattice) for which, order in ((~short, FINE), (short, _COARSE))]
-    used = [rule.weights > 0 for rule in rules]
-    parts = [rule.nodes.part(which) for rule, which in zip(rules, used, strict=True)]
-    z = Points(np.concatenate([p.base for p in parts]), np.concatenate([p.offset for p in parts]))
-    weights = np.concatenate([rule.weights[which] for rule, which in zip(rules, used, strict=True)])
-    log_weight = np.log(weights) + model.rho.log_weight(z.value)
+    used = [(rule.nodes.part(rule.weights > 0), rule.weights[rule.weights > 0]) for rule in rules]
+    z = Points(*(np.concatenate(part) for part in zip(*((nodes.base, nodes.offset) for nodes, _ in used), strict=True)))
+    log_weight = np.log(np.concatenate([weights for _, weights in used])) + model.rho.log_weight(z.value)
     possible = log_weight > -np.inf
     return z.part(possible), log_weight[possible]
 
@@ -347,9 +324,7 @@ def rho_grid(model: Model, breaks: Floats, queries: int) -> tuple[Points, Floats
 def _rise(model: Model, queries: int) -> float:
     """Nats that the answers' probabilities can gain beyond the last break while the weight of rho falls.
 
-    With two-sided noise each answer at most doubles. A BELOW under one-sided noise rises from 0: with s = scale(rho)
-    and b = scale(nu) the product of n of them with e^(-t/s) is largest at t = b ln(1 + ns/b) <= ns, where each of them
-    is 1/(1 + b/(ns)); beyond, they gain n ln(1 + b/(ns)) nats at most.
+    With two-sided noise each answer at most doubles. One-sided: docs/explanation/proofs_in_words/privacy.md.
     """
     if model.nu is None or model.rho is None or not model.nu.side:
         return queries * math.log(2)

@@ -1,17 +1,9 @@
 """A witness for every row: two neighbours and an outcome whose computed loss comes near the tight value.
 
-The shapes come from the proof that the bounds are attained (``sparsegate.privacy.worst_case``), with M far from the
-threshold:
-
-    BELOW at M or 0 makes the highest move allowed, ABOVE at 0 or -M the lowest, but h ABOVE at M the highest;
-    moves are +Delta or -Delta in any direction, +Delta or 0 rising, 0 or -Delta falling;
-    h counts positives that pay more for a released number or gap than for the comparison; every gap is 0;
-    a positive releases the compared value:  all at 0 -> Delta, outcome BELOW^m and the number 0
-
-A shape is a guess: its loss is computed exactly, and M doubles until the loss is near enough. Errors |e - q| have e = 0
-and a high threshold; with the noise inside, a BELOW asked at threshold 0 keeps rho positive, so that every ABOVE asked
-at a high threshold costs its full share. How many BELOW and ABOVE are worth trying is a guess, too: from
-``gates.bounds.round_loss``. Over several rounds the losses add, and all rounds move in the same direction.
+The shapes come from the proof that the bounds are attained (docs/explanation/proofs_in_words/privacy.md). With M far
+from the threshold, BELOW at M or 0 makes the highest move allowed, ABOVE at 0 or -M the lowest, but those ABOVE at M
+the highest that pay more for a released number or gap than for the comparison. A shape is a guess: its loss is computed
+exactly, and M doubles until the loss is near enough. How many BELOW and ABOVE are worth trying is a guess, too.
 """
 
 from __future__ import annotations
@@ -64,37 +56,24 @@ def profiles(model: Model, queries: int | None, target: float, *, bounded: bool)
             best = redrawn_rounds(rates, direction, cutoff=model.cutoff, queries=queries, more=0.5)
             rounds = [Round(m, 1) for m in best.closed] + ([Round(best.opened, 0)] if best.opened else [])
             yield Profile(direction, tuple(rounds), float(best.loss))
-        else:
-            yield from _single(rates, direction, model, queries, None if bounded else target)
+            continue
+        n, ranked = queries or 1, []
+        if queries is None and bounded:
+            # Half a BELOW beyond m = c + e1/r it is, too; one-sided noise needs one BELOW.
+            useful = 1 if rates.law.one_sided else math.ceil(model.cutoff + rates.threshold / rates.query + 0.5)
+            ranked = _ranked([(useful, model.cutoff)], rates, direction)
+        while not ranked:
+            ranked = _ranked([(n - k, k) for k in range(n + 1) if model.reachable(n - k, k)], rates, direction)
+            if queries is None and ranked[0][0] < target * (1 + _MARGIN):
+                n, ranked = 2 * n, []
+        for bound, _, rising, m, k in ranked[:_TRIES]:
+            yield Profile(direction, (Round(m, k, rising),), bound)
 
 
-def _bound(rates: Rates, direction: Direction, m: int, k: int) -> tuple[float, float, int]:
-    loss, gap, rising = round_loss(m, k, rates, direction)
-    return float(loss), float(gap), rising
-
-
-def _single(
-    rates: Rates, direction: Direction, model: Model, queries: int | None, target: float | None
-) -> Iterator[Profile]:
-    if queries is None and target is None:
-        # Half a BELOW beyond m = c + e1/r the limit is approached exponentially fast; one-sided noise needs one BELOW.
-        useful = 1 if rates.law.one_sided else math.ceil(model.cutoff + rates.threshold / rates.query + 0.5)
-        pairs = [(useful, model.cutoff)]
-    else:
-        n = queries or 1
-        while queries is None and target is not None and _most(rates, direction, model, n) < target * (1 + _MARGIN):
-            n *= 2
-        pairs = [(n - k, k) for k in range(n + 1) if model.reachable(n - k, k)]
-    ranked = sorted(((*_bound(rates, direction, m, k), m, k) for m, k in pairs), reverse=True)
-    for bound, _, rising, m, k in ranked[:_TRIES]:
-        yield Profile(direction, (Round(m, k, rising),), bound)
-
-
-def _most(rates: Rates, direction: Direction, model: Model, n: int) -> float:
-    """What n queries can cost, from a few numbers of ABOVE: whether they are enough, without trying all."""
-    c = min(model.cutoff, n)
-    some = {0, 1, c, n // 2, (n + 1) // 2, n - c, n - c + 1, n}
-    return max(_bound(rates, direction, n - k, k)[0] for k in some if k <= n and model.reachable(n - k, k))
+def _ranked(pairs: list[tuple[int, int]], rates: Rates, direction: Direction) -> list[Any]:
+    """The bound on each (m, k), its gap, how many rise, m and k, the largest bound first."""
+    bounds = [(round_loss(m, k, rates, direction), m, k) for m, k in pairs]
+    return sorted(((float(loss), float(gap), rising, m, k) for (loss, gap, rising), m, k in bounds), reverse=True)
 
 
 _NEAR = 5e-4  # relative: well within the promised 0.1 %
@@ -128,11 +107,7 @@ class WorstCase(Found):
 
 @analysis
 def worst_case(
-    row: Variant | str,
-    *,
-    queries: int | None = None,
-    at_least: float | None = None,
-    **public: Unpack[Public],
+    row: Variant | str, *, queries: int | None = None, at_least: float | None = None, **public: Unpack[Public]
 ) -> WorstCase:
     """A witness within 0.1 % of the tight loss of at most ``queries`` queries (None: no limit).
 
@@ -159,14 +134,13 @@ def worst_case(
         best = max(best, made, key=lambda pair: pair[0])
         if best[0] > target or best[0] == tight:
             break
-    value, asked = best
     return WorstCase(
-        answers=tuple(_plain(query.answer) for query in asked),
-        neighbour=tuple(_plain(query.neighbour) for query in asked),
-        outcome=tuple(query.entry for query in asked),
-        threshold=tuple(_plain(query.threshold) for query in asked),
-        estimates=None if model.row.compared is Compared.ANSWER else (0,) * len(asked),
-        loss=value,
+        answers=tuple(_plain(query.answer) for query in best[1]),
+        neighbour=tuple(_plain(query.neighbour) for query in best[1]),
+        outcome=tuple(query.entry for query in best[1]),
+        threshold=tuple(_plain(query.threshold) for query in best[1]),
+        estimates=(0,) * len(best[1]) if maker.errors else None,
+        loss=best[0],
         tight=tight,
     )
 
@@ -192,16 +166,24 @@ class _Maker:
         self.step = model.lattice.granularity if model.lattice is not None else sensitivity
         unit = float(self.step) if model.lattice is not None else 1.0
         self.reach = unit * sum(law.scale for law in (model.rho, model.nu) if law is not None)
+        self.errors = model.row.compared is not Compared.ANSWER
 
     def attempts(self, queries: int | None, target: float) -> Iterator[tuple[float, list[_Query]]]:
         """Witnesses with their losses, better and better."""
-        if self.model.nu is None:
-            yield self._value(self._without_query_noise(queries))
-        elif self.model.row.released is Released.NOISY_ANSWER:
-            count = queries or 2 + math.floor(target * self.model.nu.scale / self.model.sensitivity)
-            yield self._value(self._with_compared_values(count))
+        model, zero = self.model, Fraction(0)
+        if model.nu is None:
+            # BELOW at 0 and ABOVE at Delta say 0 < rho <= Delta; when the first answer rises to Delta nothing is left.
+            first = _Query(*self._moved(0.0, 1), zero, False)
+            second = _Query(first.neighbour, first.neighbour, zero, True)
+            yield self._value([first] if queries == 1 else [first, second])
+        elif model.row.released is Released.NOISY_ANSWER:
+            # A released value a says rho <= a - T, and below that every BELOW pays its full share.
+            count = queries or 2 + math.floor(target * model.nu.scale / model.sensitivity)
+            pair = self._moved(self.reach if self.errors else 0.0, 1)
+            below, above = (_Query(*pair, zero, entry) for entry in (False, _plain(self._whole(float(pair[0])))))
+            yield self._value([below] * (count - 1) + [above])
         else:
-            tried = sorted(profiles(self.model, queries, target, bounded=self.bounded), key=lambda made: -made.bound)
+            tried = sorted(profiles(model, queries, target, bounded=self.bounded), key=lambda made: -made.bound)
             reached = -math.inf
             for doubling in range(_DOUBLINGS):
                 for profile in tried:
@@ -221,13 +203,10 @@ class _Maker:
         return sum(made[kind][0] for kind in profile.rounds), asked
 
     def _value(self, asked: list[_Query]) -> tuple[float, list[_Query]]:
-        errors = self.model.row.compared is not Compared.ANSWER
-        thresholds = [query.threshold for query in asked]
-        sides = [
-            transcript(self.model.compare(answers, thresholds, 0 if errors else None), [query.entry for query in asked])
-            for answers in ([query.answer for query in asked], [query.neighbour for query in asked])
-        ]
-        return difference(*sides), asked
+        own, other, thresholds, entries = (list(column) for column in zip(*asked, strict=True))
+        sides = (self.model.compare(answers, thresholds, 0 if self.errors else None) for answers in (own, other))
+        log_p, log_q = (transcript(side, entries) for side in sides)
+        return difference(log_p, log_q), asked
 
     def _shapes(self, kind: Round, direction: Direction, far: float) -> Iterator[list[_Query]]:
         m, k, rising = kind
@@ -240,16 +219,14 @@ class _Maker:
 
     def _query(self, place: float, move: int, above: bool, below_count: int) -> _Query:
         """A query whose comparison flips at rho = ``place``, moving up (1), down (-1) or not at all."""
-        compared = self.model.row.compared
-        if compared is Compared.ANSWER:
+        if not self.errors:
             answer, neighbour = self._moved(place, move)
             return _Query(answer, neighbour, Fraction(0), self._entry(answer, above))
         # |q| rises with a rising q > 0 and falls with a rising q < 0: all answers rise, so the pair is monotonic, too.
         high = self._whole(abs(place) + 32 * self.reach)
-        bar = Fraction(0) if compared is Compared.ERROR_NOISE_INSIDE and not above else high
-        size = place + float(bar)
-        if compared is Compared.ERROR_NOISE_INSIDE and above and below_count:
-            size = float(high)
+        inside = self.model.row.compared is Compared.ERROR_NOISE_INSIDE
+        bar = Fraction(0) if inside and not above else high
+        size = float(high) if inside and above and below_count else place + float(bar)
         answer, neighbour = self._moved(size if move > 0 else -size, 1)
         return _Query(answer, neighbour, bar, self._entry(answer, above))
 
@@ -260,29 +237,13 @@ class _Maker:
             return above and fresh
         return 0 if fresh is True else (0, fresh)
 
-    def _without_query_noise(self, queries: int | None) -> list[_Query]:
-        """BELOW at 0 and ABOVE at Delta say 0 < rho <= Delta; when the first answer rises to Delta nothing is left."""
-        zero = Fraction(0)
-        first = _Query(*self._moved(0.0, 1), zero, False)
-        return [first] if queries == 1 else [first, _Query(first.neighbour, first.neighbour, zero, True)]
-
-    def _with_compared_values(self, count: int) -> list[_Query]:
-        """A released value a says rho <= a - T, and below that every BELOW pays its full share."""
-        errors = self.model.row.compared is not Compared.ANSWER
-        answer, neighbour = self._moved(self.reach if errors else 0.0, 1)
-        number = _plain(self._whole(float(answer)))
-        below, above = (_Query(answer, neighbour, Fraction(0), entry) for entry in (False, number))
-        return [below] * (count - 1) + [above]
-
     def _whole(self, place: float) -> Fraction:
         return math.floor(Fraction(place) / self.step) * self.step
 
     def _moved(self, place: float, move: int) -> tuple[Fraction, Fraction]:
         """Answers on D and D' near ``place``; they round to lattice values a full lattice sensitivity apart."""
-        start, steps = self._whole(place), self.sensitivity / self.step
-        if move == 0:
-            return start, start
-        if move < 0:
-            return start, start - self.sensitivity
-        end = start + math.ceil(steps) * self.step
+        start = self._whole(place)
+        if move <= 0:
+            return start, start + move * self.sensitivity
+        end = start + math.ceil(self.sensitivity / self.step) * self.step
         return end - self.sensitivity, end

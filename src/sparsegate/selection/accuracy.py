@@ -1,26 +1,12 @@
 """How far below the c-th score a selected item can be: the worst over all scores, from public numbers alone.
 
-Scores are whole numbers. Number the d candidates by falling score, q_1 >= ... >= q_d, c < d. *Promise*: with
-W = ``within``, every selected item has a score of at least q_c - W with probability ``confidence``, whatever the scores
-are; and every item of a score above q_c + W is selected, with the same probability (for "subset" where d >= 2 c). It
-holds if and only if B(g) <= 1 - confidence, where B(g) is the largest probability, over all scores, that an item of
-score q_c - g or less is selected, g = W + 1.
-
-**Noise on every score** ("exponential", "gumbel": Gumbel noise; "one-shot": exponential noise; "noisy-scores": discrete
-Laplace noise, ties by a coin). *Theorem.* B(g) = Pr[the largest of n = d - c noises > g + the least of c others].
-
-- *Gumbel* noise at rate a: with v = n exp(-a g), 1 - B is the product of k / (k + v) over k <= c.
-- *Others.* Let t be exponential of mean one, and z(t) the number that the largest of n noises exceeds with probability
-  exp(-t). Then B = E[h(z(t) - g)], h(y) = Pr[the least of c noises < y]. Since h rises, cells of t with h at their
-  upper ends, and h <= 1 beyond the last, add up to no less than B.
-
-**"subset"**: Pr[S] is proportional to exp(-a l(S)), l(S) = max score outside S - min score in S. *Theorem.* B(g) =
-R / (1 + R), where R is the larger of (C = C(d, c); the second for d >= c + 2)
-
-    (C - 1) exp(-2 a g)    and    (C - c - 1) exp(-a g) / min over whole t, 0 <= t < g, of (exp(a t) + c exp(-a t)).
-
-The proofs are in docs/explanation/theory.md. **A public threshold** ("sparse-vector", "retraversal") promises nothing
-of the kind: one far below q_c lets the first c items pass that come, whatever they have.
+Scores are whole numbers q_1 >= ... >= q_d, c < d. *Promise*: with W = ``within``, every selected item has a score of
+at least q_c - W with probability ``confidence``, whatever the scores are; and every item of a score above q_c + W is
+selected, with the same probability (for "subset" where d >= 2 c). It holds if and only if B(W + 1) <= 1 - confidence,
+where B(g) is the largest probability, over all scores, that an item of score q_c - g or less is selected. B for each
+kind of noise, and for sets: docs/explanation/proofs_in_words/core.md; the proofs: docs/explanation/theory.md. **A
+public threshold** ("sparse-vector", "retraversal") promises nothing of the kind: one far below q_c lets the first c
+items pass that come, whatever they have.
 """
 
 from __future__ import annotations
@@ -53,11 +39,7 @@ class Promise:
     least_wrong: Callable[[int], float]
 
     def within(self, confidence: float) -> int | None:
-        """The least W of the promise; None where it is beyond every count.
-
-        >>> peeled_case(rate=Fraction(1, 500), count=50, total=40_000).within(0.95)
-        7533
-        """
+        """The least W of the promise; None where it is beyond every count."""
         most = 1 - check_confidence(confidence)
         if self.beyond(_MOST) > most:
             return None

@@ -2,37 +2,14 @@
 
 **Peeling.** Each round selects item i among those left with probability proportional to exp(a s_i), where
 
-    a = epsilon / (2 c Delta)    in general,        a = epsilon / (c Delta)    for monotonic scores,
+    a = epsilon / (2 c Delta)    in general,        a = epsilon / (c Delta)    for monotonic scores.
 
-and c rounds select c items. *Theorem* (McSherry, Talwar 2007, and sequential composition): if one person changes every
-score by at most Delta, the c items in their order are epsilon-DP. Where one person moves all scores up or all down
-(monotonic), weight and normaliser move the same way and half the noise suffices (Lyu, Su, Li 2017, Sec. 5).
-Machine-checked: proofs/README.md.
-
-*Race.* Give item i a clock that rings at E_i exp(-a s_i), E_i exponential of mean one. The first ring is item i's with
-probability proportional to exp(a s_i), and clocks have no memory: the first c rings, in their order, are c peeled
-rounds. In log space the c largest keys a (s_i - r) - log E_i win. The reference r is free: with the c-th largest score
-for r, or a number at most 128/a below it, the c-th largest key is less than 250 in size. Keys are computed in float64
-with the error bound of ``noise.clocks``; every group whose first ring could be among the first c goes on to the exact
-race of ``selection.race``.
-
-*Time.* All passes over the groups are arithmetic on whole arrays: what they take depends on the number of groups and on
-c, not on the scores. (A histogram has as many groups as distinct scores, which is private.) The race that follows
-depends on the keys of c groups and the few within the float error: on what is released and on noise.
-
-**One-shot selection** puts exponential noise of scale b = s c Delta / epsilon (s = 1 for monotonic scores, 2 in
-general) on every score, once, and takes the c largest in their order. For c = 1 this is permute-and-flip (McKenna,
-Sheldon 2020; Ding et al. 2021).
-
-*Theorem.* The c items in their order are epsilon-DP.
-
-*Proof.* Let q become q' = q + d for a neighbour, abs(d_i) <= Delta, and let t be the most that any d_i is, but at least
-0. Fix an outcome. Map the noise of each selected item from x_i to x_i + t - d_i, and leave all others. Noise stays
-positive, since t >= d_i. Under q' the selected have their noisy scores under q plus t, and no other rose by more than
-t: the outcome is the same. The density falls by a factor of exp(sum over the selected of (t - d_i) / b) at most.
-Monotonic scores: t - d_i <= Delta, together c Delta / b = epsilon. In general t - d_i <= 2 Delta, together
-2 c Delta / b = epsilon. [] Whole scores are put in the same order by geometric noise, ties at random. The sign matters:
-with noise that is subtracted the items left behind pay. Neither a person who touches few scores nor a delta helps.
+*Theorem* (McSherry, Talwar 2007; monotonic: Lyu, Su, Li 2017, Sec. 5). If one person changes every score by at most
+Delta, the c items in their order are epsilon-DP. **One-shot selection** puts exponential noise of scale c Delta /
+epsilon (2 c Delta / epsilon in general) on every score, once, and takes the c largest. *Theorem.* They are epsilon-DP
+in their order; for c = 1 this is permute-and-flip. *Time*: the passes over all groups depend on their number and on c,
+not on the scores; the race that follows, on what is released and on noise. Proofs:
+docs/explanation/proofs_in_words/core.md. Machine-checked: proofs/README.md.
 """
 
 from __future__ import annotations
@@ -60,11 +37,7 @@ _EXTREME_RATE = 10**300  # float64 carries a, and a (s - r) for the differences 
 
 
 def selection_rate(*, epsilon: Number, count: int, sensitivity: Number, monotonic: bool) -> Fraction:
-    """The exact factor a of a score in its log-weight.
-
-    >>> selection_rate(epsilon=0.1, count=50, sensitivity=1, monotonic=True)
-    Fraction(1, 500)
-    """
+    """The exact factor a of a score in its log-weight."""
     delta = exact_number(sensitivity)
     if delta is None or delta <= 0:
         raise ParameterError("sensitivity", "must be a positive finite number", sensitivity, "pass 1 for counts")
@@ -76,13 +49,7 @@ def selection_rate(*, epsilon: Number, count: int, sensitivity: Number, monotoni
 
 
 def exponential_groups(source: Source, scores: Scores, *, rate: Fraction, count: int) -> NDArray[np.int64]:
-    """Select ``count`` items, 1 <= count <= scores.total: the group of each, in the order selected.
-
-    >>> from sparsegate.noise import Seeded
-    >>> scores = Scores.histogram({0: 10**9, 30: 2, 40: 1})
-    >>> exponential_groups(Seeded(1), scores, rate=Fraction(1), count=5).tolist()
-    [2, 1, 1, 0, 0]
-    """
+    """Select ``count`` items, 1 <= count <= scores.total: the group of each, in the order selected."""
     return largest_noisy(source, scores, rate=rate, count=count, noise=Gumbel()).groups
 
 

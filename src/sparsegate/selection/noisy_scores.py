@@ -6,24 +6,9 @@ which scores and noise live. With s = 1 for monotonic scores, 2 in general, the 
     b = min(s c, m) D / epsilon    steps.
 
 *Theorem.* The c items, in the order of their noisy scores, are epsilon-differentially private. Where m <= s c their
-noisy scores may be released as well, at no further cost.
-
-*Proof.* Let x be the noise of all items, and u the numbers that break ties, uniform and independent: items are ordered
-by (q + x, u). Let q become q' = q + d for a neighbour, abs(d_i) <= D, at most m of the d_i not zero.
-
-1. *m <= s c.* The map x -> x - d takes the noise that gives a vector of noisy scores under q to the noise that gives
-   the same vector under q', and changes its probability by a factor of at most exp(sum abs(d_i) / b) <= exp(epsilon).
-   What is released is computed from that vector and from u.
-2. *m > s c.* As in the proof of one-shot selection (``selection.exponential``), with t - d_i added to the noise of each
-   selected item; u decides between equal noisy scores as before.
-
-Machine-checked: proofs/README.md.
-
-*In zCDP*: each of the at most m scores that move has noise of its own and a loss of at most e = D / b, so it is
-(e tanh(e/2))-zCDP (``budget.pure_rho``); all scores together have m times that.
-
-**Ties** cost nothing to break: (q + x, u) has the order of the real number q + x + u. So the noise is taken as
-Z = X + u, whose density is a staircase (``noise.clocks``). Of N equal scores only the largest noises are drawn.
+noisy scores may be released as well, at no further cost. In zCDP each of the at most m scores that move costs e
+tanh(e/2), e = D / b (``budget.pure_rho``). Proof: docs/explanation/proofs_in_words/core.md. Machine-checked:
+proofs/README.md.
 """
 
 from __future__ import annotations
@@ -46,11 +31,7 @@ from sparsegate.selection.scores import Scores
 def noisy_scale(
     *, epsilon: Fraction, count: int, steps: int, monotonic: bool, max_items_per_user: int | None
 ) -> Fraction:
-    """The scale b of the noise, in lattice steps; ``steps`` is D.
-
-    >>> noisy_scale(epsilon=Fraction(1, 10), count=100, steps=1, monotonic=True, max_items_per_user=3)
-    Fraction(30, 1)
-    """
+    """The scale b of the noise, in lattice steps; ``steps`` is D."""
     most = selected_share(count, monotonic)
     return exact_scale((most if max_items_per_user is None else min(most, max_items_per_user)) * steps / epsilon)
 
@@ -63,14 +44,7 @@ def selected_share(count: int, monotonic: bool) -> int:
 def noisy_groups(
     source: Source, scores: Scores, steps: NDArray[np.int64], *, scale: Fraction, count: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Select ``count`` items by their scores in steps: the group of each, and its noisy score in steps, largest first.
-
-    >>> from sparsegate.noise import Seeded
-    >>> scores = Scores.histogram({0: 10**9, 60: 2, 300: 1})
-    >>> groups, noisy = noisy_groups(Seeded(1), scores, scores.values, scale=Fraction(10), count=4)
-    >>> groups.tolist(), noisy.tolist()
-    ([2, 0, 0, 0], [280, 187, 187, 184])
-    """
+    """Select ``count`` items: the group of each, and its noisy score in steps, largest first."""
     noise = Staircase(scale)
     placed = replace(scores, values=steps)
     groups, race, rings = largest_noisy(source, placed, rate=1 / noise.unit, count=count, noise=noise, apart=True)
@@ -81,13 +55,8 @@ def noisy_groups(
 class Estimated:
     """What noisy scores are worth: discrete Laplace noise of ``scale`` steps on ``total`` scores, ``count`` shown.
 
-    Noise that helped an item to be selected is likely to be high. *Theorem.* However the n scores lie, at most (n + c)
-    P[X > t] of the c selected are expected to have noise beyond t, on either side. *Proof.* Above: of all n candidates
-    n P[X > t] are expected to have noise above t, and so at most that many of the selected. Below: fix the noise of all
-    items but i, and what breaks ties. Whether i is selected rises with X_i, and whether X_i < -t falls with it; of two
-    such functions of one variable the mean of the product is at most the product of the means (Chebyshev), so P[i
-    selected and X_i < -t] <= P[i selected] P[X < -t]. The sum over all i is c P[X < -t], since c are selected; and X is
-    symmetric. Machine-checked: proofs/README.md.
+    *Theorem.* However the n scores lie, at most (n + c) P[X > t] of the c selected are expected to have noise beyond
+    t, on either side. Proof: docs/explanation/proofs_in_words/core.md. Machine-checked: proofs/README.md.
 
     So with (n + c) P[X > t] <= c (1 - confidence) the share of the selected expected within t of the truth is at least
     ``confidence`` (``error_bar``). With (n + c) P[X > t] <= 1 - confidence all of them are, with that probability,

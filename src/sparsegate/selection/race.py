@@ -1,27 +1,16 @@
 """An exact race: which exponential clocks ring first, decided as if every clock were known to all its digits.
 
-A lane is a group of n equal items of log-weight x. Its k-th ring comes at exp(-x) A_k, with
-
-    A_k = E_1 / n + E_2 / (n - 1) + ... + E_k / (n - k + 1)
-
-and E_j independent exponentials of mean one (Renyi 1953), so a lane winds only about as many clocks as it wins
-rings. The key of a ring is x plus noise that is read off A_k (``noise.clocks``) and falls with time. The largest keys
-win. Lanes wind in rounds, each as many clocks as all rounds before it; the keys of all rings are enclosed in floats. A
-lane drops out when its last ring is certainly not among the first ``count``.
-
-**The order of keys** that are known as intervals: keys whose enclosures are disjoint are in order. A run of keys that
-overlap or touch is enclosed again with 64 bits, then 128, 256 and so on, with digits of noise that are drawn when they
-are needed and remembered, until the enclosures are disjoint. So no rounding decides.
-
-**The count-th largest** of private numbers is found by ``largest`` in time that their values do not change, as that of
-``np.partition`` does: sixteen bits at a time from the top, and those bit by bit: "is the count-th largest at least
-this?" is answered by comparing *every* number with the guess and counting. Digits are those of a code that keeps the
-order: the sign bit is flipped, and of floats all other bits where the sign is set.
+A lane is a group of n equal items of log-weight x. Its k-th ring comes at exp(-x) A_k with A_k = E_1 / n + E_2 / (n -
+1) + ... + E_k / (n - k + 1), E_j independent exponentials of mean one (Renyi 1953), so a lane winds only about as many
+clocks as it wins rings. The key of a ring is x plus noise that is read off A_k (``noise.clocks``) and falls with time;
+the largest keys win. Lanes wind in rounds, each as many clocks as all rounds before it, and drop out when their last
+ring is certainly not among the first ``count``. Keys are enclosed in floats; those whose enclosures touch are enclosed
+again with 64 bits, 128, 256 and so on, until they are disjoint, so no rounding decides
+(docs/explanation/proofs_in_words/core.md).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -52,11 +41,6 @@ def largest_first(
 
     Key i lies in [low[i], high[i]], infinities included: float64, or Python integers in an object array; ``refine``
     encloses it with ``bits``. Keys with the same label in ``alike`` need not be told apart.
-
-    >>> exact = [3.0, 1.0, 2.0, 2.25]
-    >>> low, high = np.array([2.9, 0.9, 1.5, 1.5]), np.array([3.1, 1.1, 2.5, 2.5])
-    >>> largest_first(low, high, 3, lambda i, bits: (int(exact[i] * 2**bits),) * 2).tolist()
-    [0, 3, 2]
     """
     order = np.argsort(-high, kind="stable")
     # A key begins a new run where all before it are certainly larger.
@@ -71,15 +55,14 @@ def largest_first(
             continue
         finer = np.array([refine(number, bits) for number in run.tolist()], dtype=object)
         labels = None if alike is None else alike[run]
-        within = largest_first(
-            finer[:, 0], finer[:, 1], count - start, _of_run(refine, run), alike=labels, bits=2 * bits
-        )
+
+        def of_run(place: int, bits: int, run: NDArray[np.intp] = run) -> tuple[int | float, int | float]:
+            return refine(int(run[place]), bits)
+
+        ends = finer[:, 0], finer[:, 1]
+        within = largest_first(*ends, count - start, of_run, alike=labels, bits=2 * bits)
         order[start : start + within.size] = run[within]
     return order[:count]
-
-
-def _of_run(refine: Refine, run: NDArray[np.intp]) -> Refine:
-    return lambda place, bits: refine(int(run[place]), bits)
 
 
 FAR = 1e300
@@ -119,9 +102,8 @@ class Race:
             words = self._source.bytes(8 * wound * going.size).view("<u8").reshape(going.size, wound)
             last[going] = self._wind(going, words)
             wound *= 2
-        return largest_first(
-            self.low, self.high, count, self._refined, alike=None if apart or wound == 1 else self.lane
-        )
+        alike = None if apart or wound == 1 else self.lane
+        return largest_first(self.low, self.high, count, self._refined, alike=alike)
 
     def _going(self, wound: int, last: NDArray[np.float64], count: int) -> NDArray[np.int64]:
         """The lanes that have items left and whose last ring may be among the first ``count``."""
@@ -158,26 +140,6 @@ class Race:
         upper: NDArray[np.float64] = high[:, -1]
         return upper
 
-    def _refined(self, ring: int, bits: int) -> tuple[int | float, int | float]:
-        """Enclose the key of a ring: at first with the exact log-weight and a careful sum, then in intervals."""
-        lane, rank = int(self.lane[ring]), int(self.rank[ring])
-        words = self._words(lane, rank)
-        numerator, denominator = self._lanes.exact(lane)
-        size = int(self._lanes.sizes[lane])
-        if bits == FIRST_BITS:
-            times, relative = ring_times(words)
-            loose = float(relative.max())
-            if math.isinf(loose):
-                return -math.inf, math.inf
-            total = math.fsum((times / np.arange(size, size - rank, -1)).tolist())
-            (noise,), (error,) = self._noise.floats(np.array([total]), np.array([loose]))
-            weight = (numerator << bits) // denominator
-            return (
-                weight + math.floor(math.ldexp(noise - error, bits)),
-                weight + math.floor(math.ldexp(noise + error, bits)) + 2,
-            )
-        return self._enclosed(ring, numerator, denominator, bits)
-
     def noise_below(self, rings: NDArray[np.intp], unit: Fraction) -> NDArray[np.int64]:
         """floor(unit times noise) of the given rings, with more digits where floats do not decide."""
         noise, error = self._read[:, rings]
@@ -196,6 +158,9 @@ class Race:
                 ]
             floors[place] = ends[0]
         return floors
+
+    def _refined(self, ring: int, bits: int) -> tuple[int, int]:
+        return self._enclosed(ring, *self._lanes.exact(int(self.lane[ring])), bits)
 
     def _enclosed(self, ring: int, numerator: int, denominator: int, bits: int) -> tuple[int, int]:
         """Integers around 2**bits times (x + noise) of a ring, x as given, in interval arithmetic."""
@@ -232,11 +197,6 @@ def largest(
 
     With fewer than four ``digits`` the rest of the code is zero: the result is the largest number with such a code
     that at least ``count`` values reach. Two digits of a float are its sign, its exponent and 20 bits.
-
-    >>> largest(np.array([5, -1, 7, 7]), 3), largest(np.array([0.5, -2.0]), 2)
-    (5, -2.0)
-    >>> largest(np.array([5, 9]), 10**9, sizes=np.array([4 * 10**9, 1]))
-    5
     """
     columns = values.astype(values.dtype.newbyteorder("<"), copy=False).view("<u2").reshape(-1, 4)
     flipped = (columns[:, 3] >> 15) * _ALL if values.dtype.kind == "f" else np.uint16(0)

@@ -63,14 +63,7 @@ def plan_traversal(calibration: Calibration, *, threshold: object, raise_by: Fra
 
 
 def traversal_groups(source: Source, scores: Scores, steps: NDArray[np.int64], plan: Traversal) -> NDArray[np.int64]:
-    """The group of each selected item, in the order selected; ``steps`` are the scores of the groups on the lattice.
-
-    >>> from sparsegate.noise import Seeded
-    >>> plan = Traversal(count=3, threshold=80, rho_scale=Fraction(2), nu_scale=Fraction(5), passes=9)
-    >>> scores = Scores.histogram({0: 10**6, 75: 2, 120: 1})
-    >>> traversal_groups(Seeded(1), scores, scores.values, plan).tolist()
-    [2, 1, 1]
-    """
+    """The group of each selected item, in the order selected; ``steps`` are the scores of the groups on the lattice."""
     rho = discrete_laplace(source, plan.rho_scale)
     # Scores lie within 2**61, and rho passes 2**61 with probability exp(-2**13): the cut only keeps int64 safe.
     bar = max(-2 * LIMIT, min(2 * LIMIT, plan.threshold + rho))

@@ -35,8 +35,7 @@ class Scores:
     ----------
     values: the score of each group; whole numbers stay int64, everything else is float64.
     multiplicities: how many items each group holds, n_g >= 1; they sum to at most 2**62.
-    order: the numbers of all items, group by group; None where group g is item g, or items have no numbers.
-    items: the name of each item by its number, such as the labels of a pandas series; None where items have no names.
+    items: the name of each item, where each is a group of its own, such as the labels of a series; None without names.
 
     >>> from sparsegate.selection.scores import Scores
     >>> scores = Scores.of([7, 3, 7, 7])
@@ -48,29 +47,23 @@ class Scores:
 
     values: Values
     multiplicities: NDArray[np.int64]
-    order: NDArray[np.intp] | None = None
     items: tuple[Hashable, ...] | None = None
 
     @own_settings
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", _numbers(self.values))
         object.__setattr__(self, "multiplicities", _sizes(self.multiplicities, self.values.size))
-        for parameter, names in (("order", self.order), ("items", self.items)):
-            if names is not None and len(names) != self.total:
-                raise ParameterError(parameter, "must have one entry for each item", len(names))
+        if self.items is not None and len(self.items) != self.total:
+            raise ParameterError("items", "must have one entry for each item", len(self.items))
 
     @classmethod
     @own_settings
     def of(cls, scores: ScoresLike) -> Scores:
-        """Group an array of scores, or a mapping from items to scores, by equal score."""
-        each = cls.each(scores)
+        """Group an array of scores, or a mapping from items to scores, by equal score; their items have no names."""
         if isinstance(scores, Scores):
-            return each
-        order = np.argsort(each.values, kind="stable")
-        ordered = each.values[order]
-        starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-        sizes = np.diff(starts, append=ordered.size)
-        return cls(values=ordered[starts], multiplicities=sizes, order=order, items=each.items)
+            return scores
+        values, sizes = np.unique(cls.each(scores).values, return_counts=True)
+        return cls(values=cast(Values, values), multiplicities=sizes)
 
     @classmethod
     @own_settings
@@ -86,12 +79,7 @@ class Scores:
     @classmethod
     @own_settings
     def histogram(cls, counts: Mapping[int, int] | Mapping[float, int]) -> Scores:
-        """Take a mapping from each score to the number of items that have it.
-
-        >>> from sparsegate.selection.scores import Scores
-        >>> Scores.histogram({0: 10**9, 5: 12, 90: 1})
-        Scores(3 groups, 1000000013 items)
-        """
+        """Take a mapping from each score to the number of items that have it."""
         sizes: list[object] = list(counts.values())
         if not all(isinstance(size, int | np.integer) and not isinstance(size, bool) for size in sizes):
             raise _bad_multiplicities()
@@ -106,11 +94,6 @@ class Scores:
     def single(self) -> bool:
         """Whether every item is a group of its own, known without a look at the sizes."""
         return self.multiplicities.strides == (0,)
-
-    @property
-    def anonymous(self) -> bool:
-        """Whether this is a histogram: groups have sizes, but their members cannot be named."""
-        return self.order is None and not self.single
 
     def draw_members(self, source: Source, groups: NDArray[np.int64]) -> NDArray[np.int64]:
         """Which member of its group each pick is: uniform without replacement, numbered from 0 in each group.
@@ -129,13 +112,6 @@ class Scores:
             members[by_group[start : start + count]] = uniform_subset(source, size, count)
             start += count
         return members
-
-    def numbers(self, groups: NDArray[np.int64], members: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The item numbers of the given members of the given groups."""
-        if self.order is None:
-            return groups
-        starts = np.cumsum(self.multiplicities) - self.multiplicities
-        return cast("NDArray[np.int64]", self.order[starts[groups] + members])
 
     def __repr__(self) -> str:
         return f"Scores({self.values.size} groups, {self.total} items)"  # the scores themselves are private

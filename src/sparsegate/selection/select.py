@@ -73,10 +73,7 @@ if TYPE_CHECKING:
 
 
 AUTO = "auto"
-
-DEFAULT_RAISE = 3
-"""Standard deviations by which "retraversal" raises the threshold: the middle of 1 to 5, where none is always best."""
-
+DEFAULT_RAISE = 3  # standard deviations, for "retraversal": the middle of 1 to 5, where none is always best
 DEFAULT_PASSES = 100
 
 
@@ -122,7 +119,7 @@ class SelectionMethod:
 
     says: str
     options: frozenset[str] = frozenset()
-    why_not: str
+    why_not: str = "weighs scores directly, without delta, threshold, passes, split or lattice"
     ordered: bool = True
     rate: Callable[[Request], Fraction] | None = None
     prepare: Callable[[Request, Scores], Ready]
@@ -142,25 +139,13 @@ def _round(request: Request) -> Fraction:
     return round_epsilon(epsilon=request.epsilon, delta=request.delta, count=request.count)
 
 
-def _gumbel_rate(request: Request) -> Fraction:
-    return _rate(request, _round(request), 1)
-
-
-def _subset_rate(request: Request) -> Fraction:
-    # The loss of a set moves by at most twice what a score moves, for monotonic scores by as much: as two rounds would.
-    return _rate(request, request.epsilon, 2)
-
-
 def _weighing(
     rate: Callable[[Request], Fraction],
     draw: Callable[..., NDArray[np.int64]],
     case: Callable[..., Promise],
     *,
-    says: str,
-    why_not: str = "weighs scores directly, without delta, threshold, passes, split or lattice",
-    options: frozenset[str] = frozenset(),
-    ordered: bool = True,
     rho: Callable[[Request], Fraction] | None = None,
+    **about: Any,
 ) -> SelectionMethod:
     """A method that reads nothing of the request but its rate and its count.
 
@@ -171,20 +156,14 @@ def _weighing(
         factor, delta = rate(request), Fraction(request.delta)
         if delta and factor == _even_rate(request):
             delta = Fraction(0)  # it is as good without
-        groups = partial(draw, scores=scores, rate=factor, count=request.count)
-        return Ready(
-            epsilon=Fraction(request.epsilon),
-            draw=lambda source: Drawn(groups(source)),
-            delta=delta,
-            rho=None if rho is None else rho(request),
-        )
+        groups, spent = partial(draw, scores=scores, rate=factor, count=request.count), Fraction(request.epsilon)
+        in_rho = None if rho is None else rho(request)
+        return Ready(epsilon=spent, draw=lambda source: Drawn(groups(source)), delta=delta, rho=in_rho)
 
     def promise(request: Request, total: int) -> Promise:
         return case(rate=rate(request), count=request.count, total=total)
 
-    return SelectionMethod(
-        says=says, why_not=why_not, options=options, ordered=ordered, rate=rate, prepare=prepare, promise=promise
-    )
+    return SelectionMethod(rate=rate, prepare=prepare, promise=promise, **about)
 
 
 def _noisy_scale(request: Request, lattice: Lattice) -> Fraction:
@@ -224,15 +203,7 @@ def _noisy_case(request: Request, total: int) -> Promise:
 
 
 def _traversal(request: Request, scores: Scores, default_raise: int, passes: int) -> Ready:
-    setting = Setting(
-        row=VARIANTS["standard"],
-        cutoff=request.count,
-        sensitivity=request.sensitivity,
-        epsilon=request.epsilon,
-        monotonic=request.monotonic,
-        allocation=request.allocation,
-        granularity=request.granularity,
-    )
+    setting = Setting.of(vars(request) | {"row": VARIANTS["standard"], "cutoff": request.count})
     threshold = request.threshold if scores.values.dtype.kind == "i" else 0.0  # floats live on a finer lattice
     calibration = calibrate(setting, threshold=threshold, not_private=False)
     raise_by = default_raise if request.raise_by is None else request.raise_by
@@ -261,7 +232,8 @@ METHODS: Mapping[str, SelectionMethod] = MappingProxyType(
             rho=lambda request: Fraction(request.epsilon) ** 2 / (8 * request.count),
         ),
         "subset": _weighing(
-            _subset_rate,
+            # The loss of a set moves by twice what a score moves, for monotonic scores by as much: as two rounds would.
+            lambda request: _rate(request, request.epsilon, 2),
             subset_groups,
             subset_case,
             says="the exponential mechanism over sets: noise that does not grow with the count, no order",
@@ -269,7 +241,7 @@ METHODS: Mapping[str, SelectionMethod] = MappingProxyType(
             rho=lambda request: Fraction(request.epsilon) ** 2 / 8,
         ),
         "gumbel": _weighing(
-            _gumbel_rate,
+            lambda request: _rate(request, _round(request), 1),
             exponential_groups,
             peeled_case,
             says="the exponential mechanism with a delta: far less noise for many items",
@@ -323,12 +295,7 @@ WORTHWHILE = {"subset": Fraction(7, 10), "one-shot": Fraction(9, 10)}
 def choose(
     *, count: int, epsilon: Fraction, delta: Fraction, max_items_per_user: int | None, ordered: bool, monotonic: bool
 ) -> str:
-    """The key of the method to run.
-
-    >>> rest = {"count": 100, "epsilon": Fraction(1, 10), "delta": Fraction(0), "monotonic": True}
-    >>> [choose(max_items_per_user=m, ordered=order, **rest) for m in (1, None) for order in (False, True)]
-    ['noisy-scores', 'noisy-scores', 'subset', 'one-shot']
-    """
+    """The key of the method to run."""
     most = count if monotonic else 2 * count
     shares = {"noisy-scores": Fraction(most if max_items_per_user is None else min(most, max_items_per_user), most)}
     if delta:
@@ -375,10 +342,6 @@ class Selection(ChosenTable):
     def _labels(self) -> Sequence[Any]:
         return (() if self.indices is None else self.indices.tolist()) if self.items is None else self.items
 
-    @property
-    def _kind(self) -> str:
-        return "item" if self.indices is None else "index"
-
     def to_dict(self) -> dict[str, Any]:
         """The selection as JSON takes it, by the schema "sparsegate/selection/1": see docs/reference/json.md."""
         ordered = METHODS[self.method].ordered
@@ -388,7 +351,7 @@ class Selection(ChosenTable):
             "epsilon": amount_text(self.budget.total),
             "delta": amount_text(self.delta),
             "ordered": ordered,
-            "labels": self._kind,
+            "labels": "item" if self.indices is None else "index",
             "items": published_items(self, ranked=ordered),
             "error_bar": self.error_bar,
             "error_bar_all": self.error_bar_all,
@@ -399,7 +362,7 @@ class Selection(ChosenTable):
         """The selection as a table."""
         record, estimated = self.to_dict(), self.estimates is not None
         columns: dict[str, list[Any]] = {"rank": list(range(1, len(self) + 1))} if record["ordered"] else {}
-        columns[self._kind] = list(self._labels())
+        columns[record["labels"]] = list(self._labels())
         if self.estimates is not None:
             columns["estimate"] = self.estimates.tolist()
         hidden = {"schema", "items", "labels", "ordered"}
@@ -483,9 +446,6 @@ class Request:
                 public["delta"] = Fraction(0)  # what is not used is not charged
         for name, value in public.items():
             object.__setattr__(self, name, value)
-        self._check_options()
-
-    def _check_options(self) -> None:
         row = METHODS[self.method]
         for option in fields(self):
             value = getattr(self, option.name)
@@ -518,7 +478,7 @@ class Request:
         return self.checked.estimated is not None
 
     def promise(self, total: int) -> Promise | None:
-        """How far below the c-th of ``total`` whole scores a selected one can be; None where nothing bounds that."""
+        """What is promised of a selection among ``total`` whole scores; None where nothing is."""
         case = METHODS[self.method].promise
         return None if case is None else case(self, total)
 
@@ -609,12 +569,12 @@ def select_top(
     scope = locals()
     request = Request(**{option.name: scope[option.name] for option in fields(Request)})
     candidates = Scores.each(scores)
-    if candidates.anonymous:
+    if not candidates.single:
         rule = "must know its items; a histogram only says how many items have each score"
         hint = "pass an array or a mapping, or call Request.pick and name the members of its groups"
         raise ParameterError("scores", rule, next_step=hint)
     picks = request.pick(candidates, trusted_source(source, not_private), ledger=ledger)
-    numbers = candidates.numbers(picks.groups, picks.members)
+    numbers = picks.groups
     items = None if candidates.items is None else [candidates.items[number] for number in numbers.tolist()]
     shown = request.shown_order(numbers.tolist() if items is None else items)
     ready, estimates = picks.ready, None
@@ -639,9 +599,6 @@ def by_label(labels: Sequence[Any]) -> list[int]:
     """The places of labels in an order that depends on the labels alone, and not on the order of a mapping.
 
     Labels that cannot be compared are sorted by type and by how they read; those that read alike by a coin.
-
-    >>> by_label(["b", "a"]), by_label([(2, 10), (2, 9)]), by_label(["b", 1])
-    ([1, 0], [1, 0], [1, 0])
     """
     places = range(len(labels))
     parts = [part for label in labels for part in (label if type(label) is tuple else [label])]
@@ -649,19 +606,17 @@ def by_label(labels: Sequence[Any]) -> list[int]:
     with contextlib.suppress(TypeError, ArithmeticError):  # instants with and without a time zone, signalling NaN
         if any(kinds <= family for family in _COMPARED) and all(part == part for part in parts):
             return sorted(places, key=labels.__getitem__)
-    coins = random.SystemRandom().sample(places, len(places))
-    return sorted(coins, key=lambda place: (type(labels[place]).__qualname__, _reading(labels[place])))
+
+    def reading(place: int) -> tuple[str, str]:
+        # An address tells when an object was made, and an error would lose what is paid for.
+        label, read = labels[place], ""
+        if getattr(type(label), "__repr__", None) is not object.__repr__:
+            with contextlib.suppress(Exception):
+                read = repr(label)
+        return type(label).__qualname__, read
+
+    return sorted(random.SystemRandom().sample(places, len(places)), key=reading)
 
 
 _COMPARED: Final = ({str}, {int, float}, {bool}, {Decimal}, {date}, {datetime}, {time}, {bytes}, {UUID})
 """Types whose values, but for not-a-number, have one order."""
-
-
-def _reading(label: Any) -> str:
-    """How a label reads, or nothing: an address tells when it was made, and an error would lose what is paid for."""
-    if getattr(type(label), "__repr__", None) is object.__repr__:
-        return ""
-    try:
-        return repr(label)
-    except Exception:
-        return ""

@@ -1,41 +1,15 @@
 """The exponential mechanism over sets: all c items at once, by how far the set is from being the top c.
 
-Mechanism. The loss of a set S of c out of d > c items is l(S) = max score outside S - min score in S, negative for a
-clear top c. S is selected with probability proportional to exp(-a l(S)),
+The loss of a set S of c out of d > c items is l(S) = max score outside S - min score in S, negative for a clear top c.
+S is selected with probability proportional to exp(-a l(S)), a = epsilon / (4 Delta), or epsilon / (2 Delta) for
+monotonic scores.
 
-    a = epsilon / (4 Delta)    in general,        a = epsilon / (2 Delta)    for monotonic scores.
-
-*Theorem* (McSherry, Talwar 2007; the loss of Shekelyan, Loukides 2022, not cut off at zero): the set is epsilon-DP.
-*Proof.* Let one person move every score by at most Delta. l(S) moves by at most 2 Delta; if all scores move one way, by
-at most Delta. In either case exp(-a l(S)) changes by a factor of at most exp(epsilon / 2), for every S, and so does the
-sum over all S: the probability by exp(epsilon) at most. The constants are the best: for c = 1, d = 2 the odds are
-exp(2 a (s_1 - s_2)). And for all S the log of the ratio of the two probabilities lies within epsilon / 2 of one number:
-the set is epsilon-bounded-range, and so (epsilon**2 / 8)-zCDP (``gates.approximate``). What is released is the SET,
-sorted by label: an order of drawing would tell more. Machine-checked: proofs/README.md.
-
-Drawing. Number the items by falling score, s_1 >= ... >= s_d. The top c, {1..c}, weigh exp(a (s_c - s_(c+1))). Every
-other set is in the class (a, b), a <= c < b, of its first missing and its last item: it holds 1..a-1, not a, and b is
-its last; the other c - a are any of a+1..b-1. All C(b-a-1, c-a) sets of a class weigh exp(-a (s_a - s_b)). A tile of
-classes is drawn in proportion to its bound, a class uniformly in the tile, and accepted with the ratio of its weight to
-the bound; then the members uniformly.
-
-Levels. Only the scores above s_c are sorted. The others are counted in levels of width WIDTH / a below s_c, in one
-pass, and s_b is replaced by the top of its level. The set that comes out is accepted with probability exp(-a (top of
-the level - lowest score in the set)) > exp(-WIDTH). The last level has no end, but all sets together that reach it
-weigh exp(-64) at most.
-
-Every decision compares a uniform real number with a probability: in floats with a proven error, and where that does not
-decide, with more digits and intervals. *Time*: the passes over all items are the same for all scores; the sort of those
-above s_c, the number of tiles and of tries depend on the scores, a little: see docs/how-to/choose.md.
-
-**Logarithms of binomial coefficients** use Stirling's series, log m! = m log m - m + log(2 pi m) / 2 + s(m), s(m) =
-1/(12 m) - 1/(360 m**3) + ..., whose error is below the first term left out, with its sign (for every real m > 0).
-
-**Tiles.** Class (a, b) holds C(b-a-1, c-a) sets that all weigh exp(-f(a) - g(b)), f falling and g rising. So in a tile,
-a from a0 to a1 and b from b0 to b1, no class weighs more than C(b1-a0-1, c-a0) exp(-f(a1) - g(b0)), nor less than
-C(b0-a1-1, c-a1) exp(-f(a0) - g(b1)). Tiling starts from one tile and halves those that say least, until all upper
-bounds together are at most (1 + LOOSE) times all lower ones. The upper bounds hold whatever floats round; the lower
-ones only decide how often a draw is accepted.
+*Theorem* (McSherry, Talwar 2007; the loss of Shekelyan, Loukides 2022, not cut off at zero): the set is epsilon-DP, and
+epsilon-bounded-range, so (epsilon**2 / 8)-zCDP. What is released is the SET, sorted by label: an order of drawing would
+tell more. Sets are drawn by class (first missing and last item), classes by tiles whose bounds they are accepted
+against, scores below s_c by levels of width WIDTH / a. Every decision compares a uniform real number with a
+probability: in floats with a proven error, and where that does not decide, with more digits and intervals. The proof
+and the ways of drawing: docs/explanation/proofs_in_words/core.md. Machine-checked: proofs/README.md.
 """
 
 from __future__ import annotations
@@ -56,9 +30,7 @@ from sparsegate.selection.exponential import log_weights
 from sparsegate.selection.race import FAR, largest
 from sparsegate.selection.scores import Scores
 
-ERROR = 2.0**-44
-"""``log_binomials`` errs by at most ERROR (1 + result)."""
-
+ERROR = 2.0**-44  # ``log_binomials`` errs by at most ERROR (1 + result)
 _SMALL = 32  # below this s(m) comes from a table; from here on four terms err by less than 2**-55
 _TABLE = np.array(
     [0.0]
@@ -74,9 +46,6 @@ def log_binomials(n: NDArray[np.int64], k: NDArray[np.int64]) -> NDArray[np.floa
 
     With k <= n - k, both terms of k log(n/k) - (n-k) log(1 - k/n) are positive and hardly larger than the result:
     nothing cancels, and a handful of roundings of 2**-53 each stay far below ERROR.
-
-    >>> np.exp(log_binomials(np.array([4, 52, 9]), np.array([2, 5, 0]))).round(6).tolist()
-    [6.0, 2598960.0, 1.0]
     """
     k = np.minimum(k, n - k)
     small, large, whole = np.maximum(k, 1).astype(np.float64), (n - k).astype(np.float64), n.astype(np.float64)
@@ -95,12 +64,8 @@ def _correction(m: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(m < _SMALL, _TABLE[np.minimum(m, _SMALL - 1).astype(np.intp)], series)
 
 
-def log_binomial(iv: Any, n: int, k: int) -> Any:
-    """An interval around log C(n, k), in an interval context of mpmath whose precision exceeds the bits of n."""
-    return _log_factorial(iv, n) - _log_factorial(iv, k) - _log_factorial(iv, n - k)
-
-
-def _log_factorial(iv: Any, m: int) -> Any:
+def log_factorial(iv: Any, m: int) -> Any:
+    """An interval around log m!, in an interval context of mpmath whose precision exceeds the bits of m."""
     if m <= max(_SMALL, iv.prec):
         return iv.log(iv.mpf(math.factorial(m)))
     from mpmath import bernfrac
@@ -122,8 +87,7 @@ Positions = NDArray[np.int64]
 Exponents = Callable[[Positions], NDArray[np.float64]]
 
 LOOSE = 0.5
-MOST = 1 << 18
-"""None is halved once there are this many: enough but for scores made to fall as fast as sets grow in number."""
+MOST = 1 << 18  # tiles; enough but for scores made to fall as fast as sets grow in number
 
 
 class Tiles(NamedTuple):
@@ -155,21 +119,18 @@ class Classes:
         """Tiles that cover every class once."""
         first, last, total = (np.array([number]) for number in (1, self.count, self.total))
         tiles = self._bounded(first, last, last + 1, total)
-        while tiles.a0.size < MOST and (heavy := self._heavy(tiles)).any():
+        while tiles.a0.size < MOST:
+            top = max(float(tiles.upper.max()), self.besides)
+            least = np.exp(tiles.lower - top)
+            spare = np.exp(tiles.upper - top) - least
+            allowed = LOOSE * (float(least.sum()) + math.exp(self.besides - top))
+            # Those with more than their share of what the bounds leave open.
+            heavy = (spare > allowed / (2 * spare.size)) & ((tiles.a0 < tiles.a1) | (tiles.b0 < tiles.b1))
+            if float(spare.sum()) <= allowed or not heavy.any():
+                break
             halves = self._halved(Tiles._make(each[heavy] for each in tiles))
             tiles = Tiles._make(np.concatenate((old[~heavy], new)) for old, new in zip(tiles, halves, strict=True))
         return tiles
-
-    def _heavy(self, tiles: Tiles) -> NDArray[np.bool_]:
-        """The tiles to halve: with more than their share of what the bounds leave open; none where that is little."""
-        top = max(float(tiles.upper.max()), self.besides)
-        least = np.exp(tiles.lower - top)
-        spare = np.exp(tiles.upper - top) - least
-        allowed = LOOSE * (float(least.sum()) + math.exp(self.besides - top))
-        if float(spare.sum()) <= allowed:
-            return np.zeros(spare.size, dtype=np.bool_)
-        heavy: NDArray[np.bool_] = spare > allowed / (2 * spare.size)
-        return heavy & ((tiles.a0 < tiles.a1) | (tiles.b0 < tiles.b1))
 
     def _halved(self, tiles: Tiles) -> Tiles:
         """Each tile as two: cut across the side along which weights differ more."""
@@ -194,9 +155,7 @@ class Classes:
         return Tiles(a0, a1, b0, b1, upper, classes + least - self.f(a0) - self.g(b1))
 
 
-WIDTH = 0.25
-"""Width of a level, in units of exponents; a power of two."""
-
+WIDTH = 0.25  # of a level, in units of exponents; a power of two
 _SPARE = 64
 _DOWN = 1 - 2.0**-45  # exponents are rounded down by more than they err
 _UNITS = 40  # bits of a tile's share: all of them together fit a word
@@ -205,13 +164,7 @@ _ABOVE, _TIED = 0, 1  # codes of scores above s_c and equal to it; below it, two
 
 
 def subset_groups(source: Source, scores: Scores, *, rate: Fraction, count: int) -> NDArray[np.int64]:
-    """Select ``count`` items, 1 <= count <= scores.total: the group of each, by number of the group.
-
-    >>> from sparsegate.noise import Seeded
-    >>> scores = Scores.histogram({0: 10**9, 30: 2, 40: 1})
-    >>> subset_groups(Seeded(1), scores, rate=Fraction(2), count=3).tolist()
-    [1, 1, 2]
-    """
+    """Select ``count`` items, 1 <= count <= scores.total: the group of each, by number of the group."""
     if count == scores.total:
         return np.repeat(np.arange(scores.values.size), scores.multiplicities)
     return np.sort(Subsets(scores, rate, count).draw(source))
@@ -235,9 +188,17 @@ class Subsets:
         codes, held = self._held()
         self._g_codes, self._g_ends = np.append(-1, codes), np.append(0, np.cumsum(held))
         self._g = np.maximum(self._g_codes - _TIED - 1, 0) * WIDTH
-        self._lead = self._clear_lead()
+        lowest = np.iinfo(np.int64).min if scores.values.dtype.kind == "i" else -np.inf
+        following = np.where(scores.values < self._reference, scores.values, lowest).max().item()
+        clear = int(self._g_ends[np.searchsorted(self._g_codes, _TIED)]) == count
+        # a (s_c - s_(c+1)), zero where items of equal score are on both sides.
+        self._lead = self._distance(following) if clear else Fraction(0)
         lead = float(_rounded_down(np.array([_float(self._lead)]))[0])
-        self._tiles = Classes(count=count, total=scores.total, f=self._f_at, g=self._g_at, besides=lead).tile()
+        f, g = (
+            lambda positions, ends=ends, exponents=exponents: exponents[np.searchsorted(ends, positions)]
+            for ends, exponents in ((self._f_ends, self._f), (self._g_ends, self._g))
+        )
+        self._tiles = Classes(count=count, total=scores.total, f=f, g=g, besides=lead).tile()
         # Weights are relative to that of the top c, which come last.
         shares = np.append(self._tiles.upper - lead, 0.0)
         self._most = float(shares.max())
@@ -274,25 +235,9 @@ class Subsets:
         np.add.at(held, places, self._scores.multiplicities)
         return codes, held
 
-    def _clear_lead(self) -> Fraction:
-        """a (s_c - s_(c+1)), zero where items of equal score are on both sides."""
-        values = self._scores.values
-        lowest = np.iinfo(np.int64).min if values.dtype.kind == "i" else -np.inf
-        following = np.where(values < self._reference, values, lowest).max().item()
-        ahead = int(self._g_ends[np.searchsorted(self._g_codes, _TIED)])
-        return self._distance(following) if ahead == self._count else Fraction(0)
-
     def _distance(self, value: int | float) -> Fraction:
         """a (s_c - value)."""
         return self._rate * (Fraction(self._reference) - Fraction(value))
-
-    def _f_at(self, positions: NDArray[np.int64]) -> NDArray[np.float64]:
-        exponents: NDArray[np.float64] = self._f[np.searchsorted(self._f_ends, positions)]
-        return exponents
-
-    def _g_at(self, positions: NDArray[np.int64]) -> NDArray[np.float64]:
-        exponents: NDArray[np.float64] = self._g[np.searchsorted(self._g_ends, positions)]
-        return exponents
 
     def draw(self, source: Source) -> NDArray[np.int64]:
         """One set, as the group of each member."""
@@ -317,7 +262,7 @@ class Subsets:
                 return groups
 
     def _accepted(self, source: Source, number: int, classes: int = 1, a: int = 0, b: int = 0) -> bool:
-        """Whether a class of a tile, or the top c, is accepted: with probability weight * classes / bound."""
+        """Accepts a class of a tile, or the top c, with probability weight * classes / bound."""
         share = Fraction(classes << _UNITS, int(self._units[number]))
         most = Fraction(self._most)
         if number == self._tiles.a0.size:
@@ -365,7 +310,9 @@ class Exponent:
     def enclosed(self, iv: Any) -> Any:
         power = iv.mpf(self.power.numerator) / iv.mpf(self.power.denominator)
         factor = iv.mpf(self.factor.numerator) / iv.mpf(self.factor.denominator)
-        return power + iv.log(factor) + log_binomial(iv, *self.choose)
+        n, k = self.choose
+        sets = log_factorial(iv, n) - log_factorial(iv, k) - log_factorial(iv, n - k)
+        return power + iv.log(factor) + sets
 
 
 def happens(source: Source, probability: Exponent) -> bool:

@@ -1,24 +1,8 @@
 """Agents that ask a table: a server of the Model Context Protocol (MCP) over a session, or over a running service.
 
-An agent is an outsider who reads nothing but what is released. The rules:
-
-1. **The cost is said before it is paid.** ``top`` and ``open_gate`` first compute what they would charge, from public
-   numbers. Where that and what was spent since somebody last agreed come to more than ``confirm_above``, or where there
-   is a delta, a person is asked through the client; a client that cannot ask is told the cost, and the call is made
-   only when it comes again with that cost in ``confirm``. Declined, cancelled or not confirmed: nothing is spent. A
-   word holds for one release, whoever repeats it. What holds against an agent that confirms everything is the budget.
-2. **No private words.** An error of the library says what it says everywhere, and that holds no data. Anything else
-   that goes wrong is one constant sentence, and is logged nowhere.
-3. **One call at a time.** A call has the one turn until its answer leaves, so no free call runs beside a private one,
-   where how long it takes would tell how busy the machine is.
-4. **Time.** Over a session each private answer takes a whole multiple of ``delay`` from when its turn came, whether it
-   is an answer, a refusal or a call that was cancelled; also each of many conditions in one call, or their sum would
-   tell what none of them does. So an outsider sees, of how long a count took, how many multiples that is, and nothing
-   where it is one. A service holds its answers until its own D, and promises more (``service.deadline``): there nothing
-   is added.
-5. **Nothing half done.** Work runs in a thread that a cancelled call waits for: what was drawn is counted, and what was
-   charged stays charged. Between two questions of one call it stops. At the end the gates that were opened here are
-   closed, and what they did not use goes back to the ledger.
+An agent is an outsider who reads nothing but what is released. Its five rules, with the argument for each, are in
+docs/explanation/proofs_in_words/web.md: the cost is said before it is paid, and a person agrees; no private words; one
+call at a time; an answer leaves after a whole multiple of ``delay``; nothing half done.
 """
 
 from __future__ import annotations
@@ -31,7 +15,6 @@ import math
 import sys
 import threading
 import time
-from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -208,8 +191,14 @@ class ReleasePrice:
         return str(self.cost) if self.statement.rule == "epsilon" else f"{self.cost} (at most {self.cost.in_rho})"
 
 
-class AskedTable(ABC):
+class AskedTable:
     """A table that agents may ask. ``people`` says whom it protects, ``domains`` has the declared candidates."""
+
+    statement: Callable[[], Statement]
+    top: Callable[..., dict[str, Any]]  # as "sparsegate/top/1"
+    open_gate: Callable[..., Opened]  # which is kept in ``opened``
+    gate: Callable[[str], Any]
+    gates: Callable[[], list[Opened]]
 
     def __init__(self, description: Described, *, people: Mapping[str, Any], domains: Mapping[str, Any]) -> None:
         most = min(MOST_ASKED, max(1, int(MOST_SECONDS / (description.delay or 0.01))))
@@ -217,26 +206,6 @@ class AskedTable(ABC):
         self.people, self.domains = people, domains
         self.opened: dict[str, Any] = {}
         self.delay = 0.0
-
-    @abstractmethod
-    def statement(self) -> Statement:
-        """What was spent."""
-
-    @abstractmethod
-    def top(self, **terms: Any) -> dict[str, Any]:
-        """Release top items, as "sparsegate/top/1"."""
-
-    @abstractmethod
-    def open_gate(self, **terms: Any) -> Opened:
-        """Open a gate, which is kept in ``opened``."""
-
-    @abstractmethod
-    def gate(self, name: str) -> Any:
-        """The gate of this name."""
-
-    @abstractmethod
-    def gates(self) -> list[Opened]:
-        """Those that are open."""
 
     def preview(self, terms: GateTerms | TopTerms, within: int | None = None) -> Preview:
         """What a release would cost and be good for: nothing is looked at, drawn or charged."""
@@ -248,10 +217,10 @@ class AskedTable(ABC):
 
     def selection(self, terms: TopTerms) -> dict[str, Any]:
         """The parameters of a selection, with the candidates that were declared where it names none."""
-        given = terms.model_dump(exclude_none=True)
-        if "domain" not in given and terms.item not in self.domains:
+        named = terms.model_dump(exclude_none=True)
+        if "domain" not in named and terms.item not in self.domains:
             raise ParameterError("domain", EXPLAINED[0], next_step='pass a list, a number of labels, or "observed"')
-        return {"domain": self.domains.get(terms.item), **given}
+        return {"domain": self.domains.get(terms.item), **named}
 
     def cost(self, terms: GateTerms | TopTerms) -> Amount:
         """What a release would be charged; its rho at most: a service charges a gate as whatever is epsilon-DP."""
@@ -291,11 +260,8 @@ class SessionTable(AskedTable):
         seen = session.describe()
         told = Described(dataset=seen.name, person=seen.person, columns=seen.columns, domains=seen.domains, delay=delay)
         super().__init__(told, people={"user": session.user, "unit": session.unit}, domains=session.domains)
-        self.session, self.delay = session, delay
+        self.session, self.delay, self.statement = session, delay, session.statement
         self._terms: dict[str, Opened] = {}
-
-    def statement(self) -> Statement:
-        return self.session.statement()
 
     def top(self, **terms: Any) -> dict[str, Any]:
         return self.session.top(**terms).to_dict()
@@ -322,14 +288,10 @@ class ServiceTable(AskedTable):
     def __init__(self, client: Any) -> None:
         served = client.schema()
         columns = {column.name: column.kind.value for column in served.schema.columns}
-        told = Described(
-            dataset=served.dataset, person=f"each {served.unit}", columns=columns, domains={}, delay=served.delay
-        )
-        super().__init__(told, people={"unit": "row"} if served.unit == "row" else {"user": "user"}, domains={})
-        self.client = client
-
-    def statement(self) -> Statement:
-        return cast("Statement", self.client.budget())
+        public: dict[str, Any] = {"dataset": served.dataset, "person": f"each {served.unit}", "delay": served.delay}
+        people = {"unit": "row"} if served.unit == "row" else {"user": "user"}
+        super().__init__(Described(**public, columns=columns, domains={}), people=people, domains={})
+        self.client, self.statement = client, client.budget
 
     def top(self, **terms: Any) -> dict[str, Any]:
         return cast("dict[str, Any]", self.client.top(**terms).to_dict())

@@ -5,9 +5,8 @@
             if gate.ask("country = 'DE' AND page IN ('/pay', '/cart')"):
                 ...
 
-Every call that changes something carries an idempotency key, and is sent again under the same key where no answer came:
-so a lost response costs nothing. What the service refuses is raised as the library's own errors; ``ServiceError`` is
-for the rest. The token is in no repr and in no error.
+A call that changes something is sent again under the same idempotency key where no answer came: a lost response costs
+nothing. What is refused is raised as the library's own errors, else as ``ServiceError``; the token is in none of them.
 
 Each method is written once, in ``Client`` or ``RemoteGate``, as the ``Call`` that it makes: ``sent`` has it sent by a
 client that blocks, ``awaited`` by one that awaits. Retries and errors are decided once too, in ``_Sender.exchange``.
@@ -69,10 +68,8 @@ def connect(
 
     ``token`` is what `sparsegate token add` printed. It waits for an answer for ``timeout`` seconds; unless that is
     given, for as long as the service's delay asks for. What no answer came to is sent again, ``retries`` times at
-    most; it is paid for once, by its idempotency key.
-
-    Plain http is refused unless the service is on this machine: the token would travel in the clear. ``insecure=True``
-    says that the way there is safe all the same.
+    most; it is paid for once, by its idempotency key. Plain http is refused unless the service is on this machine: the
+    token would travel in the clear. ``insecure=True`` says that the way there is safe all the same.
 
     >>> import sparsegate as sg
     >>> with sg.connect("http://127.0.0.1:9", "sg_" + "x" * 43, retries=0) as service:  # no service listens there
@@ -81,8 +78,11 @@ def connect(
     Traceback (most recent call last):
     sparsegate.errors.ServiceError: the service cannot be reached; check the URL, and that it runs
     """
-    http = httpx.Client(**settings(url, token, timeout, insecure))
-    return Client(http, retries=exact_count(retries, "retries", least=0), timeout=timeout)
+    return Client(
+        httpx.Client(**settings(url, token, timeout, insecure)),
+        retries=exact_count(retries, "retries", least=0),
+        timeout=timeout,
+    )
 
 
 def connect_async(
@@ -178,13 +178,14 @@ class Pages(Generic[Result]):
     def call(self) -> Call[list[Result]]:
         """The call of the next page."""
         query = {"limit": PAGE, **self._query, **({} if self._after is None else {"after": self._after})}
-        return Call(path=f"{self._path}?{urlencode(query)}", read=self._page)
 
-    def _page(self, body: Any) -> list[Result]:
-        lines = self._read(body)
-        self.more = len(lines) >= PAGE
-        self._after = getattr(lines[-1], self._cursor) if lines else self._after
-        return lines
+        def page(body: Any) -> list[Result]:
+            lines = self._read(body)
+            self.more = len(lines) >= PAGE
+            self._after = getattr(lines[-1], self._cursor) if lines else self._after
+            return lines
+
+        return Call(path=f"{self._path}?{urlencode(query)}", read=page)
 
 
 def sent(
@@ -253,14 +254,14 @@ class _Sender:
 
     def _request(self, call: Call[Any]) -> dict[str, Any]:
         """What an HTTP client is asked to send."""
-        path = call.path.replace("v1/", "v1/practice/", 1) if self._practice else call.path
-        content = None if call.body is None else json.dumps(call.body, allow_nan=False).encode()
         posted = {"Idempotency-Key": call.key, "Content-Type": "application/json"}
         seconds = self._timeout
         if seconds is None:  # what comes again under its key waits for the same answer, not for another D
             seconds = TIMEOUT + 2 * (self._delay or 0.0) * call.delayed
-        sent: dict[str, Any] = {"method": call.method, "url": path, "content": content}
-        return sent | {
+        return {
+            "method": call.method,
+            "url": call.path.replace("v1/", "v1/practice/", 1) if self._practice else call.path,
+            "content": None if call.body is None else json.dumps(call.body, allow_nan=False).encode(),
             "headers": posted if call.method == "POST" else {},
             "timeout": httpx.Timeout(seconds, connect=min(seconds, 10.0)),
         }
@@ -296,8 +297,7 @@ _ERRORS: Final[Mapping[str, Callable[[str], SparsegateError]]] = {
     "data-unavailable": errors.TableError,
 }
 _WORDLESS: Final = (errors.GateBusy, errors.KeyReused, errors.OutcomeLost, errors.RequestLost, errors.UnknownGate)
-_CONSTANT: Final = {kind().type: kind for kind in _WORDLESS}
-"""Errors whose words are always the same."""
+_CONSTANT: Final = {kind().type: kind for kind in _WORDLESS}  # errors whose words are always the same
 
 
 def _error(response: Response | None) -> SparsegateError:
@@ -306,22 +306,21 @@ def _error(response: Response | None) -> SparsegateError:
         return ServiceError("the service cannot be reached; check the URL, and that it runs")
     try:
         body = json.loads(response.content)
-        kind, detail = body["type"], body["detail"]
+        kind, detail = body["type"], str(body["detail"])
     except (ValueError, TypeError, LookupError):
         text = f"an answer with status {response.status} that is not sparsegate's; check the URL, and what is between"
         return ServiceError(text, status=response.status, type="foreign")
     if kind in _CONSTANT:
         return _CONSTANT[kind]()
     if kind in _ERRORS:
-        return _ERRORS[kind](str(detail))
+        return _ERRORS[kind](detail)
     if kind not in ("parameter", "condition"):
-        return ServiceError(str(detail), status=response.status, type=str(kind))
+        return ServiceError(detail, status=response.status, type=str(kind))
     sort = ConditionError if kind == "condition" else ParameterError
     # Not by its own __init__, which would put the message together anew from parts that did not travel.
     error = sort.__new__(sort)
-    error.args = (str(detail),)
-    error.parameter, error.rule = str(body.get("parameter", "")), str(body.get("rule", ""))
-    error.next_step = str(body.get("next_step", ""))
+    error.args = (detail,)
+    vars(error).update({name: str(body.get(name, "")) for name in ("parameter", "rule", "next_step")})
     if isinstance(error, ConditionError):
         error.start, error.end, error.near = body.get("start", 0), body.get("end", 0), tuple(body.get("near", ()))
     return error
@@ -365,10 +364,8 @@ class ServedData(Printed):
 
     def sheet(self) -> Sheet:
         """A row for each column that may be asked about."""
-        columns = {
-            "column": [column.name for column in self.schema.columns],
-            "kind": [column.kind.value for column in self.schema.columns],
-        }
+        columns = {"column": [each.name for each in self.schema.columns]}
+        columns["kind"] = [each.kind.value for each in self.schema.columns]
         return Sheet(title=f"{self.dataset}, by {self.unit}, D = {self.delay:g} s", columns=columns)
 
 
@@ -396,16 +393,23 @@ class RemoteAsk(RemoteAnswer):
     cursor: str
 
 
+def _answers(gate: str, after: int) -> Pages[RemoteAnswer]:
+    return Pages(f"v1/gates/{gate}/answers", read_as(list[RemoteAnswer]), "number", after=after)
+
+
+def _activity() -> Pages[RemoteAsk]:
+    return Pages("v1/activity", read_as(list[RemoteAsk]), "cursor")
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class RemotePreview(Printed):
     """What a gate would be good for; ``curve`` has (epsilon, margin), ``by_cutoff`` (cutoff, margin).
 
     With this ``confidence`` an answer is right that is ``margin`` or more from the threshold; with ``margin_all`` as
-    many at once are as the cutoff says, or the number of questions where that was given.  ``standard_error`` is that of
-    the estimate of an ABOVE, ``noise`` the law that would be used, ``cost`` what the gate would be charged
-    (``rho``, where the ledger is a zCDP one), and ``warning`` what speaks against it. One without a cutoff costs
-    ``opening_rho``, and ``above_rho`` for each ABOVE, and has no curves. ``remaining`` is told to owners;
-    of a zCDP ledger ``remaining_rho``, too.
+    many at once are as the cutoff says, or the number of questions where that was given. ``standard_error`` is that of
+    the estimate of an ABOVE, ``noise`` the law that would be used, ``cost`` what the gate would be charged (``rho`` on
+    a zCDP ledger), ``warning`` what speaks against it. One without a cutoff costs ``opening_rho``, and ``above_rho``
+    for each ABOVE, and has no curves. ``remaining`` is told to owners; of a zCDP ledger ``remaining_rho``, too.
     """
 
     confidence: float
@@ -465,9 +469,9 @@ def read_as(kind: Any) -> Callable[[Any], Any]:
 
 def read_preview(body: Mapping[str, Any]) -> RemotePreview:
     """What a gate would be good for."""
-    curve = [(point["epsilon"], point["margin"]) for point in body["curve"]]
-    by_cutoff = [(point["cutoff"], point["margin"]) for point in body["by_cutoff"]]
-    preview: RemotePreview = read_as(RemotePreview)({**body, "curve": curve, "by_cutoff": by_cutoff})
+    curves = {"curve": "epsilon", "by_cutoff": "cutoff"}
+    points = {curve: [(point[name], point["margin"]) for point in body[curve]] for curve, name in curves.items()}
+    preview: RemotePreview = read_as(RemotePreview)({**body, **points})
     return preview
 
 
@@ -511,8 +515,7 @@ def decimal(value: object, parameter: str) -> str:
 
 
 _EXACT: Final = frozenset({"epsilon", "within", "opening_rho", "above_rho", "spent", "given_back"})
-_LATER: Final = ("within", "expect", "opening_rho", "above_rho", "per", "cells_per_user")
-"""What an older service does not say of a gate."""
+_LATER: Final = ("within", "expect", "opening_rho", "above_rho", "per", "cells_per_user")  # an older service has none
 _NUMBERS: Final = ("threshold", "cutoff", "epsilon", "queries", "noise", "closes", "within", "expect", "per")
 
 
@@ -533,6 +536,10 @@ class RemoteState:
     or ``expect`` where that was given. ``standard_error`` is that of the estimate of an ABOVE. With a gate for each
     value of the column ``per``, in at most ``cells_per_user`` of which a person counts, ``cutoff`` and margins are
     those of one cell, ``closed`` is of all of them, and ``remaining`` of the cell that was asked last.
+
+    ``closed``: it has stopped answering. ``positives`` were given as ABOVE, or lost (of a two-sided gate when it was
+    last looked at, and since); ``remaining`` are left, of a two-sided gate of the rarer answer; None: as many as are
+    paid for. ``spent`` is what its answers had cost, ``given_back`` what went back to the ledger when it closed.
     """
 
     id: str
@@ -555,15 +562,10 @@ class RemoteState:
     margin: float
     margin_all: float
     closed: bool
-    """Whether the gate has stopped answering."""
     positives: int
-    """How many ABOVE were given, or lost; of a two-sided gate when it was last looked at, and answers since."""
     remaining: int | None
-    """How many ABOVE are left, or of a two-sided gate how many of the rarer answer; None: as many as are paid for."""
     spent: Fraction
-    """What its answers had cost when it was last heard of."""
     given_back: Fraction
-    """What went back to the ledger when it closed."""
 
     def __init__(self, client: Any, view: View) -> None:
         self._client = client
@@ -597,9 +599,6 @@ class RemoteState:
         if isinstance(error, GateClosed) and self.per is None:  # else it may be one cell's
             self._seen({"closed": True})
 
-    def _answers(self, after: int) -> Pages[RemoteAnswer]:
-        return Pages(f"v1/gates/{self.id}/answers", read_as(list[RemoteAnswer]), "number", after=after)
-
     def __repr__(self) -> str:
         state = "closed" if self.closed else "open"
         of = "∞" if self.cutoff is None or self.per is not None else self.cutoff
@@ -621,8 +620,7 @@ class RemoteGate(RemoteState):
 
     def answers(self, *, after: int = 0) -> Iterator[RemoteAnswer]:
         """Its answers that have left, oldest first, from a number on."""
-        pages: Iterator[RemoteAnswer] = self._client.pages(self._answers(after))
-        return pages
+        return iter(self._client.pages(_answers(self.id, after)))
 
     @sent
     def refresh(self) -> Call[Self]:
@@ -654,8 +652,7 @@ class AsyncGate(RemoteState):
 
     def answers(self, *, after: int = 0) -> AsyncIterator[RemoteAnswer]:
         """Its answers that have left, oldest first, from a number on."""
-        pages: AsyncIterator[RemoteAnswer] = self._client.pages(self._answers(after))
-        return pages
+        return aiter(self._client.pages(_answers(self.id, after)))
 
     async def __aenter__(self) -> Self:
         return self
@@ -815,10 +812,6 @@ class Client(_Sender):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _activity() -> Pages[RemoteAsk]:
-    return Pages("v1/activity", read_as(list[RemoteAsk]), "cursor")
 
 
 class AsyncClient(_Sender):

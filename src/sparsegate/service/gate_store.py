@@ -1,40 +1,15 @@
 """Gates, asks and requests in the database of a ledger: each method is one transaction.
 
 **The store decides, and no lock.** Whether a request came before is read under the one write lock of the ledger; and
-were that ever broken, the unique constraints on (token, path, key) of ``requests`` and on (gate, token, key) of
-``asks`` refuse the second row, and its whole transaction, charge included, is rolled back. So a key has one charge, one
-gate and one answer, whatever becomes of the turns (``locks``).
+the unique constraints of ``requests`` and ``asks`` refuse a second row with its whole transaction, charge included.
+Both commits of an ask write the same rows and columns whatever the outcome: ``intend`` adds an ask and counts it,
+``settle`` writes 0 or 1, and an estimate or none. Whether a gate is through follows from its counters and is never
+written. A gate that gave back is closed for good and takes no outcome any more, in whichever process.
 
-Both commits of an ask write the same rows and the same columns whatever the outcome: ``intend`` adds an ask and counts
-it, ``settle`` writes 0 or 1, and an estimate or none. Whether a gate is through follows from its counters and is never
-written. A gate that gave back is closed for good and takes no outcome any more, in whichever process, until a backup is
-restored: that closes all gates, and no server may be at work meanwhile. Machine-checked: proofs/README.md.
-
-**A gate without a cutoff** has its next ABOVE paid for before a question is admitted, and never when its outcome is
-written: so the outcome's commit is the same whatever it is, and the ledger shows an ABOVE to nobody before it leaves.
-The first is charged with the opening; ``pay_ahead`` charges another where the last one is used, or may be, by an ask
-without an outcome, under the write lock, so of two servers one pays. What a crash leaves behind is an ask without an
-outcome, whose ABOVE stays spent, or a charge that no ask has, which is for the next. A gate whose ledger cannot pay is
-closed for good. Closing gives back the charge that no ask has. Such gates are not in the machine of the proofs.
-
-**A gate for each cell** is one row of ``gates``, charged once, with the sums of its counters, and a row of ``cells``
-for each cell that was ever asked about, written with the cell's threshold noise before its first intent; both commits
-of an ask change both rows.
-
-An intent, and a charge, is refused while there is no room for what follows it (``Database.room``). Where the disk fills
-in between, the ask is lost and counts: how many bytes an outcome takes depends on the digits of its estimate.
-
-Asks take turns, for all cells together, so of a gate only the newest ask can be on its way. Until its answer leaves
-nobody sees it (``departures``), nor that the gate closed with it.
-
-**A ledger does not grow for ever** (``compact``). An open gate keeps every ask, with its key, up to a public number
-(``GateSpec.most_asks``). Of a closed gate the ABOVEs, the lost asks and the newest ask stay; older BELOW asks are
-written elsewhere and removed. **Theorem.** Nothing is answered, spent or given back twice for it. *Proof.* A closed
-gate admits no ask, and never opens again (``Tally.intend``): a retry whose row is gone is told that the gate is closed.
-(One that only looks closed while its last ask is under way is left alone: turns tell that, under the write lock.) What
-a gate has cost and gives back follows from its counters, which stay as they are; what a token has used of its quotas
-from ABOVEs and lost asks, which stay too. [] Rows move in slices, each in one transaction, which ends when the slice is
-safe elsewhere. After a crash a slice may be there twice, and is never nowhere.
+An intent, and a charge, is refused while there is no room for what follows it (``Database.room``). Asks of a gate take
+turns, so only the newest can be on its way: until its answer leaves nobody sees it, nor that the gate closed with it
+(``departures``). Of closed gates ``compact`` moves old BELOW asks out. Machine-checked: proofs/README.md. Gates without
+a cutoff, gates for cells, and why ``compact`` answers nothing twice: docs/explanation/proofs_in_words/ledger.md
 """
 
 from __future__ import annotations
@@ -47,23 +22,6 @@ from fractions import Fraction
 from itertools import islice
 from typing import Any, Final
 
-from sqlalchemy import (
-    Connection,
-    Select,
-    and_,
-    bindparam,
-    case,
-    delete,
-    func,
-    insert,
-    literal_column,
-    or_,
-    select,
-    tuple_,
-    update,
-)
-from sqlalchemy.exc import IntegrityError
-
 from sparsegate.errors import (
     GateBusy,
     GateClosed,
@@ -75,42 +33,32 @@ from sparsegate.errors import (
     UnknownGate,
 )
 from sparsegate.ledger.account import Amount, exact_value
-from sparsegate.ledger.database import DriverConnection, DriverStatement, now
+from sparsegate.ledger.database import Connection, now
 from sparsegate.ledger.gate import AnswerCounts
 from sparsegate.ledger.ledger import Ledger, add_part
-from sparsegate.ledger.schema import ENTRIES, GATES, LEDGER, REFUNDS
 from sparsegate.service.departures import Departures
 from sparsegate.service.gates import MOST_CELLS, Asked, GateLabel, GateRow, GateSpec, KeyedRequest, Tally, unused
 from sparsegate.service.locks import Turns, turns_of
-from sparsegate.service.schema import ASKS, CELLS, METERS, REQUESTS, SERVED_GATES, TOKENS, make_tables
+from sparsegate.service.schema import make_tables
 from sparsegate.service.tokens import MOST_ABOVE, admit_ask, admit_charge
 
-_SERVED: Final = GATES.join(SERVED_GATES, SERVED_GATES.c.gate == GATES.c.entry)
-_THIS: Final = GATES.c.entry == bindparam("this")
-_GIVES_BACK: Final = func.coalesce(METERS.c.held, GATES.c.entry)
-"""The entry of which something may go back: of a gate without a cutoff the charge for its next ABOVE."""
 CANNOT_PAY: Final = "its ledger cannot pay for another ABOVE"
 
-WITH_LAST: Final[Select[Any]] = select(
-    GATES,
-    SERVED_GATES,
-    METERS.c.paid,
-    METERS.c.held,
-    ASKS.c.lasts,
-    ASKS.c.above.label("last"),
-    ENTRIES.c.epsilon.label("given_back"),
-    TOKENS.c.name.label("opener"),
-).select_from(
-    _SERVED.outerjoin(METERS, METERS.c.gate == GATES.c.entry)
-    .outerjoin(ASKS, and_(ASKS.c.gate == GATES.c.entry, ASKS.c.number == GATES.c.asked))
-    .outerjoin(REFUNDS, REFUNDS.c.of == _GIVES_BACK)
-    .outerjoin(ENTRIES, ENTRIES.c.number == REFUNDS.c.entry)
-    .outerjoin(TOKENS, TOKENS.c.number == SERVED_GATES.c.opened_by)
-)
-"""Gates with their newest ask, with what they gave back, and with who opened them."""
+WITH_LAST: Final = """SELECT gates.*, served_gates.*, paid, held, lasts, asks.above AS last,
+        entries.epsilon AS given_back, tokens.name AS opener
+    FROM gates JOIN served_gates ON served_gates.gate = gates.entry
+    LEFT JOIN meters ON meters.gate = gates.entry
+    LEFT JOIN asks ON asks.gate = gates.entry AND asks.number = gates.asked
+    LEFT JOIN refunds ON of = coalesce(held, gates.entry)
+    LEFT JOIN entries ON entries.number = refunds.entry
+    LEFT JOIN tokens ON tokens.number = opened_by"""
+"""Gates with their newest ask, with what they gave back, and with who opened them.
 
-_CLOSABLE: Final = WITH_LAST.where(GATES.c.refund == 1, REFUNDS.c.of.is_(None))
-_MAYBE_OPEN: Final = or_(GATES.c.closed_because.is_(None), SERVED_GATES.c.closed_with.is_not(None))
+Of a gate without a cutoff the charge for its next ABOVE may go back (``held``), else of the entry of the gate.
+"""
+
+_CLOSABLE: Final = f"{WITH_LAST} WHERE refund = 1 AND of IS NULL"
+_MAYBE_OPEN: Final = "(closed_because IS NULL OR closed_with IS NOT NULL)"
 """Not closed, as far as the row says it: or by an ask that nobody may have seen yet."""
 
 
@@ -155,72 +103,36 @@ def _public(row: Any) -> dict[str, Any]:
     }
 
 
-_FIND_GATE: Final = DriverStatement(WITH_LAST.where(SERVED_GATES.c.id == bindparam("id")))
-_ALL_GATES: Final = WITH_LAST.order_by(GATES.c.entry.desc())
-_METERED: Final = GATES.outerjoin(METERS, METERS.c.gate == GATES.c.entry)
-_GAVE_BACK: Final = select(REFUNDS.c.of).where(REFUNDS.c.of == _GIVES_BACK).scalar_subquery().label("gave_back")
-_READ_FOR_OUTCOME: Final = DriverStatement(
-    select(GATES, METERS.c.paid, METERS.c.held, _GAVE_BACK).select_from(_METERED).where(_THIS)
-)
-_READ_FOR: Final = DriverStatement(select(GATES, METERS.c.paid, MOST_ABOVE).select_from(_METERED).where(_THIS))
+_ALL_GATES: Final = f"{WITH_LAST} ORDER BY gates.entry DESC"
+_READ_FOR_OUTCOME: Final = """SELECT gates.*, paid, held,
+        (SELECT of FROM refunds WHERE of = coalesce(held, gates.entry)) AS gave_back
+    FROM gates LEFT JOIN meters ON gate = gates.entry WHERE gates.entry = :this"""
+_READ_FOR: Final = f"""SELECT gates.*, paid, {MOST_ABOVE} AS most_above
+    FROM gates LEFT JOIN meters ON gate = entry WHERE entry = :this"""
+_ASK: Final = "WHERE gate = :this AND number = :number"
+_SETTLE_ASK: Final = f"UPDATE asks SET above = :above, estimate = :estimate {_ASK} AND above IS NULL"
+_COUNT_OUTCOME: Final = "UPDATE gates SET above = :above, below = :below WHERE entry = :this"
 
-_SAME_ASK: Final = DriverStatement(
-    select(ASKS).where(
-        ASKS.c.gate == bindparam("this"), ASKS.c.token == bindparam("whose"), ASKS.c.key == bindparam("under")
-    )
-)
-_COUNT_ASK: Final = DriverStatement(update(GATES).where(_THIS).values(asked=bindparam("count")))
-_ADD_ASK: Final = DriverStatement(
-    insert(ASKS), "gate", "number", "token", "key", "body", "condition", "intended_at", "lasts"
-)
-_ASK: Final = and_(ASKS.c.gate == bindparam("this"), ASKS.c.number == bindparam("place"))
-_SETTLE_ASK: Final = DriverStatement(
-    update(ASKS)
-    .where(_ASK, ASKS.c.above.is_(None))
-    .values(above=bindparam("outcome"), estimate=bindparam("number_said"))
-)
-_OUTCOME: Final = select(ASKS.c.above).where(_ASK)
-_VOID_ASK: Final = update(ASKS).where(_ASK).values(above=None, estimate=None)
-_COUNT_OUTCOME: Final = DriverStatement(
-    update(GATES).where(_THIS).values(above=bindparam("above_now"), below=bindparam("below_now"))
-)
-
-_CELL: Final = and_(CELLS.c.gate == bindparam("this"), CELLS.c.cell == bindparam("which"))
-_SEALED: Final = DriverStatement(select(CELLS.c.sealed).where(_CELL))
-_ADD_CELL: Final = DriverStatement(insert(CELLS), "gate", "cell", "sealed", "asked", "above", "below", "last")
-_NEVER_ASKED: Final = DriverStatement(delete(CELLS).where(CELLS.c.gate == bindparam("this"), CELLS.c.last == 0))
-_HOW_MANY: Final = DriverStatement(select(func.count().label("cells")).where(CELLS.c.gate == bindparam("this")))
-_NOW: Final[dict[str, Any]] = {name: bindparam(f"{name}_now") for name in ("asked", "above", "below", "last")}
+_SEALED: Final = "SELECT sealed FROM cells WHERE gate = :this AND cell = :cell"
+_NEVER_ASKED: Final = "DELETE FROM cells WHERE gate = :this AND last = 0"
 # One that is taken back late must not hide that another came after it.
-_COUNT_CELL: Final = DriverStatement(
-    update(CELLS)
-    .where(_CELL)
-    .values(_NOW | {"last": case((CELLS.c.last > _NOW["last"], CELLS.c.last), else_=_NOW["last"])})
-)
+_COUNT_CELL: Final = """UPDATE cells SET asked = :asked, above = :above, below = :below,
+    last = CASE WHEN last > :last THEN last ELSE :last END WHERE gate = :this AND cell = :cell"""
 # Without what came after ``seen``: read in one statement, so of one moment, whatever is settled meanwhile.
-_UNSEEN: Final = and_(ASKS.c.gate == CELLS.c.gate, ASKS.c.number == CELLS.c.last, ASKS.c.number > bindparam("seen"))
-_NONE: Final[Any] = literal_column("0")
-_ONE: Final[Any] = literal_column("1")
-_SEEN: Final = (
-    (CELLS.c.asked - case((ASKS.c.number.is_(None), _NONE), else_=_ONE)).label("asked"),
-    (CELLS.c.above - func.coalesce(ASKS.c.above, _NONE)).label("above"),
-    (CELLS.c.below - func.coalesce(_ONE - ASKS.c.above, _NONE)).label("below"),
-)
-_FROM_CELLS: Final = CELLS.outerjoin(ASKS, _UNSEEN)
-_OWN: Final = DriverStatement(select(*_SEEN).select_from(_FROM_CELLS).where(_CELL))
-_ALIKE: Final = DriverStatement(
-    select(*_SEEN, func.count().label("cells"))
-    .select_from(_FROM_CELLS)
-    .where(CELLS.c.gate == bindparam("this"))
-    .group_by(*(column.element for column in _SEEN))
-)
+_SEEN: Final = """cells.asked - CASE WHEN asks.number IS NULL THEN 0 ELSE 1 END AS asked,
+    cells.above - coalesce(asks.above, 0) AS above, cells.below - coalesce(1 - asks.above, 0) AS below"""
+_FROM_CELLS: Final = """FROM cells LEFT JOIN asks
+    ON asks.gate = cells.gate AND asks.number = last AND asks.number > :seen WHERE cells.gate = :this"""
+_OWN: Final = f"SELECT {_SEEN} {_FROM_CELLS} AND cell = :cell"
+_ALIKE: Final = f"""SELECT asked, above, below, count(*) AS cells
+    FROM (SELECT {_SEEN} {_FROM_CELLS}) AS seen GROUP BY asked, above, below"""
 
 
 def _counts(row: Any) -> dict[str, Any]:
     return {"asked": row.asked, "above": row.above, "below": row.below}
 
 
-def _with_cells(connection: DriverConnection, gate: GateRow) -> GateRow:
+def _with_cells(connection: Connection, gate: GateRow) -> GateRow:
     """With the counts of its cells, as far as its tally counts asks."""
     if gate.tally.spec.per is None:
         return gate
@@ -229,15 +141,15 @@ def _with_cells(connection: DriverConnection, gate: GateRow) -> GateRow:
     return replace(gate, tally=replace(gate.tally, cells=cells, cell=_own_cell(connection, gate)))
 
 
-def _own_cell(connection: DriverConnection, gate: GateRow) -> Tally | None:
+def _own_cell(connection: Connection, gate: GateRow) -> Tally | None:
     """Where the cell stands that is asked about; None: there is none, or it never was."""
     if gate.cell is None or gate.tally.spec.per is None:
         return None
-    own = connection.one(_OWN, this=gate.number, which=gate.cell, seen=gate.tally.asked)
+    own = connection.one(_OWN, this=gate.number, cell=gate.cell, seen=gate.tally.asked)
     return None if own is None else Tally(spec=gate.tally.spec.of_cell, **_counts(own))
 
 
-def _read_tally(connection: DriverConnection, row: Any, gate: GateRow) -> Tally:
+def _read_tally(connection: Connection, row: Any, gate: GateRow) -> Tally:
     """Where a gate stands, by its row just read, and the cell that is asked about: without one nothing is asked."""
     read = replace(gate, tally=stored_tally(row))
     cell = _own_cell(connection, read)
@@ -246,10 +158,9 @@ def _read_tally(connection: DriverConnection, row: Any, gate: GateRow) -> Tally:
     return replace(read.tally, cell=cell)
 
 
-def _count_cell(connection: DriverConnection, gate: GateRow, cell: AnswerCounts | None, last: int) -> None:
+def _count_cell(connection: Connection, gate: GateRow, cell: AnswerCounts | None, last: int) -> None:
     if cell is not None:
-        now = {"asked_now": cell.asked, "above_now": cell.above, "below_now": cell.below, "last_now": last}
-        connection.rows(_COUNT_CELL, this=gate.number, which=gate.cell, **now)
+        connection.run(_COUNT_CELL, this=gate.number, cell=gate.cell, **_counts(cell), last=last)
 
 
 class _Repeated(Exception):
@@ -266,7 +177,7 @@ class GateStore:
     def resume(self, turns: Turns) -> None:
         """When a keeper starts: what of all this is still on its way at another."""
         with self.ledger.database.reading() as connection:
-            rows = connection.execute(_ALL_GATES).all()
+            rows = connection.rows(_ALL_GATES)
         self.departures.resume(rows, turns.held)
         self.gates()
 
@@ -298,14 +209,14 @@ class GateStore:
                     return stored
                 metered = gate is not None and gate.tally.spec.cutoff is None
                 self._give_back(connection)
-                admit_charge(DriverConnection.of(connection), request.token, amount.epsilon, metered=metered)
+                admit_charge(connection, request.token, amount.epsilon, metered=metered)
                 if gate is None:
                     entry = self.ledger.charge(connection, amount, what).number
                 else:
                     entry = self._add_gate(connection, gate, what, key_name)
                 key = {"token": request.token, "path": path, "key": request.key}
                 rest = {"body": request.body, "at": now().isoformat(), "entry": entry, "response": response}
-                _once(lambda: connection.execute(insert(REQUESTS), key | rest))
+                _once(connection, "requests", **key, **rest)
         except _Repeated:
             stored = self.recall(request, path)
             if stored is None:
@@ -315,7 +226,7 @@ class GateStore:
 
     def _add_gate(self, connection: Connection, gate: GateRow, what: str, key_name: str | None) -> int:
         """Charge a gate and write its rows; the number of its entry."""
-        if connection.execute(select(LEDGER.c.key_name)).scalar_one() not in (None, key_name):
+        if connection.value("SELECT key_name FROM ledger") not in (None, key_name):
             raise self.ledger.database.trouble("has another key now; restart the server with it")
         spec, label = gate.tally.spec, gate.label
         durable = {"title": f"served {gate.id}", "terms": spec.terms(), "refund": gate.refund, "sealed": gate.sealed}
@@ -324,24 +235,27 @@ class GateStore:
         number = entry.number
         if spec.price is not None:
             held = self.ledger.hold(connection, spec.each, entry).number
-            connection.execute(insert(METERS), {"gate": number, "paid": 1, "held": held})
-            connection.execute(update(GATES).where(_THIS).values(refund=int(gate.refund)), {"this": number})
+            connection.add("meters", gate=number, paid=1, held=held)
+            connection.run(
+                "UPDATE gates SET refund = :refund WHERE entry = :this", this=number, refund=int(gate.refund)
+            )
         named = {"name": label.name, "description": label.description, "opened_by": label.token}
         row = {"gate": number, "id": gate.id, "opened_at": gate.opened_at, "fingerprint": gate.fingerprint}
-        connection.execute(insert(SERVED_GATES), row | named)
+        connection.add("served_gates", **row, **named)
         return number
 
     def finish(self, request: KeyedRequest, path: str, response: str, gave: Mapping[str, Any]) -> None:
         """Store what is answered, before it is answered, and as what its entry gave."""
         with self.ledger.database.writing() as connection:
-            connection.execute(update(REQUESTS).where(*_place(request, path)).values(response=response))
-            entry = connection.execute(select(REQUESTS.c.entry).where(*_place(request, path))).scalar_one()
+            place = {"token": request.token, "path": path, "key": request.key}
+            connection.run(f"UPDATE requests SET response = :response {_REQUEST}", **place, response=response)
+            entry = connection.value(f"SELECT entry FROM requests {_REQUEST}", **place)
             add_part(connection, entry, gave)
 
     def gate(self, id: str, *, visible: bool = False, cell: str | None = None) -> GateRow:
         """A gate: as it is; or as it may be seen, without an ask whose answer has not left yet."""
-        with self.ledger.database.looking() as connection:
-            row = connection.one(_FIND_GATE, id=id)
+        with self.ledger.database.reading() as connection:
+            row = connection.one(f"{WITH_LAST} WHERE id = :id", id=id)
             if row is None:
                 raise UnknownGate
             gate = replace(stored(row, hidden=visible and self.departures.hides(row)), cell=cell)
@@ -353,22 +267,22 @@ class GateStore:
         Called with the turn at the gate. Whether a cell is new follows from the questions before. One whose first
         question was refused, as by a quota, makes room for the next; and of one gate there are ``MOST_CELLS``.
         """
-        this = {"this": gate.number, "which": gate.cell}
-        with self.ledger.database.looking() as connection:
+        this = {"this": gate.number, "cell": gate.cell}
+        with self.ledger.database.reading() as connection:
             row = connection.one(_SEALED, **this)
         if row is None:
             self.ledger.database.need_room()
             new = {"gate": gate.number, "cell": gate.cell, "sealed": seal()}
             with self.ledger.database.writing() as connection:
-                driver = DriverConnection.of(connection)
-                stored_tally(driver.one(_READ_FOR_OUTCOME, this=gate.number)).require_open()
-                if driver.one(_SEALED, **this) is None:
-                    driver.rows(_NEVER_ASKED, this=gate.number)
-                    if driver.one(_HOW_MANY, this=gate.number).cells >= MOST_CELLS:
+                stored_tally(connection.one(_READ_FOR_OUTCOME, this=gate.number)).require_open()
+                if connection.one(_SEALED, **this) is None:
+                    connection.run(_NEVER_ASKED, this=gate.number)
+                    count = connection.value("SELECT count(*) FROM cells WHERE gate = :this", this=gate.number)
+                    if count >= MOST_CELLS:
                         rule = f"must be one of the {MOST_CELLS:,} that this gate was asked about, and keeps at most"
                         raise ParameterError("cell", rule, next_step="open another gate, which spends a new budget")
-                    driver.rows(_ADD_CELL, **new, asked=0, above=0, below=0, last=0)
-                row = driver.one(_SEALED, **this)
+                    connection.add("cells", **new, asked=0, above=0, below=0, last=0)
+                row = connection.one(_SEALED, **this)
         return bytes(row.sealed)
 
     def gates(self, *, closed: bool | None = None, after: str | None = None, limit: int | None = None) -> list[GateRow]:
@@ -377,29 +291,28 @@ class GateStore:
         Whether a gate is through follows from its counters, and is never written: those that are closed by their rows
         alone, or gave back, are left out by the database.
         """
-        wanted = _ALL_GATES if after is None else _ALL_GATES.where(GATES.c.entry < self.gate(after).number)
+        wanted = "WHERE 0 = 0" if after is None else f"WHERE gates.entry < {self.gate(after).number}"
         if closed is False:
-            wanted = wanted.where(_MAYBE_OPEN, REFUNDS.c.of.is_(None))
+            wanted += f" AND {_MAYBE_OPEN} AND of IS NULL"
         with self.ledger.database.reading() as connection:
-            rows = connection.execute(wanted).yield_per(100)
+            most = "" if limit is None or closed is not None else f"LIMIT {limit}"
+            rows = connection.rows(f"{WITH_LAST} {wanted} ORDER BY gates.entry DESC {most}")
             found = (stored(row, hidden=self.departures.hides(row)) for row in rows)
             page = list(islice((gate for gate in found if closed in (None, bool(gate.tally.closed))), limit))
-            return [_with_cells(DriverConnection.of(connection), gate) for gate in page]
+            return [_with_cells(connection, gate) for gate in page]
 
     def gate_entries(self) -> dict[int, str]:
         """The name of the gate that each entry opened."""
         with self.ledger.database.reading() as connection:
-            rows = connection.execute(select(SERVED_GATES.c.gate, SERVED_GATES.c.id))
-            return {row.gate: row.id for row in rows}
+            return {row.gate: row.id for row in connection.rows("SELECT gate, id FROM served_gates")}
 
     def open_gates(self, *, unlike: str = "") -> int:
         """How many gates are open, as far as it may be seen, that were opened on other data than ``unlike``.
 
         A gate at which somebody is at work counts as before that ask, at every server: what comes of it has not left.
         """
-        others = WITH_LAST.where(_MAYBE_OPEN, SERVED_GATES.c.fingerprint != unlike)
         with self.ledger.database.reading() as connection:
-            rows = connection.execute(others).all()
+            rows = connection.rows(f"{WITH_LAST} WHERE {_MAYBE_OPEN} AND fingerprint <> :unlike", unlike=unlike)
         if not rows:
             return 0
         with closing(turns_of(self.ledger.database, patience=0)) as turns:
@@ -420,7 +333,7 @@ class GateStore:
 
     def same_ask(self, gate: GateRow, request: KeyedRequest) -> Asked | None:
         """The ask that this request became when it came before; another body under its key is ``KeyReused``."""
-        with self.ledger.database.looking() as connection:
+        with self.ledger.database.reading() as connection:
             return _same(connection, gate, request)
 
     def pay_ahead(self, gate: GateRow) -> None:
@@ -430,12 +343,12 @@ class GateStore:
         """
         if gate.tally.spec.cutoff is not None:
             return
-        with self.ledger.database.looking() as connection:
+        with self.ledger.database.reading() as connection:
             if not stored_tally(connection.one(_READ_FOR_OUTCOME, this=gate.number)).unpaid:
                 return
         self.ledger.database.need_room()
         with self.ledger.database.writing() as connection:
-            row = DriverConnection.of(connection).one(_READ_FOR_OUTCOME, this=gate.number)
+            row = connection.one(_READ_FOR_OUTCOME, this=gate.number)
             tally = stored_tally(row)
             tally.require_open()
             if not (unpaid := tally.unpaid):
@@ -443,10 +356,12 @@ class GateStore:
             entry, held = self.ledger.spending(connection, row.entry), self.ledger.spending(connection, row.held)
             _, another = self.ledger.use_held(connection, held, each=tally.spec.each, count=unpaid, of=entry)
             if another is None:
-                self._close(connection, GATES.c.entry == gate.number, CANNOT_PAY)
+                self._close(connection, "gates.entry = :this", CANNOT_PAY, this=gate.number)
             else:
                 paid = {"paid": row.paid + unpaid, "held": another.number}
-                connection.execute(update(METERS).where(METERS.c.gate == row.entry).values(paid))
+                connection.run(
+                    "UPDATE meters SET paid = :paid, held = :held WHERE gate = :this", this=row.entry, **paid
+                )
         if another is None:
             raise GateClosed(f"this gate is closed: {CANNOT_PAY}; raise the budget, and open another")
 
@@ -458,19 +373,19 @@ class GateStore:
         ``arrive`` is called when the wait for other writers is over, and says at which moment the answer leaves.
         """
 
-        def intent(connection: DriverConnection) -> tuple[int, float] | Asked:
+        def intent(connection: Connection) -> tuple[int, float] | Asked:
             if (before := _same(connection, gate, request)) is not None:
                 return before
-            row = connection.one(_READ_FOR, this=gate.number, whose=request.token)
+            row = connection.one(_READ_FOR, this=gate.number, token=request.token)
             tally = _read_tally(connection, row, gate).intend()
             if row.most_above is not None:
                 admit_ask(connection, request.token, row.most_above, self.departures)
-            connection.rows(_COUNT_ASK, this=gate.number, count=tally.asked)
+            connection.run("UPDATE gates SET asked = :count WHERE entry = :this", this=gate.number, count=tally.asked)
             _count_cell(connection, gate, tally.cell, tally.asked)
             lasts = max((leaves := arrive()) - time.monotonic(), 0.0)
             ask = {"gate": gate.number, "number": tally.asked, "condition": condition, "lasts": lasts}
             sender = {"token": request.token, "key": request.key, "body": request.body}
-            _once(lambda: connection.rows(_ADD_ASK, **ask, **sender, intended_at=now().isoformat()))
+            _once(connection, "asks", **ask, **sender, intended_at=now().isoformat())
             return tally.asked, leaves
 
         self.ledger.database.need_room()
@@ -502,15 +417,15 @@ class GateStore:
 
         Machine-checked: proofs/README.md.
         """
-        said = None if estimate is None else str(estimate)
+        text = None if estimate is None else str(estimate)
 
-        def outcome(connection: DriverConnection) -> Tally:
+        def outcome(connection: Connection) -> Tally:
             row = connection.one(_READ_FOR_OUTCOME, this=gate.number)
             if row.gave_back is not None or late():
                 raise SparsegateError("an ask that was taken for lost stays lost")
             tally = _read_tally(connection, row, gate).settle(above=above)
-            connection.rows(_SETTLE_ASK, this=gate.number, place=number, outcome=int(above), number_said=said)
-            connection.rows(_COUNT_OUTCOME, this=gate.number, above_now=tally.above, below_now=tally.below)
+            connection.run(_SETTLE_ASK, this=gate.number, number=number, above=int(above), estimate=text)
+            connection.run(_COUNT_OUTCOME, this=gate.number, above=tally.above, below=tally.below)
             _count_cell(connection, gate, tally.cell, number)
             return _with_cells(connection, replace(gate, tally=tally)).tally
 
@@ -528,35 +443,38 @@ class GateStore:
         """
         this = {"this": gate.number}
         with self.ledger.database.writing() as connection:
-            driver = DriverConnection.of(connection)
-            row = driver.one(_READ_FOR_OUTCOME, **this)
-            outcome = connection.execute(_OUTCOME, this | {"place": number}).scalar_one()
-            counts = {"above_now": row.above - (outcome == 1), "below_now": row.below - (outcome == 0)}
-            connection.execute(_VOID_ASK, this | {"place": number})
-            driver.rows(_COUNT_OUTCOME, **this, **counts)
-            if (cell := _read_tally(driver, row, gate).cell) is not None:
+            row = connection.one(_READ_FOR_OUTCOME, **this)
+            outcome = connection.value(f"SELECT above FROM asks {_ASK}", **this, number=number)
+            connection.run(f"UPDATE asks SET above = NULL, estimate = NULL {_ASK}", **this, number=number)
+            above, below = row.above - (outcome == 1), row.below - (outcome == 0)
+            connection.run(_COUNT_OUTCOME, **this, above=above, below=below)
+            if (cell := _read_tally(connection, row, gate).cell) is not None:
                 undone = replace(cell, above=cell.above - (outcome == 1), below=cell.below - (outcome == 0))
-                _count_cell(driver, gate, undone, number)
+                _count_cell(connection, gate, undone, number)
             if because is not None:
-                self._close(connection, GATES.c.entry == gate.number, because, number)
+                self._close(connection, "gates.entry = :this", because, number, **this)
 
     def close(self, because: str, *, id: str | None = None, on: str | None = None, unlike: str | None = None) -> None:
         """Close one gate; or every gate that was opened ``on`` some data, or on other data than ``unlike``."""
-        data = SERVED_GATES.c.fingerprint
         with self.ledger.database.writing() as connection:
             if id is None:
-                self._close(connection, data == on if on is not None else data != unlike, because)
+                which = "fingerprint = :data" if on is not None else "fingerprint <> :data"
+                self._close(connection, which, because, data=unlike if on is None else on)
                 return
-            if connection.execute(select(SERVED_GATES.c.gate).where(SERVED_GATES.c.id == id)).one_or_none() is None:
+            if connection.one("SELECT gate FROM served_gates WHERE id = :id", id=id) is None:
                 raise UnknownGate
-            self._close(connection, SERVED_GATES.c.id == id, because)
+            self._close(connection, "id = :id", because, id=id)
 
-    def _close(self, connection: Connection, which: Any, because: str, ask: int | None = None) -> None:
+    def _close(
+        self, connection: Connection, which: str, because: str, ask: int | None = None, **values: int | str | None
+    ) -> None:
         """The first reason stays, unless nobody may have seen it yet."""
-        for row in connection.execute(WITH_LAST.where(which, _MAYBE_OPEN)).all():
+        for row in connection.rows(f"{WITH_LAST} WHERE {which} AND {_MAYBE_OPEN}", **values):
             if row.closed_because is None or (row.closed_with == row.asked and self.departures.hides(row)):
-                connection.execute(update(GATES).where(_THIS).values(closed_because=because), {"this": row.entry})
-                connection.execute(update(SERVED_GATES).where(SERVED_GATES.c.gate == row.entry).values(closed_with=ask))
+                connection.run(
+                    "UPDATE gates SET closed_because = :why WHERE entry = :this", this=row.entry, why=because
+                )
+                connection.run("UPDATE served_gates SET closed_with = :ask WHERE gate = :this", this=row.entry, ask=ask)
         self._give_back(connection)
 
     def give_back(self, id: str | None = None) -> None:
@@ -577,59 +495,49 @@ class GateStore:
 
     def _due(self, connection: Connection, id: str | None = None) -> list[tuple[int, Fraction, int | None]]:
         """Nothing while an answer is on its way: the amount depends on what has left, and on nothing else."""
-        which = _CLOSABLE if id is None else _CLOSABLE.where(SERVED_GATES.c.id == id)
         due = []
-        for row in connection.execute(which).all():
+        for row in connection.rows(_CLOSABLE) if id is None else connection.rows(f"{_CLOSABLE} AND id = :id", id=id):
             gate = stored(row)
             if gate.tally.closed and not self.departures.hides(row):
-                tally = _with_cells(DriverConnection.of(connection), gate).tally
+                tally = _with_cells(connection, gate).tally
                 due += [(row.entry, left, row.held)] if (left := unused(tally)) else []
         return due
 
 
+_REQUEST: Final = "WHERE token = :token AND path = :path AND key = :key"
+
+
 def recalled(connection: Connection, request: KeyedRequest, path: str) -> str | None:
     """What was answered to this request before; None: it is new. One that was charged and has no answer is lost."""
-    found = connection.execute(select(REQUESTS.c.body, REQUESTS.c.response).where(*_place(request, path))).one_or_none()
-    if found is None:
+    place = {"token": request.token, "path": path, "key": request.key}
+    before = connection.one(f"SELECT body, response FROM requests {_REQUEST}", **place)
+    if before is None:
         return None
-    if found.body != request.body:
+    if before.body != request.body:
         raise KeyReused
-    if found.response is None:
+    if before.response is None:
         raise RequestLost
-    return str(found.response)
+    return str(before.response)
 
 
-def _place(request: KeyedRequest, path: str) -> tuple[Any, ...]:
-    return REQUESTS.c.token == request.token, REQUESTS.c.path == path, REQUESTS.c.key == request.key
+def _once(connection: Connection, table: str, **row: Any) -> None:
+    if not connection.add_once(table, **row):
+        raise _Repeated
 
 
-def _once(insert: Callable[[], object]) -> None:
-    try:
-        insert()
-        return
-    except IntegrityError:
-        pass
-    raise _Repeated
-
-
-def _same(connection: DriverConnection, gate: GateRow, request: KeyedRequest) -> Asked | None:
-    found = connection.one(_SAME_ASK, this=gate.number, whose=request.token, under=request.key)
-    if found is not None and found.body != request.body:
+def _same(connection: Connection, gate: GateRow, request: KeyedRequest) -> Asked | None:
+    sql = "SELECT * FROM asks WHERE gate = :this AND token = :token AND key = :key"
+    before = connection.one(sql, this=gate.number, token=request.token, key=request.key)
+    if before is not None and before.body != request.body:
         raise KeyReused
-    return None if found is None else _asked(found)
+    return None if before is None else _asked(before)
 
 
 PAGE: Final = 1000
 """The most on one page."""
 
-_BETWEEN: Final = (
-    select(ASKS, TOKENS.c.name.label("asker"))
-    .outerjoin(TOKENS, TOKENS.c.number == ASKS.c.token)
-    .where(ASKS.c.gate == bindparam("this"), ASKS.c.number > bindparam("after"), ASKS.c.number < bindparam("before"))
-    .limit(bindparam("most"))
-)
-_FIRST: Final = _BETWEEN.order_by(ASKS.c.number)
-_LAST: Final = _BETWEEN.order_by(ASKS.c.number.desc())
+_BETWEEN: Final = """SELECT asks.*, tokens.name AS asker FROM asks LEFT JOIN tokens ON tokens.number = token
+    WHERE gate = :this AND asks.number > :after AND asks.number < :before"""
 
 
 def page_of_answers(
@@ -640,7 +548,8 @@ def page_of_answers(
     end = gate.tally.asked + 1
     values = {"this": gate.number, "after": after, "before": min(before or end, end), "most": limit}
     with store.ledger.database.reading() as connection:
-        page = [_asked(row) for row in connection.execute(_FIRST if before is None else _LAST, values)]
+        order = "asks.number" if before is None else "asks.number DESC"
+        page = [_asked(row) for row in connection.rows(f"{_BETWEEN} ORDER BY {order} LIMIT :most", **values)]
     return page if before is None else page[::-1]
 
 
@@ -662,15 +571,11 @@ class Activity:
     cursor: str
 
 
-_PLACE: Final = tuple_(ASKS.c.intended_at, ASKS.c.gate, ASKS.c.number)
-_NEWEST_FIRST: Final = (
-    select(ASKS, SERVED_GATES.c.id, SERVED_GATES.c.name, GATES.c.asked, TOKENS.c.name.label("asker"))
-    .join(GATES, GATES.c.entry == ASKS.c.gate)
-    .join(SERVED_GATES, SERVED_GATES.c.gate == ASKS.c.gate)
-    .outerjoin(TOKENS, TOKENS.c.number == ASKS.c.token)
-    # The time is to the second: within one second the order is that of the gates.
-    .order_by(ASKS.c.intended_at.desc(), ASKS.c.gate.desc(), ASKS.c.number.desc())
-)
+# The time is to the second: within one second the order is that of the gates.
+_NEWEST_FIRST: Final = """SELECT asks.*, id, served_gates.name, asked, tokens.name AS asker
+    FROM asks JOIN gates ON entry = asks.gate JOIN served_gates ON served_gates.gate = asks.gate
+    LEFT JOIN tokens ON tokens.number = token
+    WHERE {} ORDER BY intended_at DESC, asks.gate DESC, asks.number DESC LIMIT :most"""
 
 
 def activity(
@@ -680,17 +585,17 @@ def activity(
 
     Fewer than ``limit`` are the last ones.
     """
-    wanted = _NEWEST_FIRST
-    if gate is not None:
-        wanted = wanted.where(SERVED_GATES.c.id == gate)
-    if by is not None:
-        wanted = wanted.where(TOKENS.c.name == by)
+    wanted = ["0 = 0"] + ["id = :id"] * (gate is not None) + ["tokens.name = :name"] * (by is not None)
     found: list[Activity] = []
     more = limit
     with store.ledger.database.reading() as connection:
         while more:
-            older = wanted if after is None else wanted.where(_place_of(after) > _PLACE)
-            rows = connection.execute(older.limit(more)).all()
+            values: dict[str, Any] = {"most": more, "id": gate, "name": by}
+            older = wanted
+            if after is not None:
+                older = [*wanted, "(intended_at, asks.gate, asks.number) < (:at, :gate, :number)"]
+                values |= _place_of(after)
+            rows = connection.rows(_NEWEST_FIRST.format(" AND ".join(older)), **values)
             for row in rows:
                 if row.number < row.asked or not store.departures.left(row.gate, row.number, row.lasts):
                     found.append(Activity(gate=row.id, gate_name=row.name, cursor=_cursor(row), **_public(row)))
@@ -703,10 +608,10 @@ def _cursor(row: Any) -> str:
     return f"{row.intended_at}_{row.gate}_{row.number}"
 
 
-def _place_of(cursor: str) -> tuple[str, int, int]:
+def _place_of(cursor: str) -> dict[str, Any]:
     at, *numbers = cursor.split("_")
     if len(numbers) == 2 and all(number.isascii() and number.isdigit() and len(number) < 10 for number in numbers):
-        return at, int(numbers[0]), int(numbers[1])
+        return {"at": at, "gate": int(numbers[0]), "number": int(numbers[1])}
     raise ParameterError("after", "must be the cursor of a line that was given before", cursor, "leave it out")
 
 
@@ -733,20 +638,15 @@ def _move_slice(
     store: GateStore, gate: GateRow, until: str, keep: Callable[[Sequence[Mapping[str, Any]]], None]
 ) -> int:
     # The newest that may be seen stays: that it has left is decided by its row.
-    old = and_(
-        ASKS.c.gate == gate.number, ASKS.c.number < gate.tally.asked, ASKS.c.above == 0, ASKS.c.intended_at <= until
-    )
-    wanted = (
-        select(ASKS.c.number, ASKS.c.intended_at, ASKS.c.condition, TOKENS.c.name)
-        .outerjoin(TOKENS, TOKENS.c.number == ASKS.c.token)
-        .where(old)
-        .order_by(ASKS.c.number)
-        .limit(SLICE)
-    )
+    old = "gate = :gate AND asks.number < :newest AND asks.above = 0 AND intended_at <= :until"
+    wanted = f"""SELECT asks.number, intended_at, condition, name FROM asks
+        LEFT JOIN tokens ON tokens.number = token WHERE {old} ORDER BY asks.number LIMIT :most"""
+    place = {"gate": gate.number, "newest": gate.tally.asked, "until": until}
     with store.ledger.database.writing() as connection:
-        rows = connection.execute(wanted).all() if store.gate(gate.id, visible=True).tally.closed else []
+        closed = store.gate(gate.id, visible=True).tally.closed
+        rows = connection.rows(wanted, **place, most=SLICE) if closed else []
         if rows:
             named = ((gate.id, gate.label.name, row.number, row.intended_at, row.name, row.condition) for row in rows)
             keep([dict(zip(COLUMNS, each, strict=True)) for each in named])
-            connection.execute(delete(ASKS).where(old, ASKS.c.number <= rows[-1].number))
+            connection.run(f"DELETE FROM asks WHERE {old} AND number <= :last", **place, last=rows[-1].number)
     return len(rows)

@@ -1,42 +1,15 @@
 """A gate as a service keeps it: a state machine without any input or output.
 
-An ask goes through two commits, whatever comes of it:
+An ask goes through two commits, whatever comes of it: intend, draw, settle. One that was intended and not settled has
+no outcome, and counts as an ABOVE for ever (``ledger.gate``). **Theorems**, for all interleavings, crashes and repeats:
 
-    intend ──► draw ──► settle above | below
-          └──► nothing: lost, for whatever reason
+- A gate says ABOVE at most c times; what it has released is a prefix-closed part of a transcript of ``SparseVector``.
+- A gate **without a cutoff** (``gates.per_above``) is charged for each ABOVE before noise is drawn for a question that
+  may be it; a charge goes back only if no question that could be an ABOVE has it. ``paid`` counts those charges.
+- Gates **for each cell** of a column (``per``), of epsilon/m each, where a person counts in at most m cells, are
+  epsilon-DP together, and cost at most the sum of the m largest costs of a cell; on a zCDP ledger the rho of m parts.
 
-An ask that was intended and not settled has no outcome, and counts as an ABOVE for ever (``ledger.gate``).
-
-**Theorem.** However asks are interleaved, cut short or repeated, a gate says ABOVE at most c times: ``intend`` admits
-an ask only while above + unsettled < c (a two-sided gate: while the rarer answer, counted at the most that it can be,
-is below c), and nothing else lets noise be drawn. What the gate has released is then a prefix-closed part of a
-transcript of the sparse vector technique with the same threshold noise: some of its answers were not delivered, chosen
-without a look at them. So the guarantee of ``SparseVector`` holds for all that was released, whatever crashed.
-
-A gate **without a cutoff** pays for each ABOVE (``gates.per_above``), from a zCDP ledger. ``paid`` is for how many the
-ledger was charged so far, one of them when it was opened.
-
-**Theorem.** Before noise is drawn for a question, w is charged for it beside all that could be an ABOVE before it, as
-``gates.per_above`` asks; and a charge goes back only if no question that could be an ABOVE has it. *Proof.* ``intend``
-admits an ask only while above + unsettled < paid, under the write lock, and paid grows in the transaction that charges
-w (``gate_store.GateStore.pay_ahead``). So above + unsettled <= paid for all that is ever drawn. An outcome moves an ask
-to ``above``, which leaves the sum as it is, or to ``below``, which costs nothing; a BELOW that is taken back before it
-leaves has its turn still, and w with it. The last charge goes back, once, where the gate is closed for good, nothing is
-on its way and above + unsettled < paid: then what it was for was a BELOW, or was never asked. [] Not in Coq.
-
-A gate **for each cell** (``per``, a column): each of its values that a question names has a gate of its own, of
-epsilon/m, where the served copy lets each person count in at most m values of the column, by a cut that looks at that
-person alone (``data.copying.rows_of_cells``). Who serves the data says which m; nobody who asks can.
-
-**Theorem.** All that the gates of all cells say is epsilon-DP together, and costs at most the sum of the m largest
-costs of a cell; on a zCDP ledger it is charged the rho of m parts of epsilon/m (``budget.pure_rho``). *Proof.* A
-question about a cell counts people with a row that is in the cell, kept by the cut and matches. With one person more
-the rows of the others are kept as before, so the count of each of the person's at most m cells rises by at most one,
-and no other changes. That is what ``gates.cells`` asks for; and there a cell may be any label: which is asked is
-decided from the transcript before, the number of labels is in none of its bounds, and one nobody names costs nothing. A
-cell's answers are counted in a row of its own, in the transactions of the ask, so by the first theorem its gate says
-ABOVE at most c times, and by ``ledger.gate`` it has cost at most the cost of that row: whatever is lost. Of a zCDP
-ledger nothing goes back. [] Not in Coq.
+Proofs: docs/explanation/proofs_in_words/ledger.md
 """
 
 from __future__ import annotations
@@ -361,7 +334,7 @@ def preview_view(spec: GateSpec, statement: Statement | None, *, rule: str = "ep
     if spec.cutoff is None:
         amount += spec.each
         warnings += [] if rule == "zcdp" else [f"It would be refused: {ADDS}."]
-    if statement is not None and left is not None and not statement.covers(left, amount):
+    if statement is not None and left is not None and not statement.balance.covers(left, amount):
         warnings.append(f"It costs more than the {statement.says(left)} that the ledger has left: it would be refused.")
     same = ("confidence", "margin", "margin_all", "standard_error", "noise")
     return {name: getattr(preview, name) for name in same} | {

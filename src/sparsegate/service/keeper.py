@@ -1,40 +1,21 @@
 """The keeper of the gates: opens them, asks them, closes them; every step in the order that makes it private.
 
-An ask is written in the same way whatever comes of it:
+An ask commits an intent, which reserves one ABOVE, before data is touched or noise is used (1); it counts, and draws
+(2); it commits the outcome (3), and answers at arrival + D (4). Whatever fails after step 1 gives one constant answer,
+``OutcomeLost``, at the same moment, and the intent counts as an ABOVE for ever (``deadline``). "Arrival" is when the
+intent has the ledger's write lock. The turn is held until the answer has left (``departures``).
 
-    1. commit an intent, which reserves one ABOVE, before data is touched or noise is used;
-    2. count, and draw;
-    3. commit the outcome;
-    4. answer, at arrival + D.
-
-Whatever fails after step 1 gives one constant answer, ``OutcomeLost``, at the same moment, and the intent counts as an
-ABOVE for ever (``deadline``). "Arrival" is when the intent has the ledger's write lock: waiting for a turn, a place or
-other writers is outside D. The turn is held until the answer has left, and until then nobody sees it (``departures``).
-That an engine could fail on one database and not on its neighbour lies outside the theorem.
-
-**POST ask, from the socket to the answer.** What is in brackets runs it.
-
-    web.connections, web.middleware     slow senders, the log, safe headers, the host             [event loop]
-    web.admission                       token, size of the body, the line at the gate (fair over tokens)
-    web.routes.ask                      reads and prices the condition: refusals end here, at no cost
-    Keeper.ask                          a repeated key gets what was stored; closed gates, changed data   [worker]
-    deadline.Asking.run                 waits for what follows until arrival + D, and no longer           [worker]
-    Keeper._take_turn                   the turn at the gate across processes (locks), a place   [thread of its own]
-    Keeper._resumed                     the live gate, or one made of the sealed threshold noise (GateStore.cell)
-    GateStore.pay_ahead                 of a gate without a cutoff: the next ABOVE is paid for, or the gate closes
-    GateStore.intend                    1: one group commit with other asks (ledger.database)
-    Keeper._decided                     2: data.dataset counts, gates.gate draws; 3: GateStore.settle
+    web.admission, web.routes.ask       token, line, price of the condition: refusals end there, at no cost [event loop]
+    Keeper.ask                          a repeated key gets what was stored; closed gates, changed data     [worker]
+    deadline.Asking.run                 waits for what follows until arrival + D, and no longer             [worker]
+    Keeper._take_turn                   the turn at the gate across processes, a place              [thread of its own]
+    GateStore.pay_ahead, .intend        1: the next ABOVE is paid for; one group commit with other asks
+    Keeper._decided, GateStore.settle   2: data.dataset counts, gates.gate draws; 3
     Asking.deliver, Asking.leave        the outcome, or ``lost``; the turn is given back after arrival + D
-    Asking.run, web.routes              4: the answer                                             [worker, event loop]
 
-Of late work the outcome is taken back (``GateStore.void``), by whoever waited at arrival + D and by the thread itself.
-Ctrl-C reaches none of these threads: a stop waits for them, a kill leaves an intent without an outcome.
-
-**Theorem.** A gate is charged in full in the transaction that stores it (without a cutoff: its opening, and each ABOVE
-before the question that may be it, ``service.gates``), a release before it draws, and what a closed
-gate gives back is what its answers did not cost; it goes back in the transaction that closes the gate, or where its
-last answer did, in that of whoever opens, closes or looks next. So by the theorem of ``ledger.account`` all that the
-keeper ever says is (epsilon, delta)-DP for the budget; each gate by ``service.gates`` and ``gates.sparse_vector``.
+Of late work the outcome is taken back (``GateStore.void``). A gate is charged in full in the transaction that stores
+it, a release before it draws, and what a closed gate gives back is what its answers did not cost. So by the theorem of
+``ledger.account`` all that the keeper ever says is (epsilon, delta)-DP for the budget.
 """
 
 from __future__ import annotations
@@ -94,11 +75,7 @@ TOP: Final = "/v1/top"
 
 
 class _Given(Exception):
-    """Another sender of the same request was first: this is its response."""
-
-    def __init__(self, response: str) -> None:
-        super().__init__()
-        self.response = response
+    """Another sender of the same request was first: its argument is this one's response."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +87,6 @@ class _OneRequest:
 
     @property
     def conversion_delta(self) -> Fraction | None:
-        """That of the ledger; None where epsilons are added up."""
         return self.store.ledger.conversion_delta
 
     def spend(self, *, epsilon: Number, delta: Number = 0, what: str, rho: Number | None = None) -> None:
@@ -173,8 +149,7 @@ class AskedConditions:
 
     **What a hit tells.** That somebody asked this text, to whoever has a stopwatch: it is read outside D. So a text is
     put in when its answer has left, and from that moment every token finds it in ``GET /v1/gates/{id}/answers``. What
-    was refused is read again each time, so no error and no time of a refusal tells of another sender. What comes out
-    follows from the text and from public numbers, and never from the data.
+    was refused is read again each time. What comes out follows from the text and from public numbers alone.
     """
 
     def __init__(self, most: int = 4096, characters: int = 2**21) -> None:
@@ -251,8 +226,7 @@ class Keeper:
         """Make a gate and charge its whole epsilon; its parameters are those of ``SparseVector`` and ``GateLabel``.
 
         With ``per``, a column of cells, it is one for each of its values. Without a cutoff its opening is charged, and
-        its first ABOVE. Its threshold noise meets no data before the charge is committed, in the transaction that
-        stores the gate.
+        its first ABOVE. Its noise meets no data before that is committed, in the transaction that stores the gate.
         """
         if isinstance(threshold, bool) or not isinstance(threshold, int):
             raise ParameterError("threshold", "must be a whole number of people", threshold, "pass e.g. threshold=1000")
@@ -278,17 +252,15 @@ class Keeper:
         stored = self._store.recall(request, GATES)
         if stored is None:
             self._check_data()
-            id = f"g-{secrets.token_hex(8)}"
-            live = SparseVector(**_unpaid(spec))
+            id, live = f"g-{secrets.token_hex(8)}", SparseVector(**_unpaid(spec))
             # The noise of a cell is drawn when it is first asked, and sealed with a key that is sealed here.
             secret = threshold_noise(live) if per is None else secrets.token_bytes(32)
-            sealed = self._key.seal(secret, self._context(id, spec))
             new = GateRow(
                 number=0,
                 id=id,
                 opened_at=now().isoformat(),
                 fingerprint=self.dataset.fingerprint,
-                sealed=sealed,
+                sealed=self._key.seal(secret, self._context(id, spec)),
                 tally=Tally(spec=spec, paid=int(cutoff is None)),
                 refund=self._refund,
                 label=named,
@@ -296,12 +268,9 @@ class Keeper:
             ends = "each ABOVE paid for" if cutoff is None else f"cutoff {cutoff}"
             cells = "" if per is None else f"s for each {per!r}, a person in {spec.cells_per_user} at most"
             what = f"gate{cells}: threshold {threshold}, {ends}, unit {self.dataset.unit}"[:LONGEST_LINE]
-            # The charge, the gate and the response are one transaction. If the charge is refused, or another sender
-            # was first, the noise that was drawn here is thrown away: no data has met it.
-            mine = json.dumps(gate_view(new))
-            stored = self._store.begin(
-                request, GATES, spec.opening, what, gate=new, response=mine, key_name=self._key.name
-            )
+            # If the charge is refused, or another sender was first, the noise is thrown away: no data has met it.
+            mine, amount = json.dumps(gate_view(new)), spec.opening
+            stored = self._store.begin(request, GATES, amount, what, gate=new, response=mine, key_name=self._key.name)
             if stored is None:
                 stored = mine
                 if per is None:
@@ -309,7 +278,7 @@ class Keeper:
         return dict(json.loads(stored))
 
     def cells_of(self, per: str | None, cutoff: int | None) -> dict[str, Any]:
-        """What a gate for each value of a column has beside its numbers; without a column nothing."""
+        """What a gate for each value of a column has beside its numbers."""
         if per is None:
             return {}
         if cutoff is None:
@@ -411,11 +380,6 @@ class Keeper:
             # Logged after the answer has left, for the owner alone: when a question fails may depend on the data.
             LOG.warning("gate %s, question %d: %s; it counts as an ABOVE", gate.id, number, trouble)
 
-    @property
-    def waiting(self) -> int:
-        """How many hold a turn and wait for a place to be counted at."""
-        return self._places.waiting
-
     @own_settings
     def _decided(
         self, asking: Asking[Answered], gate: GateRow, live: SparseVector, number: int, condition: Condition
@@ -482,6 +446,11 @@ class Keeper:
         secret = self._key.unseal(row.sealed, self._context(row.id, spec))
         return SealingKey(secret).seal(threshold_noise(SparseVector(**_unpaid(spec))), str(row.cell))
 
+    @property
+    def waiting(self) -> int:
+        """How many hold a turn and wait for a place to be counted at."""
+        return self._places.waiting
+
     def gate(self, id: str) -> dict[str, Any]:
         """A gate as it may be seen."""
         self._store.give_back(id)
@@ -511,7 +480,7 @@ class Keeper:
 
     def standing(self, token: int) -> Standing:
         """What the token of that number has used of its quotas."""
-        with self.ledger.database.looking() as connection:
+        with self.ledger.database.reading() as connection:
             return standing(connection, token, self._store.departures)
 
     def budget(self) -> Statement:
@@ -525,8 +494,7 @@ class Keeper:
 
     def top(self, request: KeyedRequest, question: Mapping[str, Any]) -> dict[str, Any]:
         """A private top-c of the table (``tables.top_items``). Whatever comes of it leaves at a multiple of D."""
-        arrival = time.monotonic()
-        request = request.bound_to(question)
+        arrival, request = time.monotonic(), request.bound_to(question)
         try:
             stored = self._store.recall(request, TOP)
             if stored is None:
@@ -546,7 +514,7 @@ class Keeper:
         try:
             gave = release(self.dataset.relation(), asked, ledger=paid).to_dict()
         except _Given as given:
-            return given.response
+            return str(given.args[0])
         self._store.finish(request, TOP, response := json.dumps(gave), {"release": "top_items", **gave})
         return response
 

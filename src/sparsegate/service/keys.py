@@ -1,22 +1,10 @@
 """Threshold noise under lock and key: it must outlive the process, and nobody may read it.
 
 Whoever knows rho can undo half of a gate's noise, so it is stored encrypted (AES-256-GCM, a fresh nonce each) under a
-key that is not in the ledger: a backup or an export of the ledger alone tells nothing. The gate's name and public
-parameters are authenticated beside it, so noise cannot be moved from one gate to another.
-
-The ledger holds the name of its key, which opens nothing. A server starts only with the key of that name, and a gate is
-stored only if its noise is sealed with it. So a server that still has the old key answers the gates that it has read,
-whose noise is the same, and can neither read nor open another.
-
-**Rotation** of the key in a file F, each step on disk before the next:
-
-1. a new key is written to a file of its own, F.NAME, where NAME is the name of the new key;
-2. in one transaction the noise of every gate is sealed anew, and NAME becomes the name in the ledger;
-3. F.NAME is renamed to F.
-
-A crash before the commit of step 2 leaves the ledger and F as they were, and a file that nobody asks for. A crash after
-it leaves the file F.NAME that the ledger asks for by name, and whoever starts next takes step 3. Each rotation has a
-file of its own, so that two at once cannot take each other's; the second finds another name in the ledger and stops.
+key that is not in the ledger. The gate's name and public parameters are authenticated beside it, so noise cannot be
+moved from one gate to another. The ledger holds the name of its key, which opens nothing: a server starts only with the
+key of that name. **Rotation** writes a new key to a file F.NAME of its own; seals the noise of every gate anew, and
+puts NAME into the ledger, in one transaction; and renames F.NAME to F, which whoever starts next does after a crash.
 """
 
 from __future__ import annotations
@@ -29,12 +17,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import Connection, select, update
-
 from sparsegate.errors import LedgerError
-from sparsegate.ledger.database import sync_folder
+from sparsegate.ledger.database import Connection, sync_folder
 from sparsegate.ledger.ledger import Ledger
-from sparsegate.ledger.schema import GATES, LEDGER
 from sparsegate.service.gate_store import WITH_LAST, stored
 from sparsegate.service.gates import noise_context
 from sparsegate.service.schema import make_tables
@@ -164,19 +149,19 @@ def rotate_key(ledger: Ledger, path: Path) -> int:
 def rename_key(ledger: Ledger, key: SealingKey) -> None:
     """The old key is lost, and a new one in its place."""
     with ledger.database.writing() as connection:
-        connection.execute(update(LEDGER).values(key_name=key.name))
+        connection.run("UPDATE ledger SET key_name = :name", name=key.name)
 
 
 def _seal_anew(ledger: Ledger, connection: Connection, old: SealingKey, new: SealingKey) -> int:
     """Seal what the old key opens with the new one, which gives its name; every open gate must be among it."""
     count = 0
-    for row in connection.execute(WITH_LAST).all():
+    for row in connection.rows(WITH_LAST):
         gate = stored(row)
         for unit in ("user", "row"):
             context = noise_context(ledger.dataset, unit, gate.id, gate.tally.spec)
             with suppress(LedgerError):
                 sealed = new.seal(old.unseal(gate.sealed, context), context)
-                connection.execute(update(GATES).where(GATES.c.entry == gate.number).values(sealed=sealed))
+                connection.run("UPDATE gates SET sealed = :sealed WHERE entry = :gate", gate=gate.number, sealed=sealed)
                 count += 1
                 break
         else:
@@ -184,12 +169,12 @@ def _seal_anew(ledger: Ledger, connection: Connection, old: SealingKey, new: Sea
                 raise LedgerError(
                     f"the gate {gate.id} cannot be read with this key; give the key file that belongs to the ledger"
                 )
-    connection.execute(update(LEDGER).values(key_name=new.name))
+    connection.run("UPDATE ledger SET key_name = :name", name=new.name)
     return count
 
 
 def _name(connection: Connection) -> str | None:
-    name: str | None = connection.execute(select(LEDGER.c.key_name)).scalar_one()
+    name: str | None = connection.value("SELECT key_name FROM ledger")
     return name
 
 

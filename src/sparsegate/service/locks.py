@@ -149,7 +149,7 @@ class PostgresTurns:
         here = "database = (SELECT oid FROM pg_database WHERE datname = current_database())"
         query = f"SELECT objid FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = {_CLASS} AND {here}"
         with self._database.reading() as connection:
-            return {int(gate) for gate in connection.execute(text(query)).scalars()} & set(gates)
+            return {int(row.objid) for row in connection.rows(query)} & set(gates)
 
     def writing(self) -> AbstractContextManager[None]:
         """The server has a line of its own."""

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 from sparsegate.conditions import read_condition
 from sparsegate.errors import ParameterError
@@ -52,8 +52,14 @@ class KeeperTerms:
         GateStore(self.ledger).close_open_gates(CHANGED, agreed=close_gates, unlike=data.fingerprint)
         public = {} if self.capacity is None else public_sizes(self.capacity, list(data.sizes))
         data.fill(shown_sizes(self.ledger, data, self.sizes, public=public))
+        probe = read_condition(f"{identifier(data.schema.columns[0].name)} IS NULL", data.schema)
+        places = max(1, DelayPlan.places // self.workers)
+        slower = slowdown(lambda: data.count(probe), at_once=places * self.workers)
+        look, commits = data.look_seconds(), 2 * self.ledger.commit_seconds()
+        how: dict[str, Any] = {"delay": self.delay, "headroom": self.headroom, "slowdown": slower}
+        pace = replace(DelayPlan.measured(look=look, commits=commits, **how), places=places)
         options = {"refund": self.refund, "close_gates": close_gates, "most_asks": self.most_asks}
-        return Keeper(self.ledger, data, self.key, pace=self._pace(data), **options)  # type: ignore[arg-type]
+        return Keeper(self.ledger, data, self.key, pace=pace, **options)  # type: ignore[arg-type]
 
     def refreshed(self, keeper: Keeper, *, close_gates: bool) -> Keeper | None:
         """A keeper of the same data as it is now; None where nothing has changed."""
@@ -70,19 +76,6 @@ class KeeperTerms:
             made = self.keeper(data, close_gates=close_gates)
             stack.pop_all()
         return made
-
-    def _pace(self, data: ServedTable) -> DelayPlan:
-        probe = read_condition(f"{identifier(data.schema.columns[0].name)} IS NULL", data.schema)
-        places = max(1, DelayPlan.places // self.workers)
-        slower = slowdown(lambda: data.count(probe), at_once=places * self.workers)
-        plan = DelayPlan.measured(
-            look=data.look_seconds(),
-            commits=2 * self.ledger.commit_seconds(),
-            delay=self.delay,
-            headroom=self.headroom,
-            slowdown=slower,
-        )
-        return replace(plan, places=places)
 
 
 CORES: Final = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

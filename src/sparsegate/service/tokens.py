@@ -1,27 +1,13 @@
 """Bearer tokens: who may ask, and who may open gates and see the budget.
 
-A token is 256 random bits, so its SHA-256 digest gives nothing away and needs no salt. The ledger holds the digest
-alone; the token itself is shown once, when it is made. It is found again by its digest, so a stopwatch on the lookup
-can learn at most something about digests, and a digest opens nothing.
+A token is 256 random bits, so its SHA-256 digest needs no salt, and the ledger holds that alone. A name is used once.
+A token that was found is remembered for a few seconds, so one that was just revoked may still work that long. When each
+was last used is written once a minute by a thread of its own: no request waits for it.
 
-A name is used once: the record must say for ever whose questions those were. A token that was found is remembered for
-a few seconds, so one that was just revoked may still work that long. When each was last used is written for all of them
-at once, once a minute and by a thread of its own: no request waits for it, and a crash loses a minute of it. A list of
-the same process has it at once.
-
-**Quotas** of a token are how many ABOVE it may be given, and how much epsilon it may charge, in all and for ever.
-``most_above`` counts as a gate's cutoff does: an ask that was intended counts as an ABOVE until it has left as a BELOW,
-and one whose outcome is lost counts for ever. ``most_epsilon`` counts what the requests of the token charged, gates and
-top-c alike, less what those gates gave back. Both are read in the transaction that would use them, under the one write
-lock of the ledger, so that two requests at once cannot both have the last of a quota; and before data is touched.
-
-**Theorem.** Whether a request is refused for its quota, and what ``Standing`` shows, tells nothing that is not paid
-for. *Proof.* Let one token ask several gates at once. An ask that is under way was intended and has no outcome, or has
-one that was written and has not left; it counts as one in both cases, and as its outcome only when everybody may see
-that. So the first count is a function of the answers that have left, of which asks are lost, which is the same whatever
-they would have been (``keeper``), and of when asks came. The second is a function of charges, which are public, and of
-what went back, which is a function of the answers that have left (``gates``). A function of what was released costs
-nothing more. []
+**Quotas** are how many ABOVE a token may be given, where an ask counts as one until it has left as a BELOW, and how
+much epsilon it may charge, less what its gates gave back. Both are read in the transaction that would use them, before
+data is touched. **Theorem.** Whether a request is refused for its quota, and what ``Standing`` shows, tells nothing
+that is not paid for. Proof: docs/explanation/proofs_in_words/ledger.md
 """
 
 from __future__ import annotations
@@ -41,16 +27,13 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any, Final
 
-from sqlalchemy import bindparam, func, insert, select, update
-
 from sparsegate.budget import Number, check_choice, exact_count
 from sparsegate.errors import LedgerError, ParameterError, QuotaExceeded
 from sparsegate.ledger.account import exact_amount, exact_text, exact_value
-from sparsegate.ledger.database import DriverConnection, DriverStatement, now
+from sparsegate.ledger.database import Connection, now
 from sparsegate.ledger.ledger import Ledger
-from sparsegate.ledger.schema import ENTRIES, GATES, REFUNDS
 from sparsegate.service.departures import Departures
-from sparsegate.service.schema import ASKS, REQUESTS, TOKENS, make_tables
+from sparsegate.service.schema import make_tables
 
 LONGEST_NAME: Final = 100
 REMEMBERED: Final = 2.0  # for how many seconds a token that was found is not looked up again
@@ -140,13 +123,13 @@ class Tokens:
             raise ParameterError("name", f"must be 1 to {LONGEST_NAME} printable characters", name, "say who it is for")
         text = f"sg_{secrets.token_urlsafe(32)}"
         with self._database.writing() as connection:
-            if connection.execute(_NAMED, {"name": name}).first() is not None:
+            if connection.one(_NAMED, name=name) is not None:
                 rule = "must be a new one: a name stands for one token for ever"
                 raise ParameterError("name", rule, name, "choose another")
             if maker is not None:
-                _bounded(connection.execute(select(TOKENS).where(TOKENS.c.number == maker)).one(), wanted, limits)
+                _bounded(connection.one("SELECT * FROM tokens WHERE number = :maker", maker=maker), wanted, limits)
             row = {"name": name, "role": wanted.value, "hash": _digest(text), "added_at": now().isoformat()}
-            connection.execute(insert(TOKENS).values(row | limits))
+            connection.add("tokens", **row, **limits)
         return text
 
     def list(self) -> list[TokenRecord]:
@@ -154,17 +137,17 @@ class Tokens:
         with self._guard:
             used = {number: {"last_used_at": _second(at)} for number, at in self._used.items()}
         with self._database.reading() as connection:
-            rows = connection.execute(select(*_SHOWN).order_by(TOKENS.c.number)).mappings().all()
-        read = [dict(row) | {"role": _role(row["role"]), "most_epsilon": _quota(row["most_epsilon"])} for row in rows]
-        return [TokenRecord(**row | used.get(row["number"], {})) for row in read]
+            rows = connection.rows(f"SELECT {_SHOWN} FROM tokens ORDER BY number")
+        read = [(row._asdict(), {"role": _role(row.role), "most_epsilon": _quota(row.most_epsilon)}) for row in rows]
+        return [TokenRecord(**row | exact | used.get(row["number"], {})) for row, exact in read]
 
     def revoke(self, name: str) -> None:
         """Stop a token, in every process within ``remembered`` seconds; revoking it twice changes nothing."""
         with self._database.writing() as connection:
-            if connection.execute(_NAMED, {"name": name}).first() is None:
+            if connection.one(_NAMED, name=name) is None:
                 raise ParameterError("name", "must be that of a token", name, "see `sparsegate token list`")
-            this = update(TOKENS).where(TOKENS.c.name == name, TOKENS.c.revoked_at.is_(None))
-            connection.execute(this.values(revoked_at=now().isoformat()))
+            revoke = "UPDATE tokens SET revoked_at = :at WHERE name = :name AND revoked_at IS NULL"
+            connection.run(revoke, at=now().isoformat(), name=name)
         with self._guard:
             self._found.clear()
 
@@ -176,7 +159,7 @@ class Tokens:
             return known
         digest, at = _digest(text), self._clock()
         with self._database.reading() as connection:
-            row = connection.execute(_KNOWN, {"digest": digest}).one_or_none()
+            row = connection.one("SELECT * FROM tokens WHERE hash = :digest AND revoked_at IS NULL", digest=digest)
         if row is None or (left := _seconds_left(row.expires_at)) <= 0:
             return None
         token = Token(number=row.number, name=row.name, role=_role(row.role), expires_at=row.expires_at)
@@ -212,7 +195,9 @@ class Tokens:
         with suppress(LedgerError):
             if used:
                 with self._database.writing() as connection:
-                    connection.execute(_USED, [{"whose": whose, "at": _second(at)} for whose, at in used.items()])
+                    for token, at in used.items():
+                        update = "UPDATE tokens SET last_used_at = :at WHERE number = :token"
+                        connection.run(update, token=token, at=_second(at))
 
     def close(self) -> None:
         """Write the last uses. The ledger stays open: it is the caller's."""
@@ -221,10 +206,8 @@ class Tokens:
         self.write_uses()
 
 
-_SHOWN: Final = tuple(column for column in TOKENS.c if column.name != "hash")
-_NAMED: Final = select(TOKENS.c.number).where(TOKENS.c.name == bindparam("name"))
-_KNOWN: Final = select(TOKENS).where(TOKENS.c.hash == bindparam("digest"), TOKENS.c.revoked_at.is_(None))
-_USED: Final = update(TOKENS).where(TOKENS.c.number == bindparam("whose")).values(last_used_at=bindparam("at"))
+_SHOWN: Final = "number, name, role, added_at, revoked_at, expires_at, last_used_at, most_above, most_epsilon"
+_NAMED: Final = "SELECT number FROM tokens WHERE name = :name"
 
 
 def _if_alive(method: weakref.WeakMethod[Callable[[], None]]) -> None:
@@ -292,45 +275,22 @@ def _charge(most_epsilon: Number, role: Role) -> str:
     return exact_text(exact_amount(most_epsilon, 0, epsilon_name="most_epsilon").epsilon)
 
 
-_BACK: Final = ENTRIES.alias()
-
-_OF: Final = select(func.count()).select_from(ASKS).where(ASKS.c.token == bindparam("whose"))
 # One statement, which sees one moment: between two an outcome could be written, and be counted twice or not at all.
 # The counts are ranges of the index ``asks_of_token``, and the newest ask of each gate is one row; neither grows with
 # the BELOW that have left.
-_GIVEN: Final = DriverStatement(
-    select(
-        GATES.c.entry,
-        GATES.c.asked,
-        select(ASKS.c.lasts)
-        .where(
-            ASKS.c.gate == GATES.c.entry,
-            ASKS.c.number == GATES.c.asked,
-            ASKS.c.token == bindparam("whose"),
-            ASKS.c.above == 0,
-        )
-        .scalar_subquery()
-        .label("lasts"),
-        _OF.where(ASKS.c.above.is_(None)).scalar_subquery().label("unsettled"),
-        _OF.where(ASKS.c.above == 1).scalar_subquery().label("above"),
-    ).where(GATES.c.asked > 0)
-)
-_CHARGED: Final = DriverStatement(
-    select(ENTRIES.c.epsilon, _BACK.c.epsilon.label("back"))
-    .select_from(REQUESTS)
-    .join(ENTRIES, ENTRIES.c.number == REQUESTS.c.entry)
-    .outerjoin(REFUNDS, REFUNDS.c.of == REQUESTS.c.entry)
-    .outerjoin(_BACK, _BACK.c.number == REFUNDS.c.entry)
-    .where(REQUESTS.c.token == bindparam("whose"))
-)
-_QUOTA: Final = DriverStatement(
-    select(TOKENS.c.most_above, TOKENS.c.most_epsilon).where(TOKENS.c.number == bindparam("whose"))
-)
+_GIVEN: Final = """SELECT entry, asked,
+        (SELECT lasts FROM asks WHERE gate = entry AND number = asked AND token = :token AND above = 0) AS lasts,
+        (SELECT count(*) FROM asks WHERE token = :token AND above IS NULL) AS unsettled,
+        (SELECT count(*) FROM asks WHERE token = :token AND above = 1) AS above
+    FROM gates WHERE asked > 0"""
+_CHARGED: Final = """SELECT entries.epsilon, back.epsilon AS back
+    FROM requests JOIN entries ON entries.number = requests.entry
+    LEFT JOIN refunds ON of = requests.entry LEFT JOIN entries AS back ON back.number = refunds.entry
+    WHERE token = :token"""
+_QUOTA: Final = "SELECT most_above, most_epsilon FROM tokens WHERE number = :token"
 
-MOST_ABOVE: Final = (
-    select(TOKENS.c.most_above).where(TOKENS.c.number == bindparam("whose")).scalar_subquery().label("most_above")
-)
-"""The quota of the token ``whose``, as a column of another query; None: it has none."""
+MOST_ABOVE: Final = "(SELECT most_above FROM tokens WHERE number = :token)"
+"""The quota of a token, as a column of another query; None: it has none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -343,9 +303,9 @@ class Standing:
     epsilon: Fraction
 
 
-def standing(connection: DriverConnection, token: int, departures: Departures) -> Standing:
+def standing(connection: Connection, token: int, departures: Departures) -> Standing:
     """What a token has used."""
-    quota = connection.one(_QUOTA, whose=token)
+    quota = connection.one(_QUOTA, token=token)
     return Standing(
         most_above=quota.most_above,
         above=_given(connection, token, departures),
@@ -354,7 +314,7 @@ def standing(connection: DriverConnection, token: int, departures: Departures) -
     )
 
 
-def admit_ask(connection: DriverConnection, token: int, most: int, departures: Departures) -> None:
+def admit_ask(connection: Connection, token: int, most: int, departures: Departures) -> None:
     """Refuse an ask that could be one ABOVE too many."""
     if _given(connection, token, departures) >= most:
         raise QuotaExceeded(
@@ -363,9 +323,9 @@ def admit_ask(connection: DriverConnection, token: int, most: int, departures: D
         )
 
 
-def admit_charge(connection: DriverConnection, token: int, epsilon: Fraction, *, metered: bool = False) -> None:
+def admit_charge(connection: Connection, token: int, epsilon: Fraction, *, metered: bool = False) -> None:
     """Refuse a charge that would take a token beyond what it may charge in all; ``metered``: more will follow it."""
-    quota = connection.one(_QUOTA, whose=token)
+    quota = connection.one(_QUOTA, token=token)
     if quota is None or quota.most_epsilon is None:
         return
     if metered:
@@ -382,12 +342,12 @@ def admit_charge(connection: DriverConnection, token: int, epsilon: Fraction, *,
         )
 
 
-def _given(connection: DriverConnection, token: int, departures: Departures) -> int:
-    rows = connection.rows(_GIVEN, whose=token)
+def _given(connection: Connection, token: int, departures: Departures) -> int:
+    rows = connection.rows(_GIVEN, token=token)
     pending = sum(departures.left(row.entry, row.asked, row.lasts) > 0 for row in rows)
     return pending + sum(int(row.unsettled + row.above) for row in rows[:1])
 
 
-def _charged(connection: DriverConnection, token: int) -> Fraction:
-    rows = connection.rows(_CHARGED, whose=token)
+def _charged(connection: Connection, token: int) -> Fraction:
+    rows = connection.rows(_CHARGED, token=token)
     return sum((exact_value(row.epsilon) - exact_value(row.back or "0") for row in rows), start=Fraction(0))

@@ -10,21 +10,14 @@ the r numbers is (eps3 / r)-DP, and their rhos add (``budget.pure_rho``).
 
 **Gaussian**: each number with fresh normal noise sigma N, rounded to the nearest whole number; sigma = sqrt(r) s times
 that of ``gates.normal`` for (eps3, delta3), rounded up. *Theorem.* For any fixed items this is (eps3, delta3)-DP, and r
-s**2 / (2 sigma**2)-zCDP. *Proof.* The numbers move by at most sqrt(r) s in Euclidean norm. A whole number plus sigma N,
-rounded, is that plus sigma N rounded: floor(2**16 sigma N) is drawn exactly (``noise.gaussian.normal_floor``), and
-floor((floor(2**16 x) + 2**15) / 2**16) = floor(x + 1/2) for every x. So what is released is a function of the Gaussian
-mechanism. []
+s**2 / (2 sigma**2)-zCDP. Proof: docs/explanation/proofs_in_words/table_releases.md.
 
-Laplace noise grows with r and Gaussian noise with its root: with 100 items to a person, eps3 = 1 and delta = 1e-6 the
-standard deviation is 141 or 44. Where there is a delta, and half of it makes Gaussian noise at most seven tenths of the
-other, that half goes to the counts, and the selection has the rest; else the selection has all of delta, which it needs
-more.
+Where there is a delta, and half of it makes Gaussian noise at most seven tenths of the other, that half goes to the
+counts, and the selection has the rest; else the selection has all of delta.
 
 **On a zCDP ledger** no delta is needed: eps3 then is an epsilon at the delta d at which that ledger makes one of its
 rho, as its budget is. Noise for (eps3, d) is taken where it is at most seven tenths of the other, and what the ledger
-counts is r s**2 / (2 sigma**2), and no delta at all, by the second half of the theorem. So the counts of 100 items to a
-person have 42 in place of 141, for a rho of .028. (Laplace noise of 141 has a rho of .005; for .028 it has 60.) All of
-the delta of the release is left to its selection.
+counts is r s**2 / (2 sigma**2), and no delta at all. All of the delta of the release is left to its selection.
 
 All of this follows from public numbers, and is recorded. Noise that took part in the selection is not used again.
 """
@@ -60,7 +53,6 @@ class AnswerNoise:
 
     @property
     def deviation(self) -> float:
-        """The standard deviation."""
         if self.gaussian:
             return math.hypot(float(self.scale), 12**-0.5)
         ratio = math.exp(-1 / self.scale)
@@ -68,11 +60,9 @@ class AnswerNoise:
 
     @property
     def gaussian(self) -> bool:
-        """Whether it is Gaussian."""
         return self.name == GAUSSIAN
 
     def noisy(self, source: Source, numbers: Sequence[int]) -> tuple[int, ...]:
-        """The numbers with fresh noise."""
         if self.gaussian:
             fine = normal_floor(source, int(self.scale * 2**_DIGITS), len(numbers))
             noise = (fine + 2 ** (_DIGITS - 1)) >> _DIGITS

@@ -1,23 +1,19 @@
 """A clip, and a bound on the items of a person, chosen from the data at a price: "auto" in place of a number.
 
-A bound that is too low loses what is beyond it; noise grows with one that is too high. Which is right depends on the
-private data, so the choice is a release of its own, with a part of epsilon: ``choice_epsilon``, a tenth of it unless
-told otherwise, in equal parts where both are chosen. What is chosen is recorded, and published.
+The choice is a release of its own, with a part of epsilon: ``choice_epsilon``, a tenth of it unless told otherwise, in
+equal parts where both are chosen. What is chosen is recorded, and published.
 
 **The bound m on items** is such that about three quarters of the people keep all of theirs. With n people, of whom
 A_i have at most m_i of the candidates, a public m_i is selected by the exponential mechanism with the score
 
     - |4 A_i - 3 n|.
 
-**A look first.** Where "auto" may take any method for a set of c counts, nothing is cut if "subset" will do without: it
-is right all but surely, or lost. Let q_a be the a-th largest count, d the number of candidates, E the epsilon that is
-left for the selection. A set with the ranks 1 to a-1, without a, and with items that nobody has, weighs less than the
-right one by E q_a / 2 in its exponent, and there are less than C(d - a + 1, c - a + 1) of them. So "subset" is taken if
+**A look first.** Where "auto" may take any method for a set of c counts, nothing is cut if "subset" will do without.
+Let q_a be the a-th largest count, d the number of candidates, E the epsilon that is left: "subset" is taken if
 
     g + Laplace(1/e) >= 2/e,      g = min over a of  q_a - ceil((2/E) ln C(d - a + 1, c - a + 1)),
 
-and otherwise a bound is chosen, and with it "noisy-scores", which is never lost: hence the 2/e. The look has as much of
-choice_epsilon as each choice. ``python -m benchmarks choice`` measures what it brings on baskets.
+and otherwise a bound is chosen, and with it "noisy-scores". The look has as much of choice_epsilon as each choice.
 
 **The clip** is (0, b). Its public candidates b_i grow by about the square root of 2, from a millionth to 4 * 10**11.
 Let W_i be the number of people with an item that is worth more than b_(i-1) to them, one candidate below b_i. A
@@ -25,31 +21,13 @@ candidate is selected with a probability proportional to
 
     exp(-e (W_i + p_i)),        p_i = floor(i STEP / e),
 
-where e is what the choice may spend. A larger clip makes as much more noise as it is larger. So p makes each less
-likely than the one before, by more than it is larger: then also the *mean* of the clip that is chosen is finite, where
-a gate that asks for growing b_i whether W_i is small goes past the largest value by 2**k with a chance of about 1/k.
-The right clip has about 2/epsilon people above it, whose number is hardly seen with a tenth of epsilon; b_i is one
-candidate above what W_i counts for that reason. ``python -m benchmarks budget`` measures both. It takes people: those
-who would be cut must outweigh p, or the clip ends near its least (``clip_people``).
+where e is what the choice may spend: so the *mean* of the clip that is chosen is finite, too. Those who would be cut
+must outweigh p, or the clip ends near its least (``clip_people``).
 
 *Theorem.* A release with a choice is (epsilon, delta)-differentially private as a whole, epsilon with choice_epsilon in
-it. *Proof.*
-
-1. What a person adds to A_i, n or W_i depends on that person's rows alone: the number of candidates among their items,
-   or the largest of their worths (``tables.sums``, exact sums of whole numbers of steps). Let one person come.
-2. *The bound.* n rises by 1, and A_i by 0 or 1: 4 A_i - 3 n moves by -3 or by 1, and its size by at most 3. So this is
-   the exponential mechanism at sensitivity 3: pure, at the e that it is given.
-3. *The clip.* Every W_i rises by 0 or 1, and p is public: all scores fall by 0 or 1, and this is the exponential
-   mechanism at sensitivity 1 for scores that move in one direction, at e.
-4. *The look.* Every q_a rises by 0 or 1 (``tables.counting``), and all else in g is public: so g rises by 0 to 1, and
-   g with Laplace noise of scale 1/e is e-DP (``gates.laplace``), and so is what is made of it.
-5. For each outcome of the choices the release that follows is (epsilon - choice_epsilon, delta)-DP by its own theorem,
-   with coins of its own. By composition, which allows the second to depend on the first, losses and deltas add.
-
-All outcomes are checked before anything is charged, and everything is charged before anything is drawn.
-(As zCDP each choice is e-bounded-range: e**2/8; a look counts as any pure release: e**2/2.)
-
-How many candidates there are is public. One pass in the engine makes a histogram over them, which is private.
+it. As zCDP each choice is e-bounded-range: e**2/8; a look counts as any pure release: e**2/2. All outcomes are checked
+before anything is charged, and everything is charged before anything is drawn. How many candidates there are is public.
+Proof: docs/explanation/proofs_in_words/table_releases.md.
 """
 
 from __future__ import annotations
@@ -98,12 +76,7 @@ _FINEST: Final = 2 ** (2 - _LEAST)
 
 
 def choose_bound(source: Source, sizes: Mapping[int, int], bounds: tuple[int | None, ...], epsilon: Fraction) -> int:
-    """The place of the bound that was drawn, from how many people have each number of items; None bounds nothing.
-
-    >>> from sparsegate.noise import Seeded
-    >>> choose_bound(Seeded(1), {1: 500, 2: 250, 9: 250}, (1, 2, 3, None), Fraction(1))
-    1
-    """
+    """The place of the bound that was drawn, from how many people have each number of items; None bounds nothing."""
     people = sum(sizes.values())
     kept = [sum(n for size, n in sizes.items() if bound is None or size <= bound) for bound in bounds]
     top, whole = KEPT.as_integer_ratio()
@@ -112,12 +85,7 @@ def choose_bound(source: Source, sizes: Mapping[int, int], bounds: tuple[int | N
 
 
 def choose_clip(source: Source, worths: Mapping[int, int], epsilon: Fraction) -> Fraction:
-    """The clip that was drawn, from how many people are above so many of the CLIPS and not above the next.
-
-    >>> from sparsegate.noise import Seeded
-    >>> float(choose_clip(Seeded(1), {CLIPS.index(1024): 10**6}, Fraction(1, 100)))
-    1536.0
-    """
+    """The clip that was drawn, from how many people are above so many of the CLIPS and not above the next."""
     people = sum(worths.values())
     # Above the candidate at place i - 1 are those who are above i of them or more.
     above = [people - below for below in accumulate((worths.get(place, 0) for place in range(len(CLIPS))), initial=0)]
@@ -128,10 +96,7 @@ def choose_clip(source: Source, worths: Mapping[int, int], epsilon: Fraction) ->
 def clip_people(worth: Number, epsilon: Fraction, confidence: float) -> int:
     """How many people, each with at most ``worth`` and more than the candidate below it, keep the clip from being less.
 
-    *Proof.* Let b_k be the first candidate of at least ``worth``, n the number of such people, and N that of those
-    above b_k. Each b_i with i <= k has a weight of at most exp(-e (n + N + p_i)), and b_(k+1) of exp(-e (N + p_(k+1))).
-    So a clip below ``worth`` has at most the probability exp(-e n) sum over i <= k of exp(e (p_(k+1) - p_i)), which is
-    1 - confidence for the n that is returned, rounded up. []
+    Proof: docs/explanation/proofs_in_words/table_releases.md.
 
     >>> [clip_people(worth, Fraction(1, 10), 0.95) for worth in (1, 1000, 10**6)]
     [580, 847, 1114]
@@ -163,11 +128,7 @@ def subset_bars(*, total: int, count: int, epsilon: Fraction) -> dict[int, int]:
 
 
 def subset_margin(histogram: Mapping[int, int], bars: Mapping[int, int]) -> int:
-    """g: by how much the counts are above the bars, the least of them; private.
-
-    >>> subset_margin({40: 1, 90: 1, 3: 7}, {1: 53, 2: 28})
-    12
-    """
+    """g: by how much the counts are above the bars, the least of them; private."""
     margins, rank = [], 0
     falling = iter(sorted(histogram.items(), reverse=True))
     score = 0

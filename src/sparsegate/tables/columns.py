@@ -38,11 +38,11 @@ def read_columns(
     return rows, kind
 
 
-def check_columns(there: Sequence[str], wanted: Sequence[str]) -> None:
+def check_columns(names: Sequence[str], wanted: Sequence[str]) -> None:
     """Raise a TableError for the first column that is not there; it lists those with nearly the same name."""
     for column in wanted:
-        if column not in there:
-            near = near_names(column, there)
+        if column not in names:
+            near = near_names(column, names)
             hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "check its name"
             raise TableError(f"the table has no column {column!r}; {hint}")
 
@@ -60,16 +60,16 @@ def check_unit(user: Any, unit: Any) -> None:
         raise ParameterError("unit", 'must not be "row" where user= is given', unit, "leave one of them out")
 
 
-def near_names(name: str, there: Sequence[str]) -> list[str]:
+def near_names(name: str, names: Sequence[str]) -> list[str]:
     """The names that are nearly this one, and no others: the first line of a file may be a row, not a header."""
-    near = difflib.get_close_matches(name, there, n=3, cutoff=0.5)
-    return [other for other in there if other.lower() == name.lower() and other not in near] + near
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    return [other for other in names if other.lower() == name.lower() and other not in near] + near
 
 
-def check_table(table: str, there: Sequence[str]) -> None:
+def check_table(table: str, names: Sequence[str]) -> None:
     """Raise a ParameterError for a table that a database has not; it lists those with nearly the same name."""
-    if table.lower() not in {name.lower() for name in there}:
-        near = difflib.get_close_matches(table, there, n=5, cutoff=0.4) or there[:5]
+    if table.lower() not in {name.lower() for name in names}:
+        near = difflib.get_close_matches(table, names, n=5, cutoff=0.4) or names[:5]
         raise ParameterError("table", "must be a table of the database", table, f"there are: {', '.join(near)}")
 
 
@@ -78,9 +78,9 @@ def identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def unlike(name: str, there: Sequence[str]) -> str:
-    """A name for a column of our own, like this one and unlike all that are there, whatever their capitals."""
-    while name.lower() in {other.lower() for other in there}:
+def unlike(name: str, names: Sequence[str]) -> str:
+    """A name for a column of our own, like this one and unlike all these, whatever their capitals."""
+    while name.lower() in {other.lower() for other in names}:
         name += "'"
     return name
 
@@ -88,10 +88,8 @@ def unlike(name: str, there: Sequence[str]) -> str:
 def label_kind(dtype: ColumnType, column: str, what: str = "items") -> LabelKind:
     """What the items, or groups, of a column are, by its type alone."""
     if dtype.kind is None:
-        raise TableError(
-            f"the {what} in column {column!r} must be numbers, strings, booleans, bytes, UUIDs, dates, times of day or "
-            f"instants, not {dtype.name}; cast the column first"
-        )
+        known = "numbers, strings, booleans, bytes, UUIDs, dates, times of day or instants"
+        raise TableError(f"the {what} in column {column!r} must be {known}, not {dtype.name}; cast the column first")
     return dtype.kind
 
 
@@ -104,10 +102,8 @@ def as_labels(rows: Frame, kind: LabelKind, column: str = "item") -> Frame:
 def check_user(dtype: ColumnType, column: str) -> None:
     """Raise a TableError for users of a type that cannot tell people apart, as floats: not-a-number is nobody."""
     if not dtype.person or dtype.kind is FLOAT:
-        raise TableError(
-            f"the users in column {column!r} must be of a type that tells people apart exactly, such as whole numbers "
-            f"or strings, not {dtype.name}; cast the column first"
-        )
+        rule = "must be of a type that tells people apart exactly, such as whole numbers or strings"
+        raise TableError(f"the users in column {column!r} {rule}, not {dtype.name}; cast the column first")
 
 
 def as_people(rows: Frame, dtype: ColumnType, column: str) -> Frame:

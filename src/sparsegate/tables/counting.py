@@ -65,7 +65,6 @@ class Counted:
 
     @property
     def total(self) -> int:
-        """How many items have a score."""
         return sum(self.histogram.values())
 
 

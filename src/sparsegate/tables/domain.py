@@ -1,19 +1,14 @@
 """The public candidates: what may be selected, fixed without a look at the private table.
 
 Candidates that the table does not mention have the score zero, and leaving them out would tell that nobody has them.
-They are never listed. The mechanism sees them as one group of (size of the domain - number of candidates with a score),
-and a rank drawn for that group is turned into a name here:
+They are never listed: the mechanism sees them as one group, and a rank drawn for it is turned into a name here. A
+*listed* domain is sorted by label once the candidates with a score are taken away, in the engine. A *sized* domain 0,
+1, ..., n-1 is searched digit by digit, in base 4096: the engine counts the candidates with a score in each block of
+4096**k numbers, so the counts say in which block the rank lies. A billion candidates take three such queries. The rank
+is drawn uniformly before, so every candidate without a score is equally likely, whatever order is used.
 
-* a *listed* domain is sorted by label once the candidates with a score are taken away, in the engine;
-* a *sized* domain 0, 1, ..., n-1 is searched digit by digit, in base 4096. The engine counts the candidates with a
-  score in each block of 4096**k numbers; since the rest of a block has none, the counts say in which block the wanted
-  rank lies, and that block is cut into smaller ones. A billion candidates take three such queries.
-
-The rank is drawn uniformly before, so every candidate without a score is equally likely, whatever order is used.
-
-Candidates may be in a file: ``pages.csv``, or ``pages.csv:path`` where a column must be named. Its labels become what
-the items of the table are, whole numbers or strings, by a rule that looks at types alone. The file is public, so an
-error may name its columns.
+Candidates may be in a public file (``pages.csv``, or ``pages.csv:path``): its labels become what the items of the table
+are, whole numbers or strings, by a rule that looks at types alone.
 """
 
 from __future__ import annotations
@@ -46,17 +41,13 @@ Taken: TypeAlias = Callable[[int, Sequence[int] | None], dict[int, int]]
 """How many candidates with a score each block of a width has; in some blocks only, BASE times as wide, where given."""
 
 BASE: Final = 4096
-
 MOST_CANDIDATES: Final = 2**53
 """Engines that divide in floats divide numbers up to here exactly by a power of two."""
-
 MOST_LISTED: Final = 10**7
 """More candidates are not written out, where numbers from 0 on stand for labels that are no whole numbers."""
-
 CHANGED: Final = "the engine counted the same rows differently a second time; make sure nobody writes to the table"
 
-EMPTY: Final = "must hold at least one candidate"
-
+_EMPTY: Final = "must hold at least one candidate"
 _POINTED: Final = (
     "item LIKE '%.0%' AND item NOT LIKE '-.%' AND trim(TRAILING '0' FROM item) LIKE '%_.' "
     "AND translate(item, '0123456789', '') IN ('.', '-.')"
@@ -77,7 +68,6 @@ class Sized:
     size: int
 
     def restrict(self, rows: Frame) -> Frame:
-        """The rows whose column "item" is a candidate."""
         return rows.where(f"item BETWEEN 0 AND {self.size - 1}")
 
     def absent(self, engine: Engine, counts: Frame, ranks: Sequence[int]) -> list[Any]:
@@ -119,14 +109,12 @@ class Sized:
 
 @dataclass(frozen=True, kw_only=True)
 class Listed:
-    """The different labels in a public frame (item) of the table's own engine.
-
-    ``originals`` has the labels as they were passed, by their cells, where the type of the column does not tell them.
-    """
+    """The different labels in a public frame (item) of the table's own engine."""
 
     frame: Frame
     size: int
     originals: Mapping[Cell, Any] | None = None
+    """The labels as they were passed, by their cells, where the type of the column does not tell them."""
 
     def restrict(self, rows: Frame) -> Frame:
         return rows.join(self.frame, "item", how="semi")
@@ -140,15 +128,10 @@ class Listed:
 
 
 Domain: TypeAlias = Sized | Listed
-"""Public candidates: how many, which rows mention one, and the names of those without a score."""
 
 
 def public_domain(engine: Engine, domain: Any, *, item: str, kind: LabelKind) -> Domain:
-    """The domain in the table's engine; ``kind`` is what the table's items are.
-
-    A whole number n stands for the labels 0, 1, ..., n-1, and a ``pathlib.Path`` for the labels in that file.
-    Labels that come twice count once, and nulls are left out.
-    """
+    """The domain in the table's engine; ``kind`` is what the table's items are. Labels that come twice count once."""
     domain = _public(domain, item, kind)
     if isinstance(domain, Sized):
         return domain
@@ -180,13 +163,12 @@ def public_labels(domain: Any, *, item: str, kind: LabelKind) -> Sized | list[Ce
 
 
 def _public(domain: Any, item: str, kind: LabelKind) -> Any:
-    """A domain that is sized; and any other without its file."""
     # A string is no path: one that came from a stranger must not open a file.
     if isinstance(domain, bool | str | bytes) or domain is None:
         raise ParameterError("domain", EXPLAINED[0], domain, EXPLAINED[1])
     if isinstance(domain, os.PathLike):
         return read_labels(domain, item=item, kind=kind)
-    if isinstance(domain, range) and domain.start == 0 and domain.step == 1 and kind is INTEGER and domain:
+    if isinstance(domain, range) and domain and domain == range(len(domain)) and kind is INTEGER:
         domain = len(domain)
     if not isinstance(domain, int | np.integer):
         return domain
@@ -200,7 +182,6 @@ def _public(domain: Any, item: str, kind: LabelKind) -> Any:
 
 
 def _labels_of(other: Engine, item: str) -> tuple[Frame, LabelKind]:
-    """The labels of a public table, as cells, and what they are; whole numbers beyond 64 bits are refused."""
     column = other.names[0] if len(other.names) == 1 else item
     check_columns(other.names, [column])
     kind = label_kind(other.types[column], column)
@@ -213,7 +194,6 @@ def _labels_of(other: Engine, item: str) -> tuple[Frame, LabelKind]:
 
 
 def _cells(domain: Any, other: Engine | None, item: str, kind: LabelKind) -> dict[Cell, Any]:
-    """The labels of a plain collection, or of another engine's table, by their cells."""
     if other is not None:
         labels, theirs = _labels_of(other, item)
         domain = [theirs.read(cell) for (cell,) in other.rows(labels.group("item"))]
@@ -224,28 +204,25 @@ def _cells(domain: Any, other: Engine | None, item: str, kind: LabelKind) -> dic
     except TypeError:
         raise ParameterError("domain", EXPLAINED[0], domain, EXPLAINED[1]) from None
     if not cells:
-        raise ParameterError("domain", EMPTY)
+        raise ParameterError("domain", _EMPTY)
     return cells
 
 
 def _listed(engine: Engine, labels: Frame, kind: LabelKind, originals: Mapping[Cell, Any] | None = None) -> Listed:
-    """These different labels; with a warning where they look unlike the labels of a column of text.
-
-    The labels are public, and so is the type of the column. Whether an item is written like them is private.
-    """
+    # The labels are public, and so is the type of the column. Whether an item is written like them is private.
     unlike = ("item LIKE ' %' OR item LIKE '% '", _POINTED) if kind in (STRING, OBJECTS) else ()
     ((size, *odd),) = engine.rows(labels.select("count(*)", *(f"count_if({each})" for each in unlike)))
     if size == 0:
-        raise ParameterError("domain", EMPTY)
+        raise ParameterError("domain", _EMPTY)
     _warn(size, *odd)
     return Listed(frame=labels, size=int(size), originals=originals)
 
 
 def _warn(size: int, *unlike: int) -> None:
     looks = ("begin or end with a space", "are whole numbers that end in .0, and the items are text")
-    for labels, how in zip(unlike, looks, strict=False):
+    for labels, look in zip(unlike, looks, strict=False):
         if labels:
-            text = f"{labels} of the {size} labels of the domain {how}; labels match items that are written alike"
+            text = f"{labels} of the {size} labels of the domain {look}; labels match items that are written alike"
             warnings.warn(text, SparsegateWarning, stacklevel=2)
 
 
@@ -261,10 +238,7 @@ def whole_labels(domain: Any) -> bool:
 def read_labels(
     domain: os.PathLike[str], *, item: str, kind: LabelKind = STRING, parameter: str = "domain"
 ) -> list[Any]:
-    """The labels in a public file, in its order: whole numbers or strings, or for objects as the file has them.
-
-    Errors name the ``parameter``.
-    """
+    """The labels in a public file, in its order: whole numbers or strings, or for objects as the file has them."""
     own = {INTEGER: "BIGINT", FLOAT: "DOUBLE", BINARY: "BLOB", OBJECTS: ""}.get(kind, "VARCHAR")
     try:
         with Workspace(ordered=True) as workspace, quiet(f"the {parameter} cannot be read"):
@@ -280,15 +254,14 @@ def read_labels(
 def file_labels(
     workspace: Workspace, domain: str, *, item: str, kind: str, parameter: str = "domain"
 ) -> DuckDBPyRelation:
-    """The labels as a relation of one column in the workspace, for items of the SQL type ``kind``.
+    """The labels as a relation of one column, of the SQL type ``kind`` (one of whole numbers), their own ("") or text.
 
-    They are of that type where it is one of whole numbers, of their own where it is empty, and else text.
     The column is the one named behind a colon, the only one of the file, or the one called like the item.
     """
     file, column = split_column(domain)
     try:
         kinds = {kind_of(name) for name in expand([file])}
-        if kinds & set(DATABASES):
+        if kinds & {*DATABASES}:
             raise ParameterError(parameter, "must be a file of labels, not a database", file, "export the column first")
         public = workspace.open([file], columns=[column] if column and kinds == {"CSV"} else None)
     except TableError as error:  # encoding= is that of the data, and would not help
@@ -323,7 +296,5 @@ def split_column(domain: str) -> tuple[str, str]:
     >>> split_column("pages.csv:path"), split_column("pages.csv")
     (('pages.csv', 'path'), ('pages.csv', ''))
     """
-    if ":" not in domain or Path(domain).exists():
-        return domain, ""
-    file, _, column = domain.rpartition(":")
-    return file, column
+    file, colon, column = domain.rpartition(":")
+    return (file, column) if colon and not Path(domain).exists() else (domain, "")

@@ -13,16 +13,12 @@ NO_MEMORY: Final = (
     "the engine ran out of memory, or of disk to spill to; raise memory_limit, if one was given, or set TMPDIR to a "
     "folder on a larger disk"
 )
+_UNKNOWN = "its tables or columns are not those that were asked for; check the query, if one was given, and the file"
+_UNREAD = "it is missing, cut short, unreadable or in use, or the disk is full"
 _REASONS: Final = {
     "OutOfMemoryException": NO_MEMORY,
-    **dict.fromkeys(
-        ("ParserException", "BinderException", "CatalogException"),
-        "its tables or columns are not those that were asked for; check the query, if one was given, and the file",
-    ),
-    **dict.fromkeys(
-        ("IOException", "PermissionException", "OSError"),
-        "it is missing, cut short, unreadable or in use, or the disk is full",
-    ),
+    **dict.fromkeys(("ParserException", "BinderException", "CatalogException"), _UNKNOWN),
+    **dict.fromkeys(("IOException", "PermissionException", "OSError"), _UNREAD),
     "Error": "it is damaged, or a row does not fit; check the file (its content is not shown here)",
 }
 """By the name of the class of an error, or of one above it."""
@@ -30,10 +26,7 @@ _REASONS: Final = {
 
 @contextmanager
 def quiet(trouble: str) -> Iterator[None]:
-    """Turn an error of an engine into a ``TableError`` that holds these constant words and no cell.
-
-    The engine's own message, and the chain to it, are dropped: they may quote a row.
-    """
+    """Turn an error of an engine, which may quote a row, into a ``TableError`` of these constant words."""
     import duckdb
 
     try:
@@ -47,10 +40,7 @@ def quiet(trouble: str) -> Iterator[None]:
 
 @contextmanager
 def refused(parameter: str) -> Iterator[None]:
-    """Turn an engine's refusal to bind a query into a ``ParameterError`` with the first line of its reason.
-
-    Only for what happens before a row is read: then the reason speaks of names and of the caller's own words.
-    """
+    """Turn an engine's refusal to bind a query, before a row is read, into a ``ParameterError`` with its first line."""
     import duckdb
 
     try:
@@ -61,10 +51,7 @@ def refused(parameter: str) -> Iterator[None]:
 
 
 def raise_alone(error: SparsegateError) -> NoReturn:
-    """Raise an error without a link to the one that is being handled.
-
-    ``from None`` only hides that link from a printed traceback; a logger that walks ``__context__`` would find the row.
-    """
+    """Raise an error without a link to the one being handled, which ``from None`` would leave in ``__context__``."""
     try:
         raise error
     except SparsegateError:

@@ -1,15 +1,11 @@
 """The files that an owner means: which they are, of what kind, and how their text is written.
 
-**Kinds.** The first bytes tell a database or a workbook; everything else goes by what the owner says (``TextForm``), or
-else by the ending of its name. Where these say that the first line is somebody's own (baskets, lines, JSON), the first
-bytes tell nothing: a basket may begin as a database does.
-
-**Headers.** The header of a CSV file is public, and the only line of it that is read to find out how to read it. But a
-first line may be a row all the same. So nothing of it is shown or suggested unless all of it looks like names, and of
-another only the columns that the owner asks for by name are given theirs.
-
-**Text** is UTF-8 to engines. The owner says what else it is. Text in another encoding is written anew first, by
-Python's own decoder, into the private folder of the workspace (``Inbox``), and goes with it; so is standard input.
+**Kinds.** The first bytes tell a database or a workbook, unless the first line is somebody's own (baskets, lines,
+JSON); everything else goes by what the owner says (``TextForm``), or by the ending of its name.
+**Headers.** The header of a CSV file is public, but a first line may be a row all the same. So nothing of it is shown
+unless all of it looks like names, and of another only the columns that the owner asks for are given their names.
+**Text** is UTF-8 to engines. Text in another encoding, as the owner says, is written anew into the private folder of
+the workspace (``Inbox``), and goes with it; so is standard input.
 """
 
 from __future__ import annotations
@@ -32,18 +28,28 @@ from sparsegate.tables.engine_errors import quiet, raise_alone
 from sparsegate.tables.text_files import RegularRows, look_through, unpacked, write_lines, write_rows
 
 FORMATS: Final = {"fimi": "FIMI", "baskets": "baskets"}
-"""What ``format`` may say, and the kind of file that it is. Without it the ending of a name tells the kind."""
+"""What ``format`` may say, and the kind of file that it is."""
+TEXT: Final = ("CSV", "JSON", "lines", *FORMATS.values())
+DATABASES: Final = ("DuckDB", "SQLite")
+KINDS: Final = {
+    **dict.fromkeys(("parquet", "pq"), "Parquet"),
+    **dict.fromkeys(("csv", "tsv"), "CSV"),
+    **dict.fromkeys(("json", "ndjson", "jsonl"), "JSON"),
+    "dat": "FIMI",
+    "txt": "lines",
+}
+"""By the ending of a name."""
 
+_OWN_FIRST_LINE = ("JSON", "FIMI", "lines")
+_NO_TEXT = ("db", "duckdb", "sqlite", "sqlite3", "parquet", "pq", "xls", "xlsx")
+_OFFICE = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+_NAME = re.compile(r"[^\W\d][^@\n]{0,99}")
 _CHUNK: Final = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class TextForm:
-    """What the owner says of how the text files are written; None leaves it to the ending of their names.
-
-    ``format``: "fimi", where each line is a basket and items stand apart by white space; or "baskets", where they stand
-    apart by ``separator``, a comma unless given, and may be quoted as in CSV. ``separator``: of baskets, and of the
-    columns of a CSV file, where the header line tells it otherwise. ``encoding``: any that Python knows; UTF-8.
+    """What the owner says of how the text files are written (``opening.Table``); None leaves it to their names.
 
     >>> TextForm(format="baskets").cells
     '[ \\\\t]*("(?:[^"]|"")*"|.*?)[ \\\\t]*(?:,|$)'
@@ -75,40 +81,15 @@ class TextForm:
 
     @property
     def said(self) -> dict[str, str]:
-        """What was given, by name."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
     @property
     def cells(self) -> str:
-        """A regular expression whose group is one cell of a basket, without the spaces around it.
-
-        It is quoted whole, or anything up to the next separator: each line can be read, and from that line alone.
-        """
+        """A regular expression for one cell of a basket: quoted whole, or anything up to the next separator."""
         return rf'[ \t]*("(?:[^"]|"")*"|.*?)[ \t]*(?:{re.escape(self.separator or ",")}|$)'
 
 
-TEXT: Final = ("CSV", "JSON", "lines", *FORMATS.values())
-
 PLAIN: Final = TextForm()
-
-KINDS: Final = {
-    "parquet": "Parquet",
-    "pq": "Parquet",
-    "csv": "CSV",
-    "tsv": "CSV",
-    "json": "JSON",
-    "ndjson": "JSON",
-    "jsonl": "JSON",
-    "dat": "FIMI",
-    "txt": "lines",
-}
-
-DATABASES: Final = ("DuckDB", "SQLite")
-
-_OWN_FIRST_LINE = ("JSON", "FIMI", "lines")
-_NO_TEXT = ("db", "duckdb", "sqlite", "sqlite3", "parquet", "pq", "xls", "xlsx")
-_OFFICE = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
-_NAME = re.compile(r"[^\W\d][^@\n]{0,99}")
 
 
 def expand(patterns: Sequence[str]) -> list[str]:
@@ -118,10 +99,10 @@ def expand(patterns: Sequence[str]) -> list[str]:
         if not pattern:  # which would be this folder
             raise TableError("the name of a file must not be empty; check the variable that it came from")
         # Path.glob takes no absolute pattern.
-        found = [pattern] if Path(pattern).exists() else sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207
-        if not found:
+        named = [pattern] if Path(pattern).exists() else sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207
+        if not named:
             raise TableError(f"no file matches {without_password(pattern)!r}; check the path")
-        files += found
+        files += named
     if not files:
         raise TableError("no file was given; name at least one")
     return files
@@ -169,10 +150,9 @@ def _kind(file: str, start: bytes, form: TextForm) -> str:
         return "Parquet" if start.startswith(b"PAR1") else FORMATS[form.format]
     if ending not in KINDS:
         known = ", ".join(f".{ending}" for ending in KINDS)
-        raise TableError(
-            f"{file} is of no known kind; it must be a DuckDB or SQLite database, or end in {known} (or .gz); "
-            'for baskets under another name pass format="fimi" or format="baskets"'
-        )
+        rule = f"it must be a DuckDB or SQLite database, or end in {known} (or .gz)"
+        step = 'for baskets under another name pass format="fimi" or format="baskets"'
+        raise TableError(f"{file} is of no known kind; {rule}; {step}")
     return "CSV" if KINDS[ending] == "lines" and form.separator else KINDS[ending]
 
 
@@ -186,8 +166,8 @@ def header_of(
     """The delimiter and the names in a header line.
 
     ``asked`` are the columns that will be needed, None where nobody can say; with a ``query`` they may be its own. A
-    line that does not look like names is taken for a header only where it has each of them once, or for a query; its
-    other columns, and those of a query that does not speak of them, are then called by their places.
+    line that does not look like names is a header only where it has each of them once, or for a query; columns that
+    nobody speaks of are then called by their places.
     """
     delimiter = separator or max(",\t;|", key=line.count)
     # Python's reader takes one character.
@@ -222,7 +202,6 @@ class Inbox:
         """The owner's own files, whatever is read in their place."""
 
     def receive(self, patterns: Sequence[str], form: TextForm) -> list[str]:
-        """The paths to read."""
         files: list[str] = []
         for pattern in patterns:
             files += [self._standard_input(form)] if pattern == "-" else expand([pattern])
@@ -247,7 +226,6 @@ class Inbox:
         return str(file)
 
     def _rewritten(self, file: str, form: TextForm, encoding: str) -> str:
-        """The file in UTF-8, as Python decodes it."""
         kind_of(file, form)  # refuses what is no text
         shown, target = self.shown(file), self.beside(file)
         try:
@@ -273,8 +251,7 @@ class Inbox:
 
     def lines(self, file: str, kind: str, go_on: Callable[[], None], *, whole: bool = False) -> str:
         """The file to read: another one where a line of it cannot be read, unless it must be read as a whole."""
-        odd = look_through(file, kind, shown=self.shown(file), go_on=go_on)
-        if not odd or whole:
+        if not look_through(file, kind, shown=self.shown(file), go_on=go_on) or whole:
             return file
         target = self.beside(file)
         write_lines(file, kind, target)
@@ -291,21 +268,17 @@ class Inbox:
         return str(target), write_rows(file, target, delimiter=delimiter, cells=cells, shown=shown, go_on=go_on)
 
     def clear(self) -> None:
-        """Remove what was written, when it was read for the last time."""
         for file in self._shown:
             Path(file).unlink(missing_ok=True)
 
     def shown(self, *files: str) -> str:
         """The files as an error names them."""
-        first, *others = (self._shown.get(file, file) for file in files)
-        return f"{first} and {len(others)} more" if others else first
+        first = self._shown.get(files[0], files[0])
+        return f"{first} and {len(files) - 1} more" if files[1:] else first
 
 
 def _ending(start: bytes, form: TextForm) -> str:
-    """The ending of a name that the first bytes of a stream tell: CSV unless they say more.
-
-    Where the owner says how it is written, they tell its compression and no more: the rest of them is somebody's own.
-    """
+    """The ending of a name that the first bytes of a stream tell; of baskets, whose first line is somebody's, less."""
     first = start.replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")
     signs = {b"\x1f\x8b": ".csv.gz", b"\x28\xb5\x2f\xfd": ".csv.zst"}
     if form.format is None:

@@ -8,31 +8,14 @@ each group is a table of its own, and its release is that of ``top_items`` for t
 
 *Theorem* (parallel composition). If the release M_g of one table is (epsilon / k, delta / k)-differentially private for
 neighbours that differ by one person, then all of them together, each of its own group and with coins of its own, are
-(epsilon, delta)-DP for neighbours that differ by one person. *Proof.*
+(epsilon, delta)-DP for neighbours that differ by one person; and if M_g is d-approximately r-zCDP, they are (k
+d)-approximately (k r)-zCDP. Proof: docs/explanation/proofs_in_words/table_releases.md.
 
-1. Let D' be D with one person p more, x_g(D) the rows of group g after the cut. Which group a row is in is a function
-   of that row, and what is kept of a person one of that person's rows. So x_g(D') is x_g(D) and the rows of p that are
-   kept in g. The rows of p are kept in at most k groups G, which are the same whoever else is there; for the others
-   x_g(D') = x_g(D), and for g in G the two are neighbours.
-2. The list of groups is fixed before, so what is released has one part for each, on both sides. For g not in G the
-   parts have the same law, and are independent of the others.
-3. For g in G they are at most k releases of neighbours, each (epsilon / k, delta / k)-DP, with independent coins: by
-   basic composition they are together (epsilon, delta)-DP. An independent part of equal law adds nothing. With D and D'
-   exchanged the same holds. QED
+So it holds for each M_g that has a theorem of its own; the bound ``max_items_per_user`` is for each group. Where each
+row is a person, k = 1, and nothing is cut.
 
-*In zCDP.* If M_g is d-approximately r-zCDP, all of them together are (k d)-approximately (k r)-zCDP (for these words
-see ``ledger.account``): of the at most k parts of step 3, which are independent, rhos and deltas add, and all other
-parts have the same law on both sides. An epsilon-DP M_g at epsilon / k has less than (epsilon/k)**2/2, so the whole has
-a k-th of what one release at epsilon would have.
-
-Where each row is a person, a row is in one group by itself: k = 1, and nothing is cut. The theorem asks of M_g only
-what its own theorem says, so it holds for a public and for an observed domain, for everything ``above`` a number, for
-noisy counts and sums alike. The bound on a person, ``max_items_per_user``, is for each group: M_g has the table of the
-group, and cuts people there. Each of k groups has a k-th of epsilon, so k is 1 unless more is asked for.
-
-**How groups are written.** ``year_week(day)`` gives texts such as "2031-W07" and never "7". Whoever lists groups in
-another form would pay for releases of empty counts. What an expression can give is public, as the list of groups is, so
-a group that it can never give is refused before anything is charged, and the right form is shown.
+**How groups are written.** ``year_week(day)`` gives texts such as "2031-W07" and never "7". What an expression can give
+is public, so a group that it can never give is refused before anything is charged, and the right form is shown.
 """
 
 from __future__ import annotations

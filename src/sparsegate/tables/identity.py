@@ -4,23 +4,14 @@
 different are two; two cells of the item column that it calls equal are one item. A null, and a cell that has no key, is
 nobody and nothing: its row is dropped. (docs/how-to/files.md has it for each kind of source, and its limits.)
 
-*What follows from it.* The key of a cell is a function of that cell alone, and all the rows of a person have one key
-or none. So adding or removing a person moves each count of different users by at most one, whoever else is there.
+*What follows.* The key of a cell is a function of that cell alone, and all the rows of a person have one key or none.
+So adding or removing a person moves each count of different users by at most one, whoever else is there.
+*Nothing is refused because of a cell*, but by the type of its column: the refusal would tell that somebody has it.
 
-*Nothing is refused because of a cell*: the refusal would tell that somebody has such a cell. What cannot be compared
-exactly is refused by the type of its column. Checks of a file as a whole, which ``tables.text_files`` names, are
-outside of this promise; other lines that cannot be read count as nothing, each by itself.
-
-- **A typed column** is compared by its values, a float by its exact value: -0.0 is 0.0, not-a-number is a null. An item
-  that Python has no value for (``tables.labels``) is nothing; a user of that kind is somebody.
-- **A collation** makes one person of 'U1' and 'u1' where it calls them equal. Items are told apart all the same: one
-  item for 'Secret' and 'secret' would show the spelling of one person for both.
-- **Cells with a type of their own** (objects of pandas, lists, SQLite; JSON likewise, in SQL) are read by the functions
-  below. A number is its exact value however it is written; text is no number, and bytes are not text, though 17 and
-  '17' have one label. Objects of other classes, and of subclasses with an ``==`` of their own, have no key: how they
-  compare is unknown. Nor have the instants of an hour that a time zone repeats or leaves out, which Python and pandas
-  compare in different ways.
-- **CSV and lines** are text and nothing else. **Baskets**: each line is a person, whose key is its number.
+A typed column is compared by its values. A collation makes one person of 'U1' and 'u1' where it calls them equal, but
+not one item, which would show the spelling of one person for both. Cells with a type of their own (objects of pandas,
+lists, SQLite; JSON likewise, in SQL) are read by the functions below: a number is its exact value however it is
+written, text is no number, and bytes are not text, though 17 and '17' have one label.
 """
 
 from __future__ import annotations
@@ -39,11 +30,11 @@ Known: TypeAlias = tuple[str, str] | None
 """The kind of a cell and its text, or None."""
 
 _EXACT: Final = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, traps=[])
-
+# Longer whole numbers are written with an exponent: Decimal("1E+999999999") has a key, too, and that in no time.
 _DIGITS: Final = 400
-"""Longer whole numbers are written with an exponent: Decimal("1E+999999999") has a key, too, and that in no time."""
-
 _LONG: Final = 10**_DIGITS
+_COMPARED: Final = {"builtins", "datetime", "decimal", "numpy", "pandas", "uuid"}
+"""Whose ``==`` is the one that the keys keep to."""
 
 
 def people(cells: Iterable[Any]) -> list[str | None]:
@@ -153,10 +144,6 @@ def _reader(kind: type) -> Callable[[Any], Known]:
     if equal.__module__.partition(".")[0] not in _COMPARED:
         return lambda cell: None  # text that calls 'U1' and 'u1' equal, say
     return next((read for kinds, read in _KINDS if issubclass(kind, kinds)), lambda cell: None)
-
-
-_COMPARED: Final = {"builtins", "datetime", "decimal", "numpy", "pandas", "uuid"}
-"""Whose ``==`` is the one that the keys keep to."""
 
 
 _KINDS: Final[tuple[tuple[Any, Callable[[Any], Known]], ...]] = (

@@ -2,20 +2,17 @@
 
 Inside an engine an item is a *cell* of one of two types, which every engine counts, joins, sorts and hashes alike: a
 whole number of 64 bits, or a string. A date is its number of days, an instant its number of units since 1970, a float
-the 64 bits of its double, a decimal its digits, bytes are in hexadecimal. Different values of a type have different
-cells, and equal ones the same cell.
-
-On the way out a cell is read back as the value it stands for; an instant comes in UTC. A float that is whole is a whole
-number, because pandas makes floats of whole numbers where one is missing. An instant between two microseconds is text
-in ISO form. Cells outside of what Python can hold, such as a date in the year 10000, are no labels, like nulls. JSON
-has the labels as text (``display.plain``), and that text is a label of a domain again.
+the 64 bits of its double, a decimal its digits, bytes are in hexadecimal. Different values have different cells, and
+equal ones the same. On the way out a cell is read back as the value it stands for: an instant in UTC, or, between two
+microseconds, as text in ISO form; a whole float as a whole number, because pandas makes floats of whole numbers where
+one is missing. Cells outside of what Python can hold are no labels, like nulls. JSON has the labels as text
+(``display.plain``), and that text is a label of a domain again.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-import struct
 import uuid
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
@@ -39,17 +36,15 @@ _EXACT: Final = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 @dataclass(frozen=True, eq=False)
 class LabelKind:
-    """What the items of a column are.
-
-    ``name`` is what they are called in an error. ``write`` makes a cell of a public label, None of not-a-number, and
-    raises a ``ValueError``, ``TypeError`` or ``ArithmeticError`` for what no cell of the column can be; ``read`` makes
-    a label of a cell. ``range`` has the least and the largest cell that is a label, where not all are.
-    """
+    """What the items of a column are."""
 
     name: str
     write: Callable[[Any], Cell | None]
+    """The cell of a public label, None of not-a-number; a Value-, Type- or ArithmeticError for what can be no cell."""
     read: Callable[[Any], Hashable]
+    """The label of a cell."""
     range: tuple[int, int] | None = None
+    """The least and the largest cell that is a label, where not all are."""
 
     def __str__(self) -> str:
         return self.name
@@ -87,19 +82,20 @@ class Nanoseconds(int):
 
 
 def _of(label: Any, *kinds: type) -> Any:
-    """The label, if it is of one of these types; a bool is no number."""
     if not isinstance(label, kinds) or (isinstance(label, bool) and bool not in kinds):
         raise TypeError
     return label
 
 
-def _integer(label: Any) -> int | None:
-    if _of(label, int, float, Decimal) != label:
-        return None
-    number = int(label)
-    if number != label or not -_LIMIT <= number < _LIMIT:
+def _exactly(number: Any, step: int = 1) -> int:
+    cell, rest = divmod(number, step)
+    if rest or not -_LIMIT <= cell < _LIMIT:
         raise ValueError
-    return number
+    return int(cell)
+
+
+def _integer(label: Any) -> int | None:
+    return _exactly(label) if _of(label, int, float, Decimal) == label else None
 
 
 def _float(label: Any) -> int | None:
@@ -108,12 +104,12 @@ def _float(label: Any) -> int | None:
         return None
     if not isinstance(label, str) and number != label:
         raise ValueError
-    return int(struct.unpack("<q", struct.pack("<d", number + 0.0))[0])  # 0 for -0
+    return int(np.float64(number + 0.0).view(np.int64))  # 0 for -0
 
 
 def _of_bits(cell: int) -> int | float:
-    (number,) = struct.unpack("<d", struct.pack("<q", cell))
-    return int(number) if number.is_integer() else float(number)
+    number = float(np.int64(cell).view(np.float64))
+    return int(number) if number.is_integer() else number
 
 
 def _boolean(label: Any) -> int:
@@ -137,13 +133,6 @@ def decimals(scale: int) -> LabelKind:
     return LabelKind(f"decimals of {scale} places", write, Decimal)
 
 
-def _date(label: Any) -> int:
-    days, rest = divmod(_moment(label, zoned=False), _DAY)
-    if rest:
-        raise ValueError
-    return days
-
-
 def _time(label: Any) -> int:
     more, label = _split(label, time.fromisoformat)
     if _of(label, time).tzinfo is not None:
@@ -157,7 +146,6 @@ def _as_time(cell: int) -> time | str:
 
 
 def _moment(label: Any, *, zoned: bool) -> int:
-    """Nanoseconds since 1970 of an instant with a time zone, or of one without; of a date its midnight."""
     if isinstance(label, Nanoseconds) and not zoned:
         return int(label)
     more, label = _split(label, datetime.fromisoformat)
@@ -184,7 +172,6 @@ def _nanoseconds(moment: datetime) -> int:
 
 
 def _of_nanoseconds(nanoseconds: int) -> tuple[datetime, str]:
-    """The moment to the microsecond, and the digits that are left; empty where none are."""
     microseconds, more = divmod(nanoseconds, 1000)
     return _EPOCH + timedelta(microseconds=microseconds), f"{more:03}" if more else ""
 
@@ -195,10 +182,7 @@ def moments(unit: str, *, zoned: bool) -> LabelKind:
     step = {"s": _SECOND, "ms": 10**6, "us": 1000, "ns": 1}[unit]
 
     def write(label: Any) -> int:
-        cell, rest = divmod(_moment(label, zoned=zoned), step)
-        if rest or not -_LIMIT <= cell < _LIMIT:
-            raise ValueError
-        return cell
+        return _exactly(_moment(label, zoned=zoned), step)
 
     def read(cell: int) -> datetime | str:
         moment, more = _of_nanoseconds(cell * step)
@@ -218,9 +202,9 @@ FLOAT: Final = LabelKind("floats", _float, _of_bits)
 BOOLEAN: Final = LabelKind("booleans", _boolean, bool)
 DATE: Final = LabelKind(
     "dates",
-    _date,
-    lambda cell: _EPOCH.date() + timedelta(days=cell),
-    ((date.min - _EPOCH.date()).days, (date.max - _EPOCH.date()).days),
+    lambda label: _exactly(_moment(label, zoned=False), _DAY),
+    lambda cell: (_EPOCH + timedelta(days=cell)).date(),
+    ((datetime.min - _EPOCH).days, (datetime.max - _EPOCH).days),
 )
 TIME: Final = LabelKind("times of day", _time, _as_time, (0, _DAY - 1))
 BINARY: Final = LabelKind(

@@ -1,12 +1,10 @@
 """The rows of a relation that meet a condition, and how many users have one.
 
 Whether a row matches is a function of that row alone: that is the theorem of ``conditions``. Two guards are behind it,
-for a part that can fail all the same through a fault of the engine. The expression is put into TRY, which the engine
-evaluates row by row after a failure. And for counts the rules of the optimizer are off, all but the one that leaves out
-columns: those that look at statistics, which are everybody's rows, cannot decide what is evaluated.
-
-What is wrong with a condition shows when it is read, in words that cannot hold a cell: first by ``conditions``, and
-then by the engine, over a row of nulls. On the data itself nothing is left to fail.
+against a fault of the engine: the expression is put into TRY, which is evaluated row by row after a failure, and for
+counts the rules of the optimizer are off, so that statistics, which are everybody's rows, cannot decide what is
+evaluated. What is wrong with a condition shows when it is read, first by ``conditions``, then by the engine over a row
+of nulls. On the data itself nothing is left to fail.
 """
 
 from __future__ import annotations
@@ -27,8 +25,7 @@ if TYPE_CHECKING:
     from sparsegate.conditions.tree import Node
     from sparsegate.tables.engines.duckdb import Relation
 
-KEPT_RULES = ("unused_columns",)
-"""What the optimizer may still do: it looks at the query alone."""
+KEPT_RULES = ("unused_columns",)  # of the optimizer: it looks at the query alone
 
 
 class Matching:
@@ -52,10 +49,8 @@ class Matching:
         return self._taken(f"TRY({condition.sql(cells=self._cells)})", condition, "a condition")
 
     def text(self, per: str, check: Callable[[Node], None]) -> str:
-        """Read an expression without the data, or raise ``ConditionError``; returns how a row's group is written.
-
-        What was read is given to ``check``, which may refuse it.
-        """
+        """Read an expression without the data, or raise ``ConditionError``, as ``check`` may of the tree that was read;
+        returns how a row's group is written."""
         try:
             read = read_value(per, self._schema)
             if read.tree.kind not in (Kind.TEXT, Kind.INTEGER, Kind.BOOLEAN, Kind.DATE):
@@ -92,10 +87,7 @@ def matching_engine(engine: Engine, where: str | None) -> Engine:
 
 
 def grouping_engine(engine: Engine, per: str | None, check: Callable[[Node], None]) -> Engine:
-    """The engine of a table in which ``per`` is the name of a column: an expression becomes a column, as text.
-
-    ``check`` may refuse what was read of the expression, before a row is.
-    """
+    """The engine of a table in which ``per`` is the name of a column: an expression becomes a column, as text."""
     if per is None or per in engine.names:
         return engine
     if per.lower() in map(str.lower, engine.names):
@@ -115,20 +107,19 @@ def _relation(engine: Engine, parameter: str, rule: str, value: str | None, next
 
 
 class MatchingUsers(Matching):
-    """Counts over one relation; ``user`` is the column that names a person, None where each row is a unit.
-
-    The optimizer of the relation's database is turned off, so let it be a database of its own.
-    """
+    """Counts over one relation, of a database of its own, whose optimizer is turned off; ``user`` is the column that
+    names a person, None where each row is a unit."""
 
     def __init__(self, relation: DuckDBPyRelation, *, user: str | None) -> None:
         from sparsegate.tables.engines.duckdb import Relation
 
+        self._counted = "count(*)"
         if user is not None:
             check_columns(relation.columns, [user])
             check_user(Relation(relation).types[user], user)
-        named = None if user is None else identifier(user)
-        super().__init__(relation if named is None else relation.filter(f"{named} IS NOT NULL"))
-        self._counted = "count(*)" if named is None else f"count(DISTINCT {named})"
+            self._counted = f"count(DISTINCT {identifier(user)})"
+            relation = relation.filter(f"{identifier(user)} IS NOT NULL")
+        super().__init__(relation)
         rules = self._blank.sql("SELECT name FROM duckdb_optimizers()").fetchall()
         off = ",".join(rule for (rule,) in rules if rule not in KEPT_RULES)
         relation.query("sparsegate_table", f"SET disabled_optimizers = '{off}'")

@@ -2,9 +2,8 @@
 
 **What is asked.** The domain is public: the product of some columns' categories. A cell is one category for each
 column; cells are numbered as numpy numbers an array of the shape (categories of the first column, of the second, ...).
-A query gives each cell a weight from 0 to 1, and its answer is the sum of the weights of the people: 0 and 1 count a
-set of cells. Weights are whole numbers of steps of 2**-24, so that the answer is computed in integers, and one person
-moves it by at most one exactly.
+A query gives each cell a weight from 0 to 1, in steps of 2**-24, and its answer is the sum of the weights of the
+people, computed in integers: one person moves it by at most one exactly.
 
 **Whom they count.** A row lies in a cell where each of its columns holds a public category; other rows, also those with
 a null, lie in none. A person with rows in several cells counts in the first of them, in the order in which the
@@ -21,36 +20,8 @@ special case. It starts uniform. A query w with a released answer moves it to
 
     p'(x) = p(x) exp(eta w(x)) / sum_y p(y) exp(eta w(y)),    eta such that  sum_x p'(x) w(x) = t,
 
-the distribution nearest to p, in relative entropy, of those that give the query the share t.
-
-*Progress.* Let h be the true distribution of the n people, q/n = sum h(x) w(x) their true share, e = sum p(x) w(x).
-Where t lies between e and q/n, the relative entropy to the truth falls by
-
-    D(h||p) - D(h||p') = eta (q/n - t) + D(p'||p)  >=  D(p'||p)  >=  2 (t - e)**2,
-
-because eta has the sign of t - e, and by Pinsker's inequality. D(h||p) <= ln(cells + 1) at the start and never falls
-below zero, so there are at most ln(cells + 1) / (2 x**2) updates by a share of at least x (Hardt and Rothblum 2010,
-with the step fitted instead of fixed).
-
-Moving towards one answer may lose another, so the latest answers that were released are gone through again: where the
-histogram has left the interval that an answer is certain to, it moves to the nearer end. If the true share lies in
-the interval that is progress too, and it costs no privacy: it looks at nothing but releases.
-
-**How many are paid for.** Scales are in people: rho has scale b1, the noise nu of a comparison b2, a paid answer b3; T
-is the tolerance, and kappa the public shift of the comparison. rho and nu are geometric, at least 0, and such a
-variable of scale b exceeds t with probability at most exp(-t/b), as a discrete Laplace one does in absolute value. So
-with probability 1 - beta all of the following holds for k questions and c paid answers:
-
-    rho <= b1 ln(3/beta),   every nu <= b2 ln(3k/beta),   every paid answer is off by at most z = b3 ln(3c/beta).
-
-Then an unpaid answer is within T + kappa + b1 ln(3/beta) + 4g of the truth (g: the lattice step, for what is rounded to
-it), because nu only ever raises an error; and a positive has an error of at least d = T + kappa - b2 ln(3k/beta) - 4g,
-because rho only ever raises the threshold. Let d > z. For a gap y between the estimate and the released answer the
-histogram is moved by max(y d/(d+z), y - z): not past the truth, which is at least max(d, y - z) away, and by at least
-x = d (d-z)/(d+z). By the progress above there are then at most n**2 ln(cells + 1) / (2 x**2) positives, and a cutoff
-above that is never reached. Such a tolerance is large, because it must serve any data and any questions. Where d <= z
-nothing is proved about the number of positives, and the step takes for d the tolerance, and for z what a paid answer is
-off by at most with probability 0.95. Privacy depends on neither.
+the distribution nearest to p, in relative entropy, of those that give the query the share t. How many answers must be
+paid for, and the proof: docs/explanation/proofs_in_words/table_releases.md.
 """
 
 from __future__ import annotations
@@ -61,7 +32,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 import numpy as np
@@ -78,7 +49,7 @@ from sparsegate.gates.calibration import Calibration, calibrate, trusted_source
 from sparsegate.gates.gate import Gate
 from sparsegate.gates.laplace import error_bar, laplace
 from sparsegate.gates.lattice import exact_number
-from sparsegate.gates.preview import Preview
+from sparsegate.gates.preview import Preview, previews
 from sparsegate.gates.variants import VARIANTS, Noise, Released, Scales
 from sparsegate.noise import Source
 from sparsegate.noise.own_settings import own_settings
@@ -94,6 +65,7 @@ if TYPE_CHECKING:
 
 
 Integers: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
 Label: TypeAlias = int | str
 
 WEIGHT_BITS: Final = 24
@@ -108,15 +80,14 @@ _EXAMPLE: Final = 'for instance columns={"country": ["DE", "FR"], "age": range(1
 
 @dataclass(frozen=True, kw_only=True)
 class Cells:
-    """The domain: the names of the columns, and for each its different categories, in the order given.
+    """The domain: by the name of each column its different categories, in the order of the list, with their places.
 
     >>> cells = Cells.of({"country": ["DE", "FR"], "smokes": [0, 1]})
     >>> cells.size, cells.steps({"country": "FR"}).tolist() == [0, 0, 2**24, 2**24]
     (4, True)
     """
 
-    names: tuple[str, ...]
-    categories: tuple[tuple[Label, ...], ...]
+    codes: Mapping[str, Mapping[Label, int]]
 
     @classmethod
     def of(cls, columns: Any) -> Cells:
@@ -124,65 +95,33 @@ class Cells:
         if not isinstance(columns, Mapping) or not columns:
             rule = "must map the name of each column to its public list of categories"
             raise ParameterError("columns", rule, columns, f"pass {_EXAMPLE}")
-        categories = tuple(category_labels(name, listed) for name, listed in columns.items())
-        size = math.prod(map(len, categories))
-        if size > MOST_CELLS:
-            rule = f"must span at most 2**22 cells, and these span {size:,}"
+        categories = {name: category_labels(name, listed) for name, listed in columns.items()}
+        cells = cls(codes={name: {label: n for n, label in enumerate(each)} for name, each in categories.items()})
+        if cells.size > MOST_CELLS:
+            rule = f"must span at most 2**22 cells, and these span {cells.size:,}"
             raise ParameterError("columns", rule, next_step="leave a column out, or merge categories")
-        return cls(names=tuple(columns), categories=categories)
+        return cells
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many categories each column has."""
-        return tuple(map(len, self.categories))
+        return tuple(map(len, self.codes.values()))
 
     @property
     def size(self) -> int:
-        """How many cells there are."""
         return math.prod(self.shape)
-
-    def whole(self, place: int) -> bool:
-        """Whether the categories of a column are whole numbers, and not strings."""
-        return isinstance(self.categories[place][0], int)
-
-    @cached_property
-    def _codes(self) -> dict[str, dict[Label, int]]:
-        listed = zip(self.names, self.categories, strict=True)
-        return {name: {label: code for code, label in enumerate(labels)} for name, labels in listed}
 
     def steps(self, query: Any) -> Integers:
         """The weight of each cell, in steps of 2**-24: of a mapping to wanted categories, or of an array of weights."""
-        if isinstance(query, Mapping):
-            return self._chosen(query)
-        return self._weights(query)
-
-    def _chosen(self, query: Mapping[Any, Any]) -> Integers:
+        if not isinstance(query, Mapping):
+            return self._weights(query)
         for name in query:
-            if name not in self._codes:
-                raise unknown_key("query", "must name columns of the domain", name, self.names, _SEE)
+            if name not in self.codes:
+                raise unknown_key("query", "must name columns of the domain", name, self.codes, _SEE)
         chosen = np.ones(1, dtype=np.bool_)
-        for name, labels in zip(reversed(self.names), reversed(self.categories), strict=True):
-            # From the last column on, so that what is copied comes in ever longer runs.
-            if name in query:
-                chosen = np.multiply.outer(self._mask(name, query[name]), chosen).reshape(-1)
-            else:
-                chosen = np.tile(chosen, len(labels))
+        for name, codes in reversed(list(self.codes.items())):  # so that what is copied comes in ever longer runs
+            mask = _mask(name, codes, query[name]) if name in query else np.ones(len(codes), dtype=np.bool_)
+            chosen = np.multiply.outer(mask, chosen).reshape(-1)
         return chosen.astype(np.int64) << WEIGHT_BITS
-
-    def _mask(self, name: str, wanted: Any) -> NDArray[np.bool_]:
-        codes = self._codes[name]
-        several = isinstance(wanted, Iterable) and not isinstance(wanted, str | bytes | Mapping)
-        labels = list(wanted) if several else [wanted]
-        if not labels:
-            raise ParameterError("query", f"must name at least one category of {name!r}", wanted, "or leave it out")
-        mask = np.zeros(len(codes), dtype=np.bool_)
-        for label in labels:
-            label = label.item() if isinstance(label, np.generic) else label
-            code = codes.get(label) if isinstance(label, int | str) and not isinstance(label, bool) else None
-            if code is None:
-                raise unknown_key("query", f"must name categories of {name!r}", label, map(str, codes), _SEE)
-            mask[code] = True
-        return mask
 
     def _weights(self, query: Any) -> Integers:
         rule = f"must map columns to categories, or be an array of {self.size} weights from 0 to 1, one for each cell"
@@ -198,15 +137,29 @@ class Cells:
         return np.rint(np.ldexp(weights, WEIGHT_BITS)).astype(np.int64)
 
 
+def _mask(name: str, codes: Mapping[Label, int], wanted: Any) -> NDArray[np.bool_]:
+    several = isinstance(wanted, Iterable) and not isinstance(wanted, str | bytes | Mapping)
+    labels = list(wanted) if several else [wanted]
+    if not labels:
+        raise ParameterError("query", f"must name at least one category of {name!r}", wanted, "or leave it out")
+    mask = np.zeros(len(codes), dtype=np.bool_)
+    for label in labels:
+        label = label.item() if isinstance(label, np.generic) else label
+        code = codes.get(label) if isinstance(label, int | str) and not isinstance(label, bool) else None
+        if code is None:
+            raise unknown_key("query", f"must name categories of {name!r}", label, map(str, codes), _SEE)
+        mask[code] = True
+    return mask
+
+
 def category_labels(name: Any, listed: Any) -> tuple[Label, ...]:
     """The public categories of a column, checked: whole numbers of 64 bits or strings, each of them once."""
     if not isinstance(name, str):
         raise ParameterError("columns", "must have names of columns as keys", name, f"pass {_EXAMPLE}")
-    if isinstance(listed, str | bytes | Mapping) or not isinstance(listed, Collection | np.ndarray) or not len(listed):
-        raise ParameterError("columns", f"must list the categories of {name!r}", listed, f"pass {_EXAMPLE}")
-    if isinstance(listed, set | frozenset):
-        rule = f"must list the categories of {name!r} in an order, which a set has not"
-        raise ParameterError("columns", rule, listed, "pass a list")
+    unlisted = isinstance(listed, str | bytes | Mapping | set | frozenset)
+    if unlisted or not isinstance(listed, Collection | np.ndarray) or not len(listed):
+        rule = f"must list the categories of {name!r}, in an order, which a set has not"
+        raise ParameterError("columns", rule, listed, f"pass {_EXAMPLE}")
     labels = tuple(label.item() if isinstance(label, np.generic) else label for label in listed)
     whole = all(isinstance(label, int) and not isinstance(label, bool) and abs(label) <= MOST_LABEL for label in labels)
     if not whole and not all(isinstance(label, str) for label in labels):
@@ -269,13 +222,13 @@ def count_cells(engine: Engine, cells: Cells, user: str | None, *, only_one: boo
 
     ``only_one``: whoever has rows in several cells is in none of them.
     """
-    named = {f"c{place}": name for place, name in enumerate(cells.names)} | ({} if user is None else {"user": user})
+    named = {f"c{place}": name for place, name in enumerate(cells.codes)} | ({} if user is None else {"user": user})
     check_columns(engine.names, list(named.values()))
     rows = engine.select(named).drop_nulls()
     if user is not None:
         rows = as_people(rows, engine.types[user], user)
     stride = cells.size
-    for place, (name, labels) in enumerate(zip(cells.names, cells.categories, strict=True)):
+    for place, (name, labels) in enumerate(cells.codes.items()):
         kind = label_kind(engine.types[name], name)
         try:
             written = list(kind.cells(labels, "columns"))
@@ -287,7 +240,7 @@ def count_cells(engine: Engine, cells: Cells, user: str | None, *, only_one: boo
         stride //= len(labels)
         codes: dict[str, Any] = {f"c{place}": written, f"k{place}": [code * stride for code in range(len(labels))]}
         rows = as_labels(rows, kind, f"c{place}").join(engine.bring(codes), f"c{place}")
-    rows = rows.with_columns(cell=" + ".join(f"k{place}" for place in range(len(cells.names))))
+    rows = rows.with_columns(cell=" + ".join(f"k{place}" for place in range(len(cells.codes))))
     if user is not None:
         rows = rows.group("user", cell="min(cell)", last="max(cell)")
         if only_one:
@@ -297,8 +250,6 @@ def count_cells(engine: Engine, cells: Cells, user: str | None, *, only_one: boo
         histogram[int(index)] = int(people)
     return histogram
 
-
-Floats: TypeAlias = NDArray[np.float64]
 
 _ROUNDS: Final = 5
 _MOST_ETA: Final = 64.0  # only a share that is all but impossible asks for more in one move
@@ -316,7 +267,6 @@ class Lesson:
 
     @classmethod
     def of(cls, steps: Integers, *, low: float, high: float) -> Lesson:
-        """From weights in steps of 2**-24."""
         if (steps & ((1 << WEIGHT_BITS) - 1)).any():
             return cls(np.ldexp(steps.astype(np.float64), -WEIGHT_BITS), low, high)
         return cls(steps.astype(np.bool_), low, high)
@@ -330,11 +280,7 @@ class Histogram:
 
     @classmethod
     def uniform(cls, cells: int) -> Histogram:
-        """Nothing is known: every cell, and nowhere, weighs the same.
-
-        >>> Histogram.uniform(3).share(np.array([2**24, 0, 0]))
-        0.25
-        """
+        """Nothing is known: every cell, and nowhere, weighs the same."""
         return cls(np.full(cells + 1, 1 / (cells + 1)))
 
     def share(self, steps: Integers) -> float:
@@ -343,25 +289,19 @@ class Histogram:
         return math.ldexp(float(np.einsum("i,i->", steps.astype(np.float64), self.shares[:-1])), -WEIGHT_BITS)
 
     def taught(self, lesson: Lesson, target: float, earlier: Iterable[Lesson] = ()) -> Histogram:
-        """The histogram after a lesson, moved to the share ``target``, and after the earlier ones were gone through.
-
-        >>> lesson = Lesson(np.array([True, False, False]), 0.4, 0.5)
-        >>> Histogram.uniform(3).taught(lesson, 0.4).shares.round(3).tolist()
-        [0.4, 0.2, 0.2, 0.2]
-        """
-        shares, lessons = self.shares.copy(), (*earlier, lesson)
+        """The histogram after a lesson, moved to the share ``target``, and after the earlier ones were gone through."""
+        shares = self.shares.copy()
         _move(shares, lesson, target)
         for _ in range(_ROUNDS):
             away = False
-            for each in lessons:
+            for each in (*earlier, lesson):
                 share = float((shares[:-1] * each.weights).sum())
                 if not each.low <= share <= each.high:
                     _move(shares, each, each.low if share < each.low else each.high)
                     away = True
             if not away:
                 break
-        shares /= shares.sum()
-        return Histogram(shares)
+        return Histogram(shares / shares.sum())
 
 
 def _move(shares: Floats, lesson: Lesson, target: float) -> None:
@@ -375,22 +315,16 @@ def _move(shares: Floats, lesson: Lesson, target: float) -> None:
         cells *= np.where(lesson.weights, inner, outer)
         shares[-1] *= outer
     else:
-        weights = np.append(lesson.weights.astype(np.float64), 0.0)
-        eta = _tilt(weights, shares, target)
+        weights, low, high = np.append(lesson.weights.astype(np.float64), 0.0), -_MOST_ETA, _MOST_ETA
+        for _ in range(_HALVINGS):  # the mean rises with eta
+            eta = (low + high) / 2
+            tilted = shares * np.exp(eta * weights - max(eta, 0.0))
+            mean = float((tilted * weights).sum()) / max(float(tilted.sum()), _TINY)
+            low, high = (eta, high) if mean < target else (low, eta)
+        eta = (low + high) / 2
         shares *= np.exp(eta * weights - max(eta, 0.0))
     shares /= shares.sum()
     np.maximum(shares, _TINY, out=shares)
-
-
-def _tilt(values: Floats, masses: Floats, target: float) -> float:
-    """The eta for which the masses, times exp(eta value), have the mean ``target``; it rises with eta."""
-    low, high = -_MOST_ETA, _MOST_ETA
-    for _ in range(_HALVINGS):
-        eta = (low + high) / 2
-        tilted = masses * np.exp(eta * values - max(eta, 0.0))
-        mean = float((tilted * values).sum()) / max(float(tilted.sum()), _TINY)
-        low, high = (eta, high) if mean < target else (low, eta)
-    return (low + high) / 2
 
 
 ROW: Final = replace(VARIANTS["hardt-rothblum-2010-repaired"], released=Released.FRESH_ANSWER, noise=Noise.EXPONENTIAL)
@@ -405,10 +339,15 @@ PLANNED: Final = 10_000
 STEP: Final = Fraction(1, 1024)
 """The lattice that answers, estimates, the tolerance and all noise live on, in people."""
 
-_MOST_CUTOFF: Final = 10**6
+MOST_PEOPLE: Final = 2**39
+"""This many at the largest weight of a query fit 64 bits."""
 
-ScalesOf: TypeAlias = Callable[[int], Scales]
-"""From a cutoff to the scales of its gate, in people."""
+CONFIDENCE: Final = 0.95
+_COUNT_CONFIDENCE = 0.999
+_COUNT_SHARE = Fraction(1, 20)  # of epsilon, where a noisy count of the people is needed
+_ANSWER_SHARE = Fraction(1, 3)  # of what is left; the gate has the rest
+_MOST_CUTOFF: Final = 10**6
+_REMEMBERED = 100  # lessons that are gone through again: it bounds time and memory for large cutoffs
 
 
 @dataclass(frozen=True)
@@ -421,7 +360,6 @@ class UpdateStep:
 
     @classmethod
     def of(cls, *, tolerance: float, cutoff: int, scales: Scales) -> UpdateStep:
-        """The step for noise of such scales, in people."""
         _, b2, b3 = (float(scale or 0) for scale in scales)
         shift = ROW.noise.law.shift(*scales[:2], lattice=False)
         error = tolerance + shift - b2 * math.log(3 * PLANNED / BETA) - 4 * float(STEP)
@@ -431,11 +369,7 @@ class UpdateStep:
         return cls(tolerance, b3 * math.log(1 / BETA), False)
 
     def toward(self, gap: float) -> float:
-        """By how much to move for a gap between the estimate and a released answer.
-
-        >>> UpdateStep(300.0, 100.0, True).toward(-400.0), UpdateStep(300.0, 100.0, True).toward(1000.0)
-        (-300.0, 900.0)
-        """
+        """By how much to move for a gap between the estimate and a released answer."""
         return math.copysign(max(abs(gap) * self.error / (self.error + self.certain), abs(gap) - self.certain), gap)
 
     def updates(self, *, cells: int, population: int) -> float:
@@ -446,7 +380,7 @@ class UpdateStep:
         return population**2 * math.log(cells + 1) / (2 * least**2)
 
 
-def least_cutoff(*, cells: int, population: int, tolerance: float, scales: ScalesOf) -> int:
+def least_cutoff(*, cells: int, population: int, tolerance: float, scales: Callable[[int], Scales]) -> int:
     """The smallest cutoff that is never reached; a ParameterError that names a feasible tolerance where there is none.
 
     More positives mean more noise, and more noise means more positives: the smallest fixed point, from below.
@@ -474,13 +408,6 @@ def least_cutoff(*, cells: int, population: int, tolerance: float, scales: Scale
         low, high = (middle, high) if fixed_point(middle) is None else (low, middle)
     rule = f"must be given, or else a tolerance of at least {math.ceil(high):,}: below that no cutoff is sure to last"
     raise ParameterError("cutoff", rule, next_step="pass for instance cutoff=50; most data need far fewer updates")
-
-
-MOST_PEOPLE: Final = 2**39
-"""This many at the largest weight of a query fit 64 bits."""
-
-_COUNT_SHARE = Fraction(1, 20)  # of epsilon, where a noisy count of the people is needed
-_ANSWER_SHARE = Fraction(1, 3)  # of what is left; the gate has the rest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -515,7 +442,19 @@ class Terms:
         if exact is None or not 0 < exact <= MOST_PEOPLE:
             rule = "must be a positive number of people, at most 2**39"
             raise ParameterError("tolerance", rule, tolerance, "pass for instance 2 % of the population")
-        total, count = _price(epsilon, budget, counted=people is None)
+        check_one_of(epsilon, budget)
+        if budget is None:
+            total = exact_epsilon(epsilon)
+            count = total * _COUNT_SHARE if people is None else Fraction(0)
+        elif not isinstance(budget, Budget) or not (budget.threshold_epsilon and budget.answer_epsilon):
+            rule = "must be a Budget with a share for the threshold, the queries and the answers each"
+            hint = "pass sg.Budget(threshold_epsilon=0.1, query_epsilon=0.5, answer_epsilon=0.4)"
+            raise ParameterError("budget", rule, budget, hint)
+        elif people is None:
+            rule = "must be given with a budget, which has no share for a count of the people"
+            raise ParameterError("population", rule, next_step="pass epsilon=, or pay for a count with sg.laplace")
+        else:
+            total, count = budget.total, Fraction(0)
 
         def shares(cutoff: int) -> Budget:
             left = total - count
@@ -524,10 +463,10 @@ class Terms:
         def scales(cutoff: int) -> Scales:
             return ROW.scales(shares(cutoff), cutoff=cutoff, monotonic=False)
 
-        if cutoff is None and people is None:
-            rule = "must be given where population is not: what is sure to last depends on a public population"
-            raise ParameterError("cutoff", rule, next_step="pass for instance cutoff=50, or population=")
-        if cutoff is None and people is not None:
+        if cutoff is None:
+            if people is None:
+                rule = "must be given where population is not: what is sure to last depends on a public population"
+                raise ParameterError("cutoff", rule, next_step="pass for instance cutoff=50, or population=")
             cutoff = least_cutoff(cells=cells, population=people, tolerance=float(exact), scales=scales)
         cutoff = exact_count(cutoff, "cutoff")
         setting = Setting(row=ROW, cutoff=cutoff, budget=shares(cutoff), granularity=STEP)
@@ -535,13 +474,8 @@ class Terms:
         step = UpdateStep.of(tolerance=float(exact), cutoff=cutoff, scales=scales(cutoff))
         return cls(calibration=calibration, tolerance=exact, population=people, total=total, count=count, step=step)
 
-    @property
-    def cost(self) -> Cost:
-        """Of the gate, and of a count of the people."""
-        return self.cost_at(self.total)
-
     def cost_at(self, total: Fraction) -> Cost:
-        """What the same costs at another epsilon in all, its parts in proportion."""
+        """What this costs, the gate and a count of the people, at an epsilon in all, its parts in proportion."""
         counted = total * self.count / self.total
         return Cost.of(total - counted) + Cost.of(counted)
 
@@ -553,32 +487,11 @@ class Terms:
         return float(free), float(STEP * (1 + error_bar(answer, confidence)))
 
 
-def _price(epsilon: Number | None, budget: Budget | None, *, counted: bool) -> tuple[Fraction, Fraction]:
-    """The epsilon of everything, and that of a noisy count of the people where they are ``counted``."""
-    check_one_of(epsilon, budget)
-    if budget is None:
-        total = exact_epsilon(epsilon)
-        return total, total * _COUNT_SHARE if counted else Fraction(0)
-    if not isinstance(budget, Budget) or not (budget.threshold_epsilon and budget.answer_epsilon):
-        rule = "must be a Budget with a share for the threshold, the queries and the answers each"
-        step = "pass sg.Budget(threshold_epsilon=0.1, query_epsilon=0.5, answer_epsilon=0.4)"
-        raise ParameterError("budget", rule, budget, step)
-    if counted:
-        rule = "must be given with a budget, which has no share for a count of the people"
-        raise ParameterError("population", rule, next_step="pass epsilon=, or pay for a count with sg.laplace")
-    return budget.total, Fraction(0)
-
-
-CONFIDENCE: Final = 0.95
-
 SEVERAL_CELLS: Final = (
     "NOTE: a person with rows in several cells counts in the first of them alone, so this is not the number of people "
     "with a matching row; make one row of each person, or pass one_row_per_user=True"
 )
 """Said with every answer where people may have such rows. Whether they do is private; that they may is not."""
-
-_COUNT_CONFIDENCE = 0.999
-_REMEMBERED = 100  # lessons that are gone through again: it bounds time and memory for large cutoffs
 
 
 class OnlineAnswers(Uncopied):
@@ -594,21 +507,14 @@ class OnlineAnswers(Uncopied):
     **Theorem** (privacy: Hardt, Rothblum 2010 with the noise outside of the absolute value, as Lyu, Su, Li 2017 repair
     it, and one-sided as in Liu et al. 2024). For neighbours that differ in one person, with all their rows, everything
     that ever leaves this object is (eps0+eps1+eps2+eps3)-DP together, for any number of queries, chosen adaptively;
-    eps0 pays for a noisy count of the people, and is 0 where ``population`` is given. *Proof.* A person is in one cell
-    and has a weight in [0, 1], so each q, and the number of people, moves by at most 1. Fix a
-    transcript: e is a function of the releases before it, and so the same for both neighbours, and |e - q| moves by at
-    most 1. Align rho with rho + 1: it stays in its support, and its density falls by a factor exp(eps1). A negative
-    then asks of nu to be below a number that is no smaller, which is no less likely. Each of the at most c positives
-    asks of nu to be at least a number that is at most 2 larger, which is less likely by a factor of at most exp(2 eps2
-    / 2c): eps2/c. Its answer costs eps3/c. Everything else is computed from releases: which way p moves is read off a,
-    never off q. The scale of nu is the general one, 2c/eps2: when a person comes, |e - q| rises for one query and falls
-    for another, so an error is not monotonic; with the scale c/eps2 of monotonic queries the gate would leak eps1 + 2
-    eps2.
+    eps0 pays for a noisy count of the people, and is 0 where ``population`` is given. The scale
+    of nu is the general one, 2c/eps2: when a person comes, |e - q| rises for one query and falls for another, so an
+    error is not monotonic; with the scale c/eps2 of monotonic queries the gate would leak eps1 + 2 eps2.
 
-    **Theorem** (accuracy; proof above). Whatever the data, if n is no less than the
-    number of people: with probability 0.95, of ten thousand queries no more than n**2 ln(cells + 1) / (2 x**2) are paid
-    for, x = d (d-z)/(d+z), where d is T less what nu may add to an error and z < d the noise of the answers; and while
-    the gate is open every estimate it lets through lies within T plus what rho may add to the threshold.
+    **Theorem** (accuracy). Whatever the data, if n is no less than the number of people: with probability 0.95, of ten
+    thousand queries no more than n**2 ln(cells + 1) / (2 x**2) are paid for, x = d (d-z)/(d+z), where d is T less what
+    nu may add to an error and z < d the noise of the answers; and while the gate is open every estimate it lets through
+    lies within T plus what rho may add to the threshold. Proofs: docs/explanation/proofs_in_words/table_releases.md.
 
     Parameters
     ----------
@@ -641,6 +547,15 @@ class OnlineAnswers(Uncopied):
     (True, <OnlineAnswers: 6 cells, 2 of 10 answers paid for, open>)
     """
 
+    cutoff: int
+    """How many answers could be paid for at the start."""
+    budget: Budget
+    """The shares of the gate and of the answers, all of them committed when this was made."""
+    epsilon: Fraction
+    """The privacy loss of everything: the budget's total, and the count of people where that was paid for."""
+    population: int
+    """The n that shares are multiplied with: the public number, or the noisy count with its error bar added."""
+
     _uncopied = (
         "online answers can be neither copied nor pickled: two copies would answer with the same noise; make new ones"
     )
@@ -668,58 +583,41 @@ class OnlineAnswers(Uncopied):
         check_truth(refund, "refund")
         _check_people(user, unit, one_row_per_user)
         cells = Cells.of(columns)
-        terms = Terms.of(
-            cells=cells.size,
-            tolerance=tolerance,
-            epsilon=epsilon,
-            budget=budget,
-            cutoff=cutoff,
-            population=population,
-            not_private=not_private,
-        )
+        asked: Any = {"tolerance": tolerance, "epsilon": epsilon, "budget": budget, "cutoff": cutoff}
+        terms = Terms.of(cells=cells.size, **asked, population=population, not_private=not_private)
         noise = trusted_source(source, not_private)
-        names = [*cells.names, *([] if user is None else [user])]
+        names = [*cells.codes, *([] if user is None else [user])]
         with open_table(data, columns=names, user=user) as opened:
             counts = opened.run(lambda: _counted(opened, cells, only_one=one_row_per_user))
-        self._margins = terms.margins(CONFIDENCE)
-        self._step = terms.step
+        self._margins, self._step = terms.margins(CONFIDENCE), terms.step
         self._cells, self._counts = cells, counts
         self._note = SEVERAL_CELLS if user is not None and not one_row_per_user and cells.size > 1 else None
-        self._calibration, self._epsilon = terms.calibration, terms.total
+        self._calibration, self.epsilon = terms.calibration, terms.total
+        self.cutoff, self.budget = terms.calibration.cutoff, terms.calibration.budget
         self._histogram = Histogram.uniform(cells.size)
         self._lessons: deque[Lesson] = deque(maxlen=_REMEMBERED)
         self._lock = threading.Lock()
         what = f"online answers: tolerance {float(terms.tolerance):g}, cutoff {self.cutoff}, {cells.size} cells"
-        paid = Prepaid(charge(ledger, **vars(terms.cost), what=what))
-        self._population = terms.population or _noisy_population(counts, terms.count, noise, not_private)
-        self._gate = Gate(
-            terms.calibration,
-            threshold=terms.tolerance,
-            source=noise,
-            not_private=not_private,
-            ledger=paid,
-            refund=refund,
-        )
+        paid = Prepaid(charge(ledger, **vars(terms.cost_at(terms.total)), what=what))
+        self.population = terms.population or _noisy_population(counts, terms.count, noise, not_private)
+        gated: Any = {"source": noise, "not_private": not_private, "ledger": paid, "refund": refund}
+        self._gate = Gate(terms.calibration, threshold=terms.tolerance, **gated)
 
-    @classmethod
+    @staticmethod
     @own_settings
+    @previews(partial(__init__, None), confidence=CONFIDENCE)  # type: ignore[arg-type]
     def preview(
-        cls,
         columns: Any,
         *,
-        tolerance: Number,
-        user: str | None = None,
-        unit: str | None = None,
-        one_row_per_user: bool = False,
-        epsilon: Number | None = None,
-        budget: Budget | None = None,
-        cutoff: int | None = None,
-        population: int | None = None,
-        ledger: object = None,
-        refund: object = True,
-        source: object = None,
-        not_private: object = False,
-        confidence: float = CONFIDENCE,
+        user: str | None,
+        unit: str | None,
+        one_row_per_user: bool,
+        confidence: float,
+        ledger: object,
+        refund: object,
+        source: object,
+        not_private: object,
+        **asked: Any,
     ) -> Preview:
         """What online answers with these parameters would cost and be good for: nothing is drawn, charged or read.
 
@@ -734,8 +632,7 @@ class OnlineAnswers(Uncopied):
         """
         _check_people(user, unit, one_row_per_user)
         cells = Cells.of(columns).size
-        public: Any = {"cells": cells, "tolerance": tolerance, "cutoff": cutoff, "population": population}
-        terms = Terms.of(**public, epsilon=epsilon, budget=budget, not_private=False)
+        terms = Terms.of(cells=cells, **asked, not_private=False)
         bar, most = float(terms.tolerance), terms.calibration.cutoff
         free, paid = terms.margins(check_confidence(confidence))
         noisy = f"a paid answer is within {paid:,.4g} of the truth, which is more than the tolerance, {bar:,.15g}"
@@ -750,7 +647,7 @@ class OnlineAnswers(Uncopied):
             statement=f"{most:,} answers can be paid for, each within {paid:,.4g} people of the truth with "
             f"{100 * confidence:g} %; a free one, of the histogram, is within {free:,.4g}.",
             warning=reasons and f"Of little use: {reasons}. Take a larger epsilon or tolerance, or a smaller cutoff.",
-            cost=terms.cost,
+            cost=terms.cost_at(terms.total),
             cost_at=terms.cost_at,
         )
 
@@ -764,46 +661,42 @@ class OnlineAnswers(Uncopied):
         ``unchecked=True``: then the histogram answers as it stands, and the answer says so.
         """
         unchecked, steps = check_truth(unchecked, "unchecked"), self._cells.steps(query)
-        if self._gate.closed:  # before the lock: a fork may have left it held for ever
-            return self._alone(steps, unchecked)
-        with self._lock:
-            if self._gate.closed:
-                return self._alone(steps, unchecked)
-            estimate = self._estimate(steps)
-            outcome = self._gate.ask(self._truth(steps), estimate=estimate)
-            if outcome.estimate is None:
-                return self._answer(estimate, margin=self._margins[0])
-            released = min(max(float(outcome.estimate), 0.0), float(self._population))
-            self._learn(steps, estimate, released)
-            return self._answer(released, paid=True, margin=self._margins[1])
-
-    def _answer(self, estimate: float, *, paid: bool = False, margin: float | None) -> OnlineAnswer:
-        return OnlineAnswer(estimate=estimate, paid=paid, checked=margin is not None, margin=margin, note=self._note)
-
-    def _learn(self, steps: Integers, estimate: float, released: float) -> None:
-        """Move the histogram; no argument but the released answer was made from data."""
-        people, certain = self._population, self._step.certain
-        target = (estimate + self._step.toward(released - estimate)) / people
-        lesson = Lesson.of(steps, low=(released - certain) / people, high=(released + certain) / people)
-        self._histogram = self._histogram.taught(lesson, target, self._lessons)
-        self._lessons.append(lesson)
-
-    def _estimate(self, steps: Integers) -> float:
-        return self._population * self._histogram.share(steps)
-
-    def _truth(self, steps: Integers) -> float:
-        """The true answer rounded down to the lattice, in integers up to there: it moves by at most 1, exactly."""
-        return math.ldexp(int(steps @ self._counts) >> (WEIGHT_BITS - 10), -10)
-
-    def _alone(self, steps: Integers, unchecked: bool) -> OnlineAnswer:
+        if not self._gate.closed:  # before the lock: a fork may have left it held for ever
+            with self._lock:
+                if not self._gate.closed:
+                    return self._checked(steps)
         if unchecked:
-            return self._answer(self._estimate(steps), margin=None)
+            return self._answer(self.population * self._histogram.share(steps), margin=None)
         spent = f"all {self.cutoff} answers are paid for"
         reason = "they were closed by hand, or belong to another process" if self.remaining else spent
         raise GateClosed(
             f"these online answers are closed: {reason}; pass unchecked=True for answers from the histogram as it "
             "stands, or make new ones, which spend a new budget"
         )
+
+    def _checked(self, steps: Integers) -> OnlineAnswer:
+        estimate = self.population * self._histogram.share(steps)
+        outcome = self._gate.ask(self._truth(steps), estimate=estimate)
+        if outcome.estimate is None:
+            return self._answer(estimate, margin=self._margins[0])
+        released = min(max(float(outcome.estimate), 0.0), float(self.population))
+        self._learn(steps, estimate, released)
+        return self._answer(released, paid=True, margin=self._margins[1])
+
+    def _answer(self, estimate: float, *, paid: bool = False, margin: float | None) -> OnlineAnswer:
+        return OnlineAnswer(estimate=estimate, paid=paid, checked=margin is not None, margin=margin, note=self._note)
+
+    def _learn(self, steps: Integers, estimate: float, released: float) -> None:
+        """Move the histogram; no argument but the released answer was made from data."""
+        people, certain = self.population, self._step.certain
+        target = (estimate + self._step.toward(released - estimate)) / people
+        lesson = Lesson.of(steps, low=(released - certain) / people, high=(released + certain) / people)
+        self._histogram = self._histogram.taught(lesson, target, self._lessons)
+        self._lessons.append(lesson)
+
+    def _truth(self, steps: Integers) -> float:
+        """The true answer rounded down to the lattice, in integers up to there: it moves by at most 1, exactly."""
+        return math.ldexp(int(steps @ self._counts) >> (WEIGHT_BITS - 10), -10)
 
     @property
     def closed(self) -> bool:
@@ -818,34 +711,14 @@ class OnlineAnswers(Uncopied):
         return remaining
 
     @property
-    def cutoff(self) -> int:
-        """How many answers could be paid for at the start."""
-        return self._calibration.cutoff
-
-    @property
-    def budget(self) -> Budget:
-        """The shares of the gate and of the answers, all of them committed when this was made."""
-        return self._calibration.budget
-
-    @property
-    def epsilon(self) -> Fraction:
-        """The privacy loss of everything: the budget's total, and the count of people where that was paid for."""
-        return self._epsilon
-
-    @property
-    def population(self) -> int:
-        """The n that shares are multiplied with: the public number, or the noisy count with its error bar added."""
-        return self._population
-
-    @property
     def synthetic(self) -> NDArray[np.float64]:
         """The public histogram, in people: one axis for each column, in the order of its categories."""
-        return (self._histogram.shares[:-1] * self._population).reshape(self._cells.shape)
+        return (self._histogram.shares[:-1] * self.population).reshape(self._cells.shape)
 
     @property
     def spent(self) -> Fraction:
         """What everything said so far has cost, exactly: the gate's answers, and the count of people."""
-        return self._epsilon - self._calibration.budget.total + self._gate.spent
+        return self.epsilon - self.budget.total + self._gate.spent
 
     def close(self) -> None:
         """Stop checking, and give back to the ledger what the answers did not cost (``Gate.close``)."""
@@ -858,9 +731,8 @@ class OnlineAnswers(Uncopied):
         self.close()
 
     def __repr__(self) -> str:
-        state = "closed" if self.closed else "open"
         paid = f"{self._gate.positives} of {self.cutoff} answers paid for"
-        return f"<OnlineAnswers: {self._cells.size} cells, {paid}, {state}>"
+        return f"<OnlineAnswers: {self._cells.size} cells, {paid}, {'closed' if self.closed else 'open'}>"
 
 
 def _check_people(user: str | None, unit: str | None, one_row_per_user: object) -> None:
@@ -873,7 +745,7 @@ def _check_people(user: str | None, unit: str | None, one_row_per_user: object) 
 def _counted(opened: OpenedTable, cells: Cells, *, only_one: bool) -> Integers:
     if isinstance(opened.table, TableInPlace):
         raise ParameterError("data", "must not stay in a database here", next_step=opened.table.elsewhere)
-    numbers = [name for place, name in enumerate(cells.names) if cells.whole(place)]
+    numbers = [name for name, labels in cells.codes.items() if isinstance(next(iter(labels)), int)]
     opening = guarded("the engine of the table", lambda: open_engine(opened.numbers(numbers)))
     with opening as engine, opened.explained():
         return guarded(engine.name, lambda: count_cells(engine, cells, opened.user, only_one=only_one))

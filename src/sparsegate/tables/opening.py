@@ -32,19 +32,18 @@ if TYPE_CHECKING:
     from sparsegate.tables.workspace import Workspace
 
 
+Result = TypeVar("Result")
+
 # Neither 0 nor 2**63 bytes or more.
 _AMOUNT: Final = r"(?=.*[1-9])([0-9]{1,9}(\.[0-9]+)? ?[KMG]|[0-9]{1,6}(\.[0-9]+)? ?T)i?B"
 _ENDING: Final = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
 
 
-Result = TypeVar("Result")
-
-
 class PaidWork:
     """A stretch of the main thread in which signals do what they did, until ``pay`` is called, and then wait.
 
-    An engine may turn what a handler raises into an error of its own (SQLite does, where a function of ours is
-    running), so at the end a signal that came is heard again. Signals that no handler of Python's has are left alone.
+    SQLite turns what a handler raises into an error of its own, where a function of ours is running: so at the end a
+    signal that came is heard again. Signals that no handler of Python's has are left alone.
     """
 
     def __init__(self) -> None:
@@ -75,22 +74,19 @@ class PaidWork:
             self._before[number](number, frame)
 
     def run(self, work: Callable[[], Result]) -> Result:
-        """Do the work in this stretch, as ``Workspace.run`` does it in a thread."""
+        """Do the work in this stretch."""
         with self:
             return work()
 
 
 @dataclass(frozen=True, kw_only=True)
 class OpenedTable:
-    """A table that is open: what ``open_engine`` takes, and the column of it that tells people apart.
-
-    Of files, ``workspace`` is where they are open, and ``kind`` what they are.
-    """
+    """A table that is open: what ``open_engine`` takes, and the column of it that tells people apart."""
 
     table: Any
     user: str | None
-    workspace: Workspace | None = None
-    kind: str = ""
+    workspace: Workspace | None = None  # where files are open
+    kind: str = ""  # what they are
     signals: PaidWork = field(default_factory=PaidWork, init=False)
 
     def run(self, work: Callable[[], Result]) -> Result:
@@ -98,7 +94,7 @@ class OpenedTable:
         return (self.workspace or self.signals).run(work)
 
     def pay(self) -> None:
-        """To be called by the work before it is charged: if it was to stop it stops here, and later it cannot."""
+        """To be called by the work before it is charged: from here on it is finished."""
         (self.workspace or self.signals).pay()
 
     @contextmanager
@@ -113,7 +109,7 @@ class OpenedTable:
             raise_alone(TableError(f"{error}; {cause}"))
 
     def check_item(self, item: str | None) -> None:
-        """Raise a ParameterError where no column to rank was named, and the table has not one that everybody knows."""
+        """Raise a ParameterError where no column to rank was named, and none is known."""
         if self.kind == "lines" and self.user is not None:
             rule = "must say how the lines of text are baskets: without it each line is one item, and nobody's"
             raise ParameterError("format", rule, next_step='pass "fimi" or "baskets", or unit="row"')
@@ -124,10 +120,7 @@ class OpenedTable:
             raise ParameterError("item", "must name the column to rank", next_step=f"pass it {known}")
 
     def candidates(self, domain: Any, item: str) -> tuple[Any, Any]:
-        """The domain, and the table with its items in the type of its labels.
-
-        Labels of a file stay in the engine of the files, and text becomes numbers where the domain asks for them.
-        """
+        """The domain, in the engine of the files, and the table with its items in the type of its labels."""
         if self.workspace is None:
             return domain, self.table
         read_columns(open_engine(self.table), item, self.user)  # refuses names and types before the domain is read
@@ -140,9 +133,9 @@ class OpenedTable:
         return file_labels(self.workspace, os.fspath(domain), item=item, kind=kind), self.table
 
     def numbers(self, columns: Sequence[str]) -> Any:
-        """The table with whole numbers in these columns, where they hold text because their source has no types.
+        """The table with whole numbers in these columns where they are text, because their source has no types.
 
-        By a rule that looks at types alone: a cell that is no whole number becomes null, and its row is dropped.
+        By a rule that looks at types alone: a cell that is no whole number becomes null.
         """
         if self.workspace is None:
             return self.table
@@ -207,19 +200,16 @@ class Table:
                 raise ParameterError(name, "must be text", option)
         if self.memory_limit is not None and not re.fullmatch(_AMOUNT, str(self.memory_limit)):
             raise ParameterError("memory_limit", 'must be an amount such as "4GB"', self.memory_limit)
-        if self.database is not None:
-            kinds, kind, unused = "files", "database", of_files
-        elif self.paths is None:
-            kinds, kind, unused = "files and databases", type(self.data).__name__, of_databases | of_files
-        else:
-            return
+        unused, kinds, kind = of_files, "files", "database"
+        if self.database is None:
+            unused = of_databases | of_files if self.paths is None else {}
+            kinds, kind = "files and databases", type(self.data).__name__
         for name, option in unused.items():
             if option is not None:
                 raise ParameterError(name, f"is for {kinds}, and data is a {kind}", option, "leave it out")
 
     @cached_property
     def form(self) -> TextForm:
-        """How text is written."""
         return TextForm(format=self.format, separator=self.separator, encoding=self.encoding)
 
     @cached_property
@@ -239,14 +229,14 @@ class Table:
             raise ParameterError("data", "must be one database alone", len(paths), "name one")
         if addresses:
             return addresses[0]
-        # Nobody has an engine who has not imported what makes one.
-        made = sys.modules.get("sqlalchemy")
-        if made is not None and isinstance(self.data, made.URL):
+        if (sqlalchemy := sys.modules.get("sqlalchemy")) is None:  # nobody has an engine who has not imported it
+            return None
+        if isinstance(self.data, sqlalchemy.URL):
             return self.data.render_as_string(hide_password=False)
-        if made is not None and isinstance(self.data, made.Connection):
+        if isinstance(self.data, sqlalchemy.Connection):
             rule = "must be an engine, and not a connection: a release is a transaction of its own"
             raise ParameterError("data", rule, next_step="pass connection.engine")
-        return self.data if made is not None and isinstance(self.data, made.Engine) else None
+        return self.data if isinstance(self.data, sqlalchemy.Engine) else None
 
 
 @contextmanager
@@ -260,8 +250,8 @@ def open_table(
 ) -> Iterator[OpenedTable]:
     """Open ``data``: a ``Table``, a path or pattern, several of them, "-" for standard input, or a table of any kind.
 
-    ``columns`` are the names that will be asked for, and ``user`` the one that tells people apart: see
-    ``Workspace.open``; ``value`` has numbers. ``report`` is told the time left: see ``Workspace``.
+    ``columns`` are the names that will be asked for, ``user`` the one that tells people apart (``Workspace.open``), and
+    ``value`` one with numbers. ``report`` is told the time left: see ``Workspace``.
     """
     from sparsegate.tables.workspace import Workspace
 
@@ -280,7 +270,7 @@ def open_table(
             table = guarded("DuckDB", lambda: workspace.table(table, asked, user=user, value=value))
             yield OpenedTable(table=table, user=user)
             return
-        read: dict[str, Any] = {"form": source.form, "table": source.table, "sql": source.sql}
         with quiet("the files cannot be read"):
+            read: dict[str, Any] = {"form": source.form, "table": source.table, "sql": source.sql}
             rows = workspace.read(source.paths, columns=asked, user=user, **read)
         yield OpenedTable(table=rows, user=workspace.people, workspace=workspace, kind=workspace.kind)

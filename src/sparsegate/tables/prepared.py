@@ -14,23 +14,16 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
+from itertools import compress
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 from sparsegate.errors import ParameterError
 from sparsegate.noise import Source
 from sparsegate.selection.scores import Scores
 from sparsegate.selection.select import by_label
-from sparsegate.tables.choosing import (
-    BOUND,
-    CLIP,
-    choose_bound,
-    choose_clip,
-    largest_worths,
-    numbers_of_items,
-    subset_bars,
-    subset_margin,
-    subset_works,
-)
+from sparsegate.tables import choosing
+from sparsegate.tables.choosing import BOUND, CLIP
 from sparsegate.tables.columns import label_kind, read_columns
 from sparsegate.tables.counting import (
     Counted,
@@ -73,7 +66,6 @@ class NamedCounts(ABC):
 
     @property
     def total(self) -> int:
-        """How many items have a score."""
         return sum(self.histogram.values())
 
     @abstractmethod
@@ -82,14 +74,12 @@ class NamedCounts(ABC):
 
 
 class CountsInPlace(NamedCounts):
-    """What a table that is counted where it lives says about items."""
-
-    def named(self, picks: Sequence[Pick]) -> list[Named]:
-        """The labels and numbers of the picked members, in the order of the picks: see ``counting.name_picks``."""
-        return [(self.read(cell), number) for cell, number in self.cells(picks)]
+    """What a table that is counted where it lives says about items; ``read`` makes a label of a cell."""
 
     read: Callable[[Any], Any]
-    """What makes a label of a cell."""
+
+    def named(self, picks: Sequence[Pick]) -> list[Named]:
+        return [(self.read(cell), number) for cell, number in self.cells(picks)]
 
     @abstractmethod
     def cells(self, picks: Sequence[Pick]) -> list[Named]:
@@ -110,11 +100,7 @@ class CountsInPlace(NamedCounts):
 
 @dataclass(frozen=True, kw_only=True)
 class GroupsInPlace:
-    """The counts of every group of a table that is counted where it lives; see ``PreparedGroups``.
-
-    ``name`` gives the labels of picks (place * STRIDE + score, rank) with a score, of all groups at once. The counts of
-    a group name what has none.
-    """
+    """The counts of every group of a table that is counted where it lives; ``name`` is ``PreparedGroups.together``."""
 
     size: Sized | None
     groups: Mapping[Hashable, CountsInPlace]
@@ -148,10 +134,9 @@ class TableInPlace(ABC):
     def counts(self, question: Question, domain: Any) -> tuple[Sized | None, CountsInPlace]:
         """The size of the public domain, None for "observed"; and the counts, made when they are first asked for."""
 
+    @abstractmethod
     def groups(self, question: Question, domain: Any, groups: Any) -> GroupsInPlace:
-        """The same for every group of a public list; a table that has none leaves this out."""
-        rule = "must not be given for a table that stays where it is"
-        raise ParameterError("per", rule, question.per, _COPY)
+        """The same for every group of a public list."""
 
 
 def prepare(
@@ -163,18 +148,7 @@ def prepare(
         assert isinstance(labels, Prepared)
         return PreparedStages(question, question.stages[1], labels)
     if isinstance(engine, TableInPlace):
-        for name in question.choose:
-            rule = 'must not be "auto" for a table that stays in its database'
-            raise ParameterError(name, rule, next_step=f"pass a number, or {engine.elsewhere}")
-        if isinstance(question.share.bar, WeightBar) and (question.per is not None or not engine.weighs):
-            rule = "must be higher for a table that stays in its database: weights are not added up there"
-            raise ParameterError("above", rule, question.above, engine.elsewhere)
-        if question.per is not None:
-            held = engine.groups(question, domain, groups)
-            each = {label: Prepared(engine, question.share, held.size, part) for label, part in held.groups.items()}
-            return PreparedGroups(question=question, groups=each, together=held.name)
-        size, counts = engine.counts(question, domain)
-        return Prepared(engine, question, size, counts)
+        return _prepare_in_place(engine, question, domain, groups)
     rows, kind = read_columns(engine, question.item, user, question.value, question.per)
     if question.value is not None:
         rows = as_values(rows, question.value)
@@ -184,6 +158,20 @@ def prepare(
     if question.per is None:
         return Prepared(engine, question, public, lambda: _count(engine, rows, public, question), kind)
     return _prepare_groups(engine, rows, public, question, groups, kind)
+
+
+def _prepare_in_place(table: TableInPlace, question: Question, domain: Any, groups: Any) -> Prepared | PreparedGroups:
+    for name in question.choose:
+        rule = 'must not be "auto" for a table that stays in its database'
+        raise ParameterError(name, rule, next_step=f"pass a number, or {table.elsewhere}")
+    if isinstance(question.share.bar, WeightBar) and (question.per is not None or not table.weighs):
+        rule = "must be higher for a table that stays in its database: weights are not added up there"
+        raise ParameterError("above", rule, question.above, table.elsewhere)
+    if question.per is None:
+        return Prepared(table, question, *table.counts(question, domain))
+    held = table.groups(question, domain, groups)
+    each = {label: Prepared(table, question.share, held.size, part) for label, part in held.groups.items()}
+    return PreparedGroups(question, each, held.name)
 
 
 def _count(engine: Engine, rows: Frame, domain: Domain | None, question: Question) -> Counted:
@@ -207,14 +195,12 @@ class Prepared:
     ) -> None:
         """Check the size of the domain, and only then count; ``kind`` is what the items are."""
         self._engine, self._question, self._domain = engine, question, domain
-        self.read = label_reader(domain, kind)
-        self.size = None if domain is None else domain.size
+        self.read, self.size = label_reader(domain, kind), None if domain is None else domain.size
         check_size(question, self.size)
         self._counted = counted() if callable(counted) else counted
         _ = self._counted.histogram  # is made here, where it is asked for first, and before anything is charged
 
     def record(self, *, private: bool) -> Record:
-        """What may be said about the release."""
         return Record.of(self._question, self.size, private=private)
 
     def draw(self, noise: Source, record: Record) -> TopItems:
@@ -235,21 +221,17 @@ class Prepared:
             return pick_observed(noise, histogram, accounting=question.accounting, **observed), None
         absent = self._domain.size - self._counted.total
         histogram = ({0: absent} if absent else {}) | dict(histogram)
-        picks = question.request.pick(Scores.histogram(histogram), noise.stream())
-        scores = list(histogram)
-        groups, members = picks.groups.tolist(), picks.members.tolist()
-        chosen = [(scores[group], member) for group, member in zip(groups, members, strict=True)]
-        return chosen, None if picks.noisy is None else tuple(picks.noisy.tolist())
+        picks, scores = question.request.pick(Scores.histogram(histogram), noise.stream()), list(histogram)
+        chosen = zip((scores[group] for group in picks.groups.tolist()), picks.members.tolist(), strict=True)
+        return list(chosen), None if picks.noisy is None else tuple(picks.noisy.tolist())
 
     def name(self, picks: Sequence[Pick]) -> list[Named]:
-        """The items that were picked, and their private numbers."""
         if isinstance(self._counted, NamedCounts):
             return self._counted.named(picks)
         names = name_picks(self._engine, self._counted, self._domain, picks)
         return [(self.read(label), number) for label, number in names]
 
     def released(self, noise: Source, record: Record, selected: Selected, names: Sequence[Named]) -> TopItems:
-        """What was selected and named, as it is released."""
         question, (picks, estimates) = self._question, selected
         labels = [label for label, _ in names]
         # A set has no order but that of its labels.
@@ -260,16 +242,16 @@ class Prepared:
         bars = question.error_bars(self.size, items=len(picks))
         if estimates is None or bars is None:
             return TopItems(items=tuple(labels), record=record)
-        counts = [question.shown(estimate) for estimate in estimates]
-        places = list(range(len(labels)))
+        pairs = list(zip(labels, map(question.shown, estimates), strict=True))
         if not record.ordered:  # the counts are released: to sort by them tells nothing more
-            places.sort(key=lambda place: -counts[place])
+            pairs.sort(key=lambda pair: -pair[1])
+        each, together = map(question.shown, bars)
         return TopItems(
-            items=tuple(labels[place] for place in places),
+            items=tuple(label for label, _ in pairs),
             record=record,
-            estimates=tuple(counts[place] for place in places),
-            error_bar=question.shown(bars[0]),
-            error_bar_all=question.shown(bars[1]),
+            estimates=tuple(count for _, count in pairs),
+            error_bar=each,
+            error_bar_all=together,
         )
 
 
@@ -285,11 +267,10 @@ class PreparedChoice:
     """A release with a clip or a bound that is yet to be chosen: checked for every choice, and nothing is drawn."""
 
     def __init__(self, engine: Engine, question: Question, domain: Domain | None, rows: Frame, kind: LabelKind) -> None:
-        """Check the size of the domain, and only then look at what is chosen from."""
         self._engine, self._question, self._domain, self._rows, self._kind = engine, question, domain, rows, kind
         self._size = None if domain is None else domain.size
         check_size(replace(question.possible[0], people=question.people), self._size)
-        measured = {BOUND: numbers_of_items, CLIP: largest_worths}
+        measured = {BOUND: choosing.numbers_of_items, CLIP: choosing.largest_worths}
         self._people = {name: measured[name](engine, rows, domain) for name in question.choose}
         self._uncut = count_items(engine, rows, domain, None) if question.looks else None
 
@@ -306,14 +287,14 @@ class PreparedChoice:
         bounds = tuple(each.max_items_per_user for each in question.possible)
         if self._uncut is not None and self._size is not None and question.count is not None:
             left = Fraction(question.possible[-1].epsilon)
-            bars = subset_bars(total=self._size, count=question.count, epsilon=left)
-            if subset_works(noise.stream(), subset_margin(self._uncut.histogram, bars), share):
+            bars = choosing.subset_bars(total=self._size, count=question.count, epsilon=left)
+            if choosing.subset_works(noise.stream(), choosing.subset_margin(self._uncut.histogram, bars), share):
                 counted = self._uncut
             bounds = bounds[:-1]
         if BOUND in people and counted is None:
-            bound = bounds[choose_bound(noise.stream(), people[BOUND], bounds, share)]
+            bound = bounds[choosing.choose_bound(noise.stream(), people[BOUND], bounds, share)]
         if CLIP in people:
-            clip = choose_clip(noise.stream(), people[CLIP], share)
+            clip = choosing.choose_clip(noise.stream(), people[CLIP], share)
         settled = question.settled(bound, clip)
         counts = counted or (lambda: _count(self._engine, self._rows, self._domain, settled))
         prepared = Prepared(self._engine, settled, self._domain, counts, self._kind)
@@ -324,7 +305,6 @@ class KeptLabels(NamedCounts):
     """Labels that were found, with their private numbers of people, in an order that hangs on the draw alone."""
 
     def __init__(self, labels: Sequence[Named]) -> None:
-        """Put those with equal numbers together, in their order."""
         self._members: dict[int, list[Named]] = {}
         for label in labels:
             self._members.setdefault(label[1], []).append(label)
@@ -346,46 +326,42 @@ class PreparedStages:
     labels: Prepared
 
     def record(self, *, private: bool) -> Record:
-        """What may be said about the release."""
         return Record.of(self.question, None, private=private)
 
     def draw(self, noise: Source, record: Record) -> TopItems:
         """Find labels, and select from them as from a public list, made up to ``count`` with dummies."""
         assert self.second.count is not None
-        found = self.labels.name(self.labels.select(noise)[0])
-        public = Sized(size=max(len(found), self.second.count))
-        selection = Prepared(None, self.second, public, KeptLabels(found))
+        kept = self.labels.name(self.labels.select(noise)[0])
+        public = Sized(size=max(len(kept), self.second.count))
+        selection = Prepared(None, self.second, public, KeptLabels(kept))
         picks, estimates = selection.select(noise)
-        places = [place for place, (people, _) in enumerate(picks) if people]  # dummies have none
-        picks = [picks[place] for place in places]
-        if estimates is not None:
-            estimates = tuple(estimates[place] for place in places)
+        present = [people > 0 for people, _ in picks]  # dummies have none
+        picks = list(compress(picks, present))
+        estimates = None if estimates is None else tuple(compress(estimates, present))
         return selection.released(noise, record, (picks, estimates), selection.name(picks))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class PreparedGroups:
-    """The releases of all groups made ready; ``together`` names picks of all of them, where one query counted them."""
+    """The releases of all groups made ready.
+
+    Where one query counted them, ``together`` names picks (place * STRIDE + score, rank) with a score, of all groups.
+    """
 
     question: Question
     groups: Mapping[Hashable, Prepared]
     together: Callable[[Sequence[Pick]], list[Named]] | None = None
 
     def record(self, *, private: bool) -> Record:
-        """What may be said about all of them."""
         (first, *_) = self.groups.values()
         return first.record(private=private).of_groups(self.question, len(self.groups))
 
     def draw(self, noise: Source, record: Record) -> TopItems:
-        """Draw the releases of all groups, in the order of the public list."""
         parts = list(self.groups.values())
         selected = [prepared.select(noise) for prepared in parts]
         of_each = parts[0].record(private=record.private)
         named = self._named([picks for picks, _ in selected])
-        drawn = [
-            part.released(noise, of_each, chosen, names)
-            for part, chosen, names in zip(parts, selected, named, strict=True)
-        ]
+        drawn = map(lambda part, picks, names: part.released(noise, of_each, picks, names), parts, selected, named)
         return TopItems.of_groups(dict(zip(self.groups, drawn, strict=True)), record)
 
     def _named(self, picked: Sequence[Sequence[Pick]]) -> list[list[Named]]:
@@ -393,17 +369,14 @@ class PreparedGroups:
         parts = list(self.groups.values())
         if self.together is None:
             return [part.name(picks) for part, picks in zip(parts, picked, strict=True)]
-        present = [
-            (place * STRIDE + score, rank) for place, picks in enumerate(picked) for score, rank in picks if score
-        ]
+        numbered = enumerate(picked)
+        present = [(place * STRIDE + score, rank) for place, picks in numbered for score, rank in picks if score]
         names = ((label, score % STRIDE) for label, score in self.together(present))
-        absent = [
-            iter(part.name([pick for pick in picks if pick[0] == 0])) for part, picks in zip(parts, picked, strict=True)
-        ]
-        return [
-            [next(names if score else others) for score, _ in picks]
-            for picks, others in zip(picked, absent, strict=True)
-        ]
+        named = []
+        for part, picks in zip(parts, picked, strict=True):
+            absent = iter(part.name([pick for pick in picks if not pick[0]]))
+            named.append([next(names if score else absent) for score, _ in picks])
+        return named
 
 
 def _prepare_groups(
@@ -413,20 +386,19 @@ def _prepare_groups(
     per = question.per or ""
     grouped_by = label_kind(engine.types[per], per, "groups")
     groups = public_groups(public, per, grouped_by)
-    listed = listed_rows(engine, rows, domain, question, groups)
+    listed = _listed_rows(engine, rows, domain, question, groups)
     share = question.share
 
     def of(rows: Frame, place: int) -> Frame:
         return rows.where(f'"group" = {place}').select(*(name for name in rows.columns if name != "group"))
 
-    def parts(counted: Sequence[Callable[[], Counted] | Counted]) -> dict[Hashable, Prepared]:
-        made = [Prepared(engine, share, domain, each, kind) for each in counted]
-        return dict(zip(groups.values(), made, strict=True))
+    def parts(counted: Callable[[int], Counted]) -> dict[Hashable, Prepared]:
+        labels = enumerate(groups.values())
+        return {label: Prepared(engine, share, domain, partial(counted, place), kind) for place, label in labels}
 
     if question.sums is not None or question.cut is not None:
         listed = engine.keep(listed)
-        each = [lambda place=place: _count(engine, of(listed, place), domain, share) for place in range(len(groups))]
-        return PreparedGroups(question=question, groups=parts(each))
+        return PreparedGroups(question, parts(lambda place: _count(engine, of(listed, place), domain, share)))
     counts = listed.group("group", "item", score=number_of_people(listed))
     if question.user is None and domain is not None:
         counts = domain.restrict(counts)
@@ -436,23 +408,24 @@ def _prepare_groups(
     for place, score, items in sorted(engine.rows(counts.group("group", "score", items="count(*)"))):
         histograms[place][int(score)] = histogram[place * STRIDE + int(score)] = int(items)
     every = Counted(counts=counts.select("item", f'"group" * {STRIDE} + score AS score'), histogram=histogram)
-    counted = [Counted(counts=of(counts, place), histogram=each) for place, each in enumerate(histograms)]
-    read = label_reader(domain, kind)
-    together = lambda picks: [(read(cell), n) for cell, n in name_picks(engine, every, None, picks)]  # noqa: E731
-    return PreparedGroups(question=question, groups=parts(counted), together=together)
+    read, each = label_reader(domain, kind), parts(lambda n: Counted(counts=of(counts, n), histogram=histograms[n]))
+
+    def together(picks: Sequence[Pick]) -> list[Named]:
+        return [(read(cell), number) for cell, number in name_picks(engine, every, None, picks)]
+
+    return PreparedGroups(question, each, together)
 
 
 def check_groups(question: Question, number: int) -> None:
     """Refuse what so many groups make impossible."""
-    most = question.groups_per_user
-    if most is not None and most > number:
+    if (most := question.groups_per_user) is not None and most > number:
         raise ParameterError("groups_per_user", f"must be at most the number of groups, {number}", most)
     if question.count is not None and question.count * number > MOST_SELECTED:
         rule = f"times the number of groups, {number:,}, must be at most {MOST_SELECTED:,}"
         raise ParameterError("count", rule, question.count, "ask for fewer")
 
 
-def listed_rows(
+def _listed_rows(
     engine: Engine, rows: Frame, domain: Domain | None, question: Question, groups: Mapping[Any, Hashable]
 ) -> Frame:
     """The rows (group, item, ...) of the listed groups, of at most ``groups_per_user`` of them for each person.

@@ -161,8 +161,7 @@ def preview_of(
     whole, question = question, replace(question.possible[0], people=question.people)
     question, parts = question.share, question.groups_per_user or 1  # each of the groups has a part of epsilon
     asked = None if within is None else exact_count(within, "within", least=0)
-    total = None if question.observed else public_size(question)
-    counts = None
+    total, counts = None if question.observed else public_size(question), None
     if like is not None:
         if question.observed or question.sums is not None:
             rule = "is for counts of a public domain: no other selection is simulated"
@@ -175,25 +174,29 @@ def preview_of(
     rows = [] if question.above is not None else options.rows(fixed)
     chosen = next((row for row in rows if row["chosen"]), None)
     if not fixed:
-        if chosen is None and question.stages is not None:
-            rule = "is promised by no epsilon: which labels are found before the selection is private"
-            raise ParameterError("within", rule, within, 'pass epsilon=, or method="exponential"')
         if chosen is None:
-            rule = "is promised by no epsilon: a public threshold may lie anywhere among the counts"
-            raise ParameterError("within", rule, within, "pass epsilon=, or leave the threshold out")
+            labels = question.stages is not None
+            why = "which labels are found before the selection is private" if labels else "a public threshold may lie "
+            rule = f"is promised by no epsilon: {why}" + ("" if labels else "anywhere among the counts")
+            step = 'method="exponential"' if labels else "leave the threshold out"
+            raise ParameterError("within", rule, within, f"pass epsilon=, or {step}")
         question = replace(question, epsilon=chosen["epsilon"])
+    bar = question.bar if question.stages is None else question.stages[0].bar
     if chosen is not None:
         accuracy = {name: chosen[name] for name in _FIGURES}
     else:
-        bar = question.bar if question.stages is None else question.stages[0].bar
-        assert bar is not None
+        accuracy = {} if question.stages is None else dict.fromkeys(_FIGURES)
+        if isinstance(bar, WeightBar):
+            accuracy |= {"even_chance_least": bar.even_chance(1), "even_chance_most": bar.above}
+        elif bar is not None:
+            accuracy |= {"never_below": bar.never_below, "always_from": bar.always_from}
         each, together = question.error_bars(None, confidence) or (None, None)
-        nothing = {} if question.stages is None else dict.fromkeys(_FIGURES)
-        accuracy = {**nothing, **_kept(bar), "error_bar": each, "error_bar_all": together}
+        accuracy |= {"error_bar": each, "error_bar_all": together}
     reason = question.hopeless(total)
+    charged = (whole, 1) if whole.choose else (question, parts)
     return Preview(
         release="top items",
-        epsilon=whole.total if whole.choose else parts * question.total,
+        epsilon=charged[1] * charged[0].total,
         delta=parts * question.total_delta,
         confidence=confidence,
         accuracy=accuracy,
@@ -209,94 +212,71 @@ def preview_of(
             "asked_within": asked,
             **({"choice_epsilon": whole.choices_epsilon} if whole.choose else {}),
         },
-        statement=_statement(question, chosen, confidence) + _clip_statement(whole, confidence),
-        warning=options.implausible(accuracy.get("within"))
-        if reason is None
-        else f"Hopeless: {reason[0]} {reason[1]}.",
+        statement=_statement(question, bar, chosen, confidence) + _clip_statement(whole, confidence),
+        warning=options.implausible(accuracy.get("within")) if not reason else f"Hopeless: {' '.join(reason)}.",
         alternatives=tuple(rows),
         helps=() if chosen is None or whole.choose else tuple(options.helps(question, chosen["within"])),
         levels={} if question.people is None else {"people in all": question.people},
         make_curves=partial(options.curves, rows),
-        cost=whole.cost if whole.choose else parts * question.cost,
-        cost_at=partial(
-            _cost_at, whole if whole.choose else question, None if chosen is None else chosen["method"], parts
-        ),
+        cost=charged[1] * charged[0].cost,
+        cost_at=partial(_cost_at, charged[0], None if chosen is None else chosen["method"], parts),
     )
-
-
-_WORTHS: Final = (1, 1000, 10**6)
-
-
-def _clip_statement(question: Question, confidence: float) -> str:
-    """How many people a choice of the clip takes; nothing where none is made."""
-    if not question.choose:
-        return ""
-    needed = [f"{clip_people(worth, question.choice_share, confidence):,} of at most {worth:,}" for worth in _WORTHS]
-    return (
-        f" All of this is in units of the clip, which is chosen with epsilon {amount_text(question.choices_epsilon)}. "
-        f"That takes people with values of about one size: {', '.join(needed)}; with fewer the clip often ends at "
-        "its least, a millionth, and the sums with it."
-    )
-
-
-def _kept(bar: CountBar | WeightBar) -> dict[str, int]:
-    """Of what is above a bar: what is never, and what is always, among the items; or what half of the time is."""
-    if isinstance(bar, WeightBar):
-        return {"even_chance_least": bar.even_chance(1), "even_chance_most": bar.above}
-    return {"never_below": bar.never_below, "always_from": bar.always_from}
 
 
 _FIGURES: Final = ("within", "error_bar", "error_bar_all", "needed_epsilon", "recall", "like_within")
 
 
-def _statement(question: Question, chosen: Mapping[str, Any] | None, confidence: float) -> str:
+def _clip_statement(question: Question, confidence: float) -> str:
+    if not question.choose:
+        return ""
+    share = question.choice_share
+    needed = ", ".join(f"{clip_people(worth, share, confidence):,} of at most {worth:,}" for worth in (1, 1000, 10**6))
+    return (
+        f" All of this is in units of the clip, which is chosen with epsilon {amount_text(question.choices_epsilon)}. "
+        f"That takes people with values of about one size: {needed}; with fewer the clip often ends at "
+        "its least, a millionth, and the sums with it."
+    )
+
+
+def _statement(
+    question: Question, bar: CountBar | WeightBar | None, chosen: Mapping[str, Any] | None, confidence: float
+) -> str:
     """One honest sentence or two."""
-    bar = question.bar if question.stages is None else question.stages[0].bar
     if isinstance(bar, WeightBar):
-        kept = (
-            f"An item has an even chance to be kept at {bar.above:,} people who have {bar.max_items_per_user:,} items"
-        )
-        few = f"and where they have {FEW} at {bar.even_chance(FEW):,}"
         then = "" if question.stages is None else f" Of those that are kept {question.count:,} are then selected."
-        return f"{kept} each, {few}; none is certain to be left out, or kept.{then}"
+        return (
+            f"An item has an even chance to be kept at {bar.above:,} people who have {bar.max_items_per_user:,} items "
+            f"each, and where they have {FEW} at {bar.even_chance(FEW):,}; none is certain to be left out, or kept."
+            f"{then}"
+        )
     if bar is not None:
         kept = f"What fewer than {bar.never_below:,} people have is never among the items,"
-        lower = question.lower_bar
-        reach = "" if lower is None else f" Such a bar may be as low as {lower:,}, by weights."
+        reach = f" Such a bar may be as low as {lower:,}, by weights." if (lower := question.lower_bar) else ""
         return f"{kept} what {bar.always_from:,} or more have always is.{reach}"
     if chosen is None or chosen["within"] is None:
         return "A public threshold promises nothing about the largest counts: it may lie anywhere among them."
-    items = "the item selected" if question.count == 1 else f"each of the {question.count:,} items"
+    assert question.count is not None
+    count, people, within, sums = question.count, question.people, chosen["within"], question.sums
     statement = (
-        f"With {100 * confidence:g} % confidence {items} has at most {figure_text(chosen['within'])} fewer "
-        f"{'people' if question.value is None else f'of {question.value}'} than the item that is truly number "
-        f"{question.count:,}, whatever the data are."
+        f"With {100 * confidence:g} % confidence "
+        f"{'the item selected' if count == 1 else f'each of the {count:,} items'} has at most {figure_text(within)} "
+        f"fewer {'people' if sums is None else f'of {question.value}'} than the item that is truly number {count:,}, "
+        "whatever the data are."
     )
-    if (most := _largest(question)) is not None and chosen["within"] >= most:
-        statement += f" With {question.people:,} people that item has at most {most:,}: this promises nothing."
-    if question.answers is not None and question.answers.gaussian:
-        step = 1.0 if question.sums is None else float(question.sums.granularity)
-        noise = f"Gaussian noise of standard deviation {question.answers.deviation * step:,.4g}"
-        at = (
-            f"epsilon {amount_text(Fraction(question.answers_epsilon))} at delta {float(question.answers.cost.delta):g}"
-        )
-        statement += f" Its count has {noise}: {at}, rho {float(question.answers.cost.rho):.3g}."
+    if people is not None and (sums is None or sums.low >= 0):
+        each = question.max_items_per_user
+        shared = people if each is None else people * each // question.count
+        if within >= (most := question.shown(min(people, shared) * question.sensitivity)):
+            statement += f" With {people:,} people that item has at most {most:,}: this promises nothing."
+    if (answers := question.answers) is not None and answers.gaussian:
+        deviation = answers.deviation * (1.0 if sums is None else float(sums.granularity))
+        at = f"epsilon {amount_text(Fraction(question.answers_epsilon))} at delta {float(answers.cost.delta):g}"
+        noise = f"Gaussian noise of standard deviation {deviation:,.4g}"
+        statement += f" Its count has {noise}: {at}, rho {float(answers.cost.rho):.3g}."
     if question.observed:
         bottom = question.shown((1 + question.accounting.margin) * question.sensitivity)
         statement += f" Fewer may be released: items of less than about {bottom:,} are left out."
     return statement
-
-
-def _largest(question: Question) -> int | float | None:
-    """The most that the c-th score can be for the number of people given, who have so many items each.
-
-    None where scores may be negative, and without a number of people.
-    """
-    people, most = question.people, question.max_items_per_user
-    if people is None or question.count is None or (question.sums and question.sums.low < 0):
-        return None
-    shared = people if most is None else people * most // question.count
-    return question.shown(min(people, shared) * question.sensitivity)
 
 
 def public_size(question: Question) -> int:
@@ -325,29 +305,29 @@ class _Options:
         question = self.question
         rows: list[dict[str, Any]] = []
         for method in METHODS:
-            try:
+            with suppress(
+                ParameterError
+            ):  # it does not fit: an order of a set, no delta, no threshold, an observed domain
                 needed = None if self.asked is None else least_epsilon(partial(self._keeps, method))
                 if needed is None and not fixed:
                     continue
                 epsilon = Fraction(question.epsilon) if fixed or needed is None else needed
                 of_method = by_method(question, method, epsilon)
-            except ParameterError:  # it does not fit: an order of a set, no delta, no threshold, an observed domain
-                continue
-            bars = of_method.error_bars(self.total, self.confidence) or (None, None)
-            figures = [
-                of_method.within(self.total, self.confidence),
-                *(None if bar is None else of_method.shown(bar) for bar in bars),
-                needed,
-                *self._simulated(of_method, RUNS),
-            ]
-            chosen = replace(question, epsilon=epsilon).request.method == method
-            named = dict(zip(_FIGURES, figures, strict=True))
-            rows.append({"method": method, "chosen": chosen, "epsilon": epsilon, **named})
+                bars = of_method.error_bars(self.total, self.confidence)
+                figures = [
+                    of_method.within(self.total, self.confidence),
+                    *((None, None) if bars is None else map(of_method.shown, bars)),
+                    needed,
+                    *self._simulated(of_method, RUNS),
+                ]
+                chosen = replace(question, epsilon=epsilon).request.method == method
+                named = dict(zip(_FIGURES, figures, strict=True))
+                rows.append({"method": method, "chosen": chosen, "epsilon": epsilon, **named})
         if self.counts is not None:
             most = max((row["recall"] for row in rows if row["recall"] is not None), default=None)
-            # Of several that are as good the one that would run anyway.
             best = [row for row in rows if row["recall"] == most and most is not None]
-            winner = next((row for row in best if row["chosen"]), best[0] if best else None)
+            # Of several that are as good the one that would run anyway.
+            winner = next(iter(sorted(best, key=lambda row: not row["chosen"])), None)
             rows = [row | {"wins": row is winner} for row in rows]
         if not fixed and question.method == AUTO:
             # At other epsilons "auto" may take others: the least of them is the answer.
@@ -375,17 +355,16 @@ class _Options:
 
         Without a stand-in that is what it would be of so many people with ten items each, if counts fell as 1/rank.
         """
-        question, counts = self.question, self.counts
+        question, people, total = self.question, self.question.people, self.total
         if within is None or question.sums is not None or question.count is None:
             return ""
-        if counts is not None:
-            count = _last(counts, question.count)
+        if self.counts is not None:
+            count = _last(self.counts, question.count)
             like = f"on the stand-in number {question.count:,} has {count:,}"
-        elif question.people is not None and self.total is not None:
-            harmonic = math.log(self.total) + 0.5772
-            count = min(question.people, round(10 * question.people / (harmonic * question.count)))
-            like = f"of {question.people:,} people with ten items each number {question.count:,} would have about "
-            like += f"{count:,}, if counts fell as 1/rank"
+        elif people is not None and total is not None:
+            count = min(people, round(10 * people / ((math.log(total) + 0.5772) * question.count)))
+            like = f"of {people:,} people with ten items each number {question.count:,} would have about {count:,}, if "
+            like += "counts fell as 1/rank"
         else:
             return ""
         return f"That promises next to nothing: {like}." if within >= count else ""
@@ -406,10 +385,9 @@ class _Options:
     def curves(self, rows: list[dict[str, Any]]) -> Iterator[Curve]:
         """What each method promises from a tenth of its epsilon to ten times; and its recall on the stand-in."""
         figures: dict[str, Callable[[Question], float | None]] = {
-            "within": lambda of_method: of_method.within(self.total, self.confidence)
+            "within": lambda of_method: of_method.within(self.total, self.confidence),
+            "recall": lambda of_method: self._simulated(of_method, _CURVE_RUNS)[0],
         }
-        if self.counts is not None:
-            figures["recall"] = lambda of_method: self._simulated(of_method, _CURVE_RUNS)[0]
         for (figure, height_of), row in itertools.product(figures.items(), rows):
             points = []
             for factor in FACTORS:
@@ -458,7 +436,6 @@ def by_method(question: Question, method: str, epsilon: Number) -> Question:
 
 
 def _last(counts: Scores, count: int) -> int:
-    """The count-th largest."""
     order = np.argsort(counts.values)[::-1]
     return int(counts.values[order[np.searchsorted(np.cumsum(counts.multiplicities[order]), count)]])
 

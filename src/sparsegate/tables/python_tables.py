@@ -1,21 +1,12 @@
 """Tables of this process, as DuckDB reads them: pandas, Polars, Arrow, and columns or rows of plain Python.
 
 DuckDB reads arrays, series and Arrow's memory where they are. What it would read inexactly is changed first, by the
-type of the column and never because of a cell:
-
-- **cells without a type**: objects of pandas, lists, rows of dicts. DuckDB would guess a type from the first of them,
-  which are private. They are read by the contract of ``tables.identity``: as labels, and beside those as people and as
-  numbers, for a column that names users or holds values;
-- **instants with a time zone** in other units than microseconds become their fields in UTC, in the same unit, and
-  durations become whole numbers: DuckDB has both in microseconds alone, and would fail on a cell that does not fit;
-- **categories** of pandas are what they stand for; what DuckDB does not know is refused where it is asked for.
-
-In a **list of dicts** the columns are those that are asked for: keys are private, like those of JSON records, and a row
-that is no dict is nobody's. An empty list is a table without rows: to refuse it would tell that nobody is there.
-
-**Streams** are everything with the Arrow C stream, and datasets and scanners of PyArrow. A dataset stays where it is.
-A stream can be read once: the columns asked for are copied to DuckDB. A reader of PyArrow that was read before is
-refused; of other libraries a stream that ends at once looks like a table without rows.
+type of the column and never because of a cell: **cells without a type** (objects of pandas, lists, rows of dicts) are
+read by the contract of ``tables.identity``, as labels, and beside those as people and as numbers where a column names
+users or holds values; **instants with a time zone** in other units than microseconds become their fields in UTC, and
+durations whole numbers, because DuckDB would fail on a cell that does not fit; **categories** are what they stand for.
+In a **list of dicts** the columns are those that are asked for: keys are private. An empty one is a table without rows.
+**Streams** of Arrow can be read once: the columns asked for are copied to DuckDB. A dataset of PyArrow stays.
 """
 
 from __future__ import annotations
@@ -41,13 +32,10 @@ Held: TypeAlias = Any
 
 _UNTYPED: Final = ColumnType(name="object", kind=OBJECTS)
 _DURATION: Final = ColumnType(name="duration")
+# Whole numbers that come as text.
 _WIDE: Final = {kind: ColumnType(name=kind, kind=INTEGER) for kind in ("hugeint", "uhugeint")}
-"""Whole numbers that come as text."""
-_TABLES: Final = {
-    "pandas": ("DataFrame", "Series"),
-    "polars": ("DataFrame", "LazyFrame", "Series"),
-    "pyarrow": ("Table", "ChunkedArray"),
-}
+_FRAMES: Final = ("DataFrame", "LazyFrame", "Series")
+_TABLES: Final = {"pandas": _FRAMES, "polars": _FRAMES, "pyarrow": ("Table", "ChunkedArray")}
 
 
 def is_table(data: Any) -> bool:
@@ -66,12 +54,8 @@ def has_an_engine(data: Any) -> bool:
 
 
 def _library(data: Any) -> str:
-    """The library that a table or series is of, or ""."""
-    for kind in type(data).__mro__:
-        library = kind.__module__.partition(".")[0]
-        if kind.__name__ in _TABLES.get(library, ()):
-            return library
-    return ""
+    libraries = ((kind.__module__.partition(".")[0], kind.__name__) for kind in type(data).__mro__)
+    return next((library for library, name in libraries if name in _TABLES.get(library, ())), "")
 
 
 def _is_stream(data: Any) -> bool:
@@ -118,7 +102,7 @@ def read_table(
 
 
 def _chosen(names: Sequence[str], columns: Sequence[str] | None) -> list[str]:
-    """The names that are asked for: as they are written, or else whatever their capitals, or in no plain words."""
+    # As they are written, or else whatever their capitals, or in no plain words.
     texts = list(names)
     if columns is not None:
         others = {name.casefold() for name in columns if name not in names}
@@ -145,14 +129,12 @@ def _as_it_is(values: Any) -> bool:
 
 
 def _in_arrow(dtype: Any) -> bool:
-    """Whether a column of pandas is in the memory of Arrow."""
     return hasattr(dtype, "pyarrow_dtype") or getattr(dtype, "storage", "") == "pyarrow"
 
 
 def _related(
     columns: Mapping[str, Any], connection: DuckDBPyConnection, roles: Mapping[str, str | None] | None
 ) -> Relation:
-    """The table of these columns."""
     held: dict[str, Held] = {}
     types: dict[str, ColumnType] = {}
     readings: dict[tuple[str, str], str] = {}
@@ -168,8 +150,8 @@ def _related(
             for alias in ("user", "value"):
                 if roles is None or roles.get(alias) == name:
                     own = readings[alias, name] = unlike(f"{name} ({alias})", [*columns, *held])
-                    as_floats = alias == "value"
-                    held[own] = np.array(numbers(column), np.float64) if as_floats else _texts(people(column))
+                    user = alias == "user"
+                    held[own] = _texts(people(column)) if user else np.array(numbers(column), np.float64)
         elif column is not None:
             held[name] = column
     arrays = [column for column in held.values() if isinstance(column, np.ndarray)]
@@ -207,13 +189,10 @@ def _texts(texts: Sequence[str | None]) -> Held:
     return array
 
 
-# --- columns ---------------------------------------------------------------------------------------------------------
-
-
 def _column(values: Any, connection: DuckDBPyConnection) -> tuple[Any, ColumnType | None]:
-    """A column as DuckDB reads it, or its cells; and its type, where DuckDB's does not say it.
+    """A column as DuckDB reads it (None: it does not), or its cells; and its type, where DuckDB's does not say it.
 
-    None where DuckDB knows nothing of the kind. Raises a TypeError or ValueError for what is no column.
+    Raises a TypeError or ValueError for what is no column.
     """
     module = type(values).__module__.partition(".")[0]
     if module == "pandas":
@@ -234,7 +213,6 @@ def _column(values: Any, connection: DuckDBPyConnection) -> tuple[Any, ColumnTyp
 
 
 def _numpy_column(values: Any) -> tuple[Held, ColumnType | None]:
-    """An array of numbers, booleans, instants, durations or text."""
     if values.dtype.kind == "U":
         return _texts(labels(values.tolist())), None
     if values.dtype.kind in "mM":
@@ -248,7 +226,6 @@ def _numpy_column(values: Any) -> tuple[Held, ColumnType | None]:
 
 
 def _pandas_column(values: Any, connection: DuckDBPyConnection) -> tuple[Any, ColumnType | None]:
-    """A series, index or array of pandas."""
     import pandas as pd
 
     series = pd.Series(values)
@@ -278,7 +255,6 @@ def _zoned(unit: str) -> ColumnType:
 
 
 def _arrow_column(column: Any, connection: DuckDBPyConnection) -> tuple[Held | None, ColumnType | None]:
-    """A chunked array of Arrow."""
     import duckdb
     import pyarrow as pa
 
@@ -296,9 +272,6 @@ def _arrow_column(column: Any, connection: DuckDBPyConnection) -> tuple[Held | N
     except duckdb.Error:
         return None, ColumnType(name=str(column.type.id), person=False)
     return column, None
-
-
-# --- streams ---------------------------------------------------------------------------------------------------------
 
 
 def _streamed(data: Any, columns: Sequence[str] | None, connection: DuckDBPyConnection) -> Relation:

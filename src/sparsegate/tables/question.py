@@ -131,14 +131,7 @@ class Question:
                 raise ParameterError("count", "must be given", next_step="pass for instance count=50")
             self._set(count=exact_count(self.count, "count", most=MOST_SELECTED))
             _ = self.request  # checks method, delta, threshold
-        if self.observed:
-            self._check_observed()
-        elif self.dbar is not None:
-            self._refuse(
-                "dbar", 'must not be given with a public domain, which needs none; it is for domain="observed"'
-            )
-        if self.above is not None:
-            self._check_above()
+        self._check_domain()
         self._check_groups()
         _ = self.answers  # an answers_epsilon that no noise can be made for is refused here
         _ = self.possible  # so is what could not be released of every choice
@@ -153,7 +146,6 @@ class Question:
 
     @property
     def observed(self) -> bool:
-        """Whether items are whatever the table holds."""
         return isinstance(self.domain, str)
 
     @cached_property
@@ -208,14 +200,13 @@ class Question:
         return not self.observed and self.possible[-1].request.method == "subset"
 
     @property
+    def choices_epsilon(self) -> Fraction:
+        return Fraction(self.choice_epsilon or 0)
+
+    @property
     def choice_share(self) -> Fraction:
         """What each choice, and a look, has of that."""
         return self.choices_epsilon / (len(self.choose) + self.looks)
-
-    @property
-    def choices_epsilon(self) -> Fraction:
-        """What is spent on choices, a part of epsilon."""
-        return Fraction(self.choice_epsilon or 0)
 
     @cached_property
     def request(self) -> Request:
@@ -230,10 +221,13 @@ class Question:
         sums, threshold = self.sums, self.threshold
         if sums is not None and (exact := exact_decimal(threshold)) is not None:
             threshold = sums.place(exact)
+        row = METHODS.get(self.method) if isinstance(self.method, str) else None
+        # A method that reads no delta gets none where counts do.
+        unread = self.observed or (self.answers_delta and row is not None and "delta" not in row.options)
         request = Request(
             count=self.count,
             epsilon=self.epsilon,
-            delta=self._request_delta,
+            delta=0 if unread else self.selection_delta,
             sensitivity=self.sensitivity,
             monotonic=sums is None or sums.monotonic,
             max_items_per_user=self.max_items_per_user,
@@ -243,13 +237,6 @@ class Question:
         )
         together = request.estimates and self.answers_epsilon
         return replace(request, epsilon=self.total) if together else request
-
-    @property
-    def _request_delta(self) -> Fraction:
-        """What the method may spend of delta. One that reads none gets none where counts do."""
-        row = METHODS.get(self.method) if isinstance(self.method, str) else None
-        reads = row is None or "delta" in row.options
-        return Fraction(0) if self.observed or (self.answers_delta and not reads) else self.selection_delta
 
     @cached_property
     def sums(self) -> Clip | None:
@@ -274,13 +261,11 @@ class Question:
 
     @property
     def columns(self) -> list[str]:
-        """The columns that it speaks of."""
         read = [name for text in (self.where, self.per) if text for name in names_in(text)]
         return [*read, *(name for name in (self.user, self.value, self.item) if name is not None)]
 
     @property
     def total(self) -> Fraction:
-        """What is spent: epsilon and answers_epsilon."""
         return Fraction(self.epsilon) + Fraction(self.answers_epsilon)
 
     @property
@@ -290,12 +275,7 @@ class Question:
 
     @cached_property
     def cost(self) -> Cost:
-        """What is spent, by either rule: on the selection, and then on counts, each of which has its part of eps3.
-
-        For groups see ``tables.groups``, for an observed domain and labels above a bar ``tables.observed`` and
-        ``tables.weighted``, for the counts ``tables.answers``. Choices come before, and add, too; what follows them
-        costs at most the most of what may be chosen.
-        """
+        """What is spent, by either rule: on choices, at most on what may be chosen, and on counts: they all add."""
         if self.per is not None:
             return (self.groups_per_user or 1) * self.share.cost
         if self.choose:
@@ -317,8 +297,7 @@ class Question:
     @property
     def extra_answers(self) -> Fraction:
         """What is spent on noise for the counts alone: nothing where they come with the selection."""
-        free = self.above is None and self.request.estimates
-        return Fraction(0) if free else Fraction(self.answers_epsilon)
+        return Fraction(0 if self.above is None and self.request.estimates else self.answers_epsilon)
 
     @cached_property
     def answers(self) -> AnswerNoise | None:
@@ -374,9 +353,9 @@ class Question:
         Not where it was asked for one selection, by ``dbar`` or a method, nor for sums, groups, or a chosen bound.
         """
         most, others = self.max_items_per_user, (self.dbar, self.above, self.value, self.per, self.threshold)
-        if not self.observed or self.method != AUTO or any(other is not None for other in others):
+        if not self.observed or self.method != AUTO or self.choose or others != (None,) * len(others):
             return None
-        if self.choose or not self.delta or most is None or most <= FEW:
+        if not self.delta or most is None or most <= FEW:
             return None
         with suppress(ParameterError):  # half of epsilon or delta is too little
             half: dict[str, Any] = {"epsilon": Fraction(self.epsilon) / 2, "people": None}
@@ -392,7 +371,6 @@ class Question:
 
     @property
     def at_once(self) -> Question:
-        """The same by one selection, where it is of an observed domain."""
         assert self.count is not None
         return replace(self, dbar=self.dbar or DBAR * self.count)
 
@@ -407,8 +385,7 @@ class Question:
                 "must be given with above: a person is hidden in each of their items, at a share of epsilon and delta"
             )
             self._refuse("max_items_per_user", rule, "pass for instance max_items_per_user=3")
-        epsilon = Fraction(self.epsilon)
-        return bar_at(self.above, epsilon=epsilon, delta=self.selection_delta, max_items_per_user=most)
+        return bar_at(self.above, epsilon=Fraction(self.epsilon), delta=self.selection_delta, max_items_per_user=most)
 
     @property
     def lower_bar(self) -> int | None:
@@ -424,16 +401,12 @@ class Question:
         """Of what the counts are, for whoever reads them, where something is cut away; None where all counts."""
         parts = []
         if self.cut is not None:
-            items = "item" if self.cut == 1 else "items"
-            parts.append(
-                f"at most {self.cut} {items} of each user, chosen by a hash; counts and error bars leave out the others"
-            )
+            items = "1 item" if self.cut == 1 else f"{self.cut} items"
+            parts += [f"at most {items} of each user, chosen by a hash; counts and error bars leave out the others"]
         if self.sums is not None:
-            low, high = self.sums.ends
             of = "of each row" if self.user is None else "that each user has of an item"
-            parts.append(
-                f"{self.value} {of}, clipped to {low} and {high}; sums and error bars leave out what is beyond"
-            )
+            ends = f"{self.value} {of}, clipped to {self.sums.ends[0]} and {self.sums.ends[1]}"
+            parts += [f"{ends}; sums and error bars leave out what is beyond"]
         return "; ".join(parts) or None
 
     def promise(self, total: int | None) -> Promise | None:
@@ -480,7 +453,12 @@ class Question:
         if self.bar is not None and self.bar.beyond(people):
             how = "more likely than not be left out" if isinstance(self.bar, WeightBar) else "never be kept"
             return "above", f"must be lower for {people:,} people: {everybody} would {how}"
-        if self.observed and self.above is None and self._leaves_out(people):
+        labels = self.stages[0].bar if self.stages is not None else None
+        if labels is not None:
+            left_out = labels.beyond(people)
+        else:
+            left_out = self.observed and self.above is None and self.accounting.margin + 1 >= people
+        if left_out:
             rule = f"must be larger for {people:,} people: {everybody} would more likely than not be left out"
             return "epsilon", rule
         promise = None if self.observed else self.promise(total)
@@ -493,13 +471,6 @@ class Question:
             return name, f"must be larger for {people:,} people: the error bar of a count would be {bars[0]:,}"
         return None
 
-    def _leaves_out(self, people: int) -> bool:
-        """Whether an item that so many people have is more likely than not left out of an observed domain."""
-        if self.stages is None:
-            return self.accounting.margin + 1 >= people
-        bar = self.stages[0].bar
-        return bar is not None and bar.beyond(people)
-
     def refuse_hopeless(self, total: int | None) -> None:
         """Raise a ParameterError, before anything is charged, where the release is hopeless."""
         if (reason := self.hopeless(total)) is None:
@@ -509,11 +480,10 @@ class Question:
         if name != "above":
 
             def enough(amount: Fraction) -> bool:
-                changed: dict[str, Any] = {name: amount}
-                return replace(self, **changed).hopeless(total) is None
+                return replace(self, **{name: amount}).hopeless(total) is None  # type: ignore[arg-type]
 
-            needed = least_epsilon(enough)
-            hint = hint if needed is None else f"pass {float(needed):g} or more, or {hint}"
+            if (needed := least_epsilon(enough)) is not None:
+                hint = f"pass {float(needed):g} or more, or {hint}"
         self._refuse(name, rule, hint)
 
     def _check_choices(self) -> None:
@@ -527,15 +497,12 @@ class Question:
             raise ParameterError(BOUND, rule, AUTO, "leave it out")
         if CLIP in self.choose and self.value is None:
             raise ParameterError(CLIP, "must not be given without value", AUTO, 'pass for instance value="amount"')
-        others: dict[str, object] = {"per": self.per}
-        if CLIP in self.choose:
-            others |= {"granularity": self.granularity, "threshold": self.threshold}
-        for name, option in others.items():
-            if option is not None:
+        for name in ("per", "granularity", "threshold") if CLIP in self.choose else ("per",):
+            if getattr(self, name) is not None:
                 self._refuse(name, f'must not be given where {" and ".join(self.choose)} is "auto"')
         share = Fraction(self.epsilon) * SHARE if self.choice_epsilon is None else self.choice_epsilon
         self._set(choice_epsilon=exact_epsilon(share, "choice_epsilon"))
-        if not LEAST_EPSILON <= Fraction(self.choice_epsilon or 0) < Fraction(self.epsilon):
+        if not LEAST_EPSILON <= self.choices_epsilon < Fraction(self.epsilon):
             rule = f"must be less than epsilon, of which it is a part, and at least {float(LEAST_EPSILON):g}"
             self._refuse("choice_epsilon", rule, "leave it out for a tenth of epsilon")
 
@@ -563,15 +530,27 @@ class Question:
             rule = 'must not reach below 0 for domain="observed", whose proof is for scores that one person only raises'
             self._refuse("clip", rule, "pass a low of 0 or more, or a public domain")
 
-    def _check_observed(self) -> None:
-        if self.delta == 0:
-            rule = (
-                'must lie strictly between 0 and 1 for domain="observed": which items exist is private, and '
-                "a person who alone has an item can only be hidden up to a small probability"
-            )
+    def _check_domain(self) -> None:
+        if self.observed and self.delta == 0:
+            rule = 'must lie strictly between 0 and 1 for domain="observed": which items exist is private, and '
+            rule += "a person who alone has an item can only be hidden up to a small probability"
             self._refuse("delta", rule, "pass for instance delta=1e-8, or a public domain, which needs no delta")
+        if not self.observed and self.dbar is not None:
+            rule = 'must not be given with a public domain, which needs none; it is for domain="observed"'
+            self._refuse("dbar", rule)
         if self.above is not None:
-            return
+            others = {"count": None, "dbar": None, "threshold": None, "method": AUTO, "ordered": False}
+            for name, unused in others.items():
+                if getattr(self, name) != unused:
+                    self._refuse(name, "must not be given with above, which selects all that many have, as a set")
+            if not self.observed:
+                rule = 'must not be given with a public domain; it is for domain="observed"'
+                self._refuse("above", rule, 'pass method="sparse-vector" with a threshold and a count')
+            _ = self.bar  # a bar that is too low is refused here
+        elif self.observed:
+            self._check_observed()
+
+    def _check_observed(self) -> None:
         if self.method not in (AUTO, "exponential"):
             rule = 'must be "auto" or "exponential" for domain="observed"'
             self._refuse("method", rule, "pass a public domain for the other methods")
@@ -585,16 +564,6 @@ class Question:
         # An epsilon too small for this delta is refused here, before anything is spent.
         if self.sensitivity * self.accounting.margin > LIMIT:
             self._refuse("epsilon", "is too small for this delta and clip: no sum could ever be selected", "pass more")
-
-    def _check_above(self) -> None:
-        others = {"count": None, "dbar": None, "threshold": None, "method": AUTO, "ordered": False}
-        for name, unused in others.items():
-            if getattr(self, name) != unused:
-                self._refuse(name, "must not be given with above, which selects all that many have, as a set")
-        if not self.observed:
-            rule = 'must not be given with a public domain; it is for domain="observed"'
-            self._refuse("above", rule, 'pass method="sparse-vector" with a threshold and a count')
-        _ = self.bar  # a bar that is too low is refused here
 
     def _check_groups(self) -> None:
         if self.per is None:

@@ -23,10 +23,8 @@ from sparsegate.tables.question import CONFIDENCE, Question
 from sparsegate.tables.sums import plain as plain_number
 from sparsegate.tables.weighted import WeightBar
 
-AMOUNTS = (
-    *("epsilon", "delta", "answers_epsilon", "answers_delta", "answers_rho"),
-    *("labels_epsilon", "labels_delta", "choice_epsilon"),
-)
+_SHARED = ("epsilon", "delta", "answers_epsilon", "answers_delta", "answers_rho")  # by groups, each its part
+AMOUNTS = (*_SHARED, "labels_epsilon", "labels_delta", "choice_epsilon")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,17 +78,17 @@ class Record:
     dbar: int | None
     accounting: str | None
     above: int | None
-    never_below: int | None
-    always_from: int | None
+    never_below: int | None = None
+    always_from: int | None = None
     weight: float | None = None
     weight_noise: float | None = None
     labels_epsilon: Fraction | None = None
     labels_delta: Fraction | None = None
     where: str | None
     value: str | None
-    clip: tuple[int | float, int | float] | None
-    granularity: int | float | None
-    sensitivity: int | float | None
+    clip: tuple[int | float, int | float] | None = None
+    granularity: int | float | None = None
+    sensitivity: int | float | None = None
     per: str | None = None
     groups: int | None = None
     groups_per_user: int | None = None
@@ -106,33 +104,46 @@ class Record:
         """What may be said about the release of a question to one table; ``size`` is that of the public domain."""
         bar, sums, observed, stages = question.bar, question.sums, question.observed, question.stages
         method = question.request.method if bar is None else bar.method
-        counted = bar if isinstance(bar, CountBar) else None
-        labels = None if stages is None else stages[0].cost
-        finds = bar if stages is None else stages[0].bar
-        weighted = finds if isinstance(finds, WeightBar) else None
-        same = ("item", "unit", "count", "threshold", "max_items_per_user", "counted", "dbar", "above", "value")
+        same = (
+            "item",
+            "unit",
+            "count",
+            "threshold",
+            "max_items_per_user",
+            "counted",
+            "dbar",
+            "above",
+            "value",
+            "where",
+        )
+        used: dict[str, Any] = {name: getattr(question, name) for name in same}
+        if (answers := question.answers) is not None:
+            step = 1.0 if sums is None else float(sums.granularity)
+            used |= {"answers_noise": answers.name, "answers_deviation": float(f"{answers.deviation * step:.6g}")}
+            if answers.cost.delta:
+                rho = None if question.ledger_delta is None else in_decimals(answers.cost.rho)
+                used |= {"answers_delta": answers.cost.delta, "answers_rho": rho}
+        if isinstance(bar, CountBar):
+            used |= {"never_below": bar.never_below, "always_from": bar.always_from}
+        if stages is not None:
+            used |= {"labels_epsilon": stages[0].cost.epsilon, "labels_delta": stages[0].cost.delta}
+            bar = stages[0].bar
+        if isinstance(bar, WeightBar):
+            used |= {"weight": bar.threshold / 2**PARTS, "weight_noise": bar.sigma / 2**PARTS}
+        if sums is not None:
+            used |= {"clip": sums.ends, "granularity": plain_number(sums.granularity)}
+            used |= {"sensitivity": sums.values(sums.sensitivity)}
         return cls(
-            **{name: getattr(question, name) for name in same},
-            where=question.where,
+            **used,
             epsilon=question.total,
             delta=question.total_delta,
             answers_epsilon=question.extra_answers,
-            **_noise(question),
             method=method,
-            ordered=bar is None and METHODS[method].ordered,
+            ordered=question.bar is None and METHODS[method].ordered,
             domain="observed" if observed else "public",
             domain_size=size,
             within=question.within(size),
-            accounting=question.accounting.name if observed and bar is None and stages is None else None,
-            never_below=None if counted is None else counted.never_below,
-            always_from=None if counted is None else counted.always_from,
-            weight=None if weighted is None else weighted.threshold / 2**PARTS,
-            weight_noise=None if weighted is None else weighted.sigma / 2**PARTS,
-            labels_epsilon=None if labels is None else labels.epsilon,
-            labels_delta=None if labels is None else labels.delta,
-            clip=None if sums is None else sums.ends,
-            granularity=None if sums is None else plain_number(sums.granularity),
-            sensitivity=None if sums is None else sums.values(sums.sensitivity),
+            accounting=question.accounting.name if observed and bar is None else None,
             private=private,
             version=installed_version(),
         )
@@ -142,13 +153,10 @@ class Record:
         most = question.groups_per_user or 1
         cut = f"at most {most} {'group' if most == 1 else 'groups'} of each user, chosen by a hash"
         cut = "" if question.groups_per_user in (None, groups) else cut
+        paid: dict[str, Any] = {name: most * each for name in _SHARED if (each := getattr(self, name)) is not None}
         return replace(
             self,
-            epsilon=most * self.epsilon,
-            delta=most * self.delta,
-            answers_epsilon=most * self.answers_epsilon,
-            answers_delta=None if self.answers_delta is None else most * self.answers_delta,
-            answers_rho=None if self.answers_rho is None else most * self.answers_rho,
+            **paid,
             per=question.per,
             groups=groups,
             groups_per_user=most,
@@ -159,14 +167,8 @@ class Record:
 
     def of_choices(self, question: Question, **unknown: Any) -> Record:
         """What may be said about a release that some of a question was chosen for; ``unknown`` is not chosen yet."""
-        return replace(
-            self,
-            epsilon=question.total,
-            delta=question.total_delta,
-            chosen=question.choose,
-            choice_epsilon=question.choices_epsilon,
-            **unknown,
-        )
+        paid: Any = {"epsilon": question.total, "delta": question.total_delta}
+        return replace(self, **paid, chosen=question.choose, choice_epsilon=question.choices_epsilon, **unknown)
 
     @property
     def what(self) -> str:
@@ -181,28 +183,16 @@ class Record:
 
     def published(self) -> dict[str, Any]:
         """The record as JSON takes it: epsilon and delta exact, in text; what was not used is left out."""
-        entries = {field.name: getattr(self, field.name) for field in fields(self)}
-        for name in ("clip", "chosen"):
-            entries[name] = None if entries[name] is None else list(entries[name])
-        shown = {
-            name: float(value) if isinstance(value, Fraction | Decimal | np.generic) else value
-            for name, value in entries.items()
-            if value is not None
-        }
-        return shown | {name: exact_text(entries[name]) for name in AMOUNTS if entries[name] is not None}
-
-
-def _noise(question: Question) -> dict[str, Any]:
-    """Which noise the estimates have of their own."""
-    if (answers := question.answers) is None:
-        return {}
-    step = Fraction(1) if question.sums is None else question.sums.granularity
-    deviation = float(f"{answers.deviation * float(step):.6g}")
-    named = {"answers_noise": answers.name, "answers_deviation": deviation}
-    if not answers.cost.delta:
-        return named
-    rho = {} if question.ledger_delta is None else {"answers_rho": in_decimals(answers.cost.rho)}
-    return named | {"answers_delta": answers.cost.delta} | rho
+        shown: dict[str, Any] = {}
+        for name, value in ((each.name, getattr(self, each.name)) for each in fields(self)):
+            if name in AMOUNTS:
+                value = None if value is None else exact_text(value)
+            elif isinstance(value, tuple):
+                value = list(value)
+            elif isinstance(value, Fraction | Decimal | np.generic):
+                value = float(value)
+            shown |= {} if value is None else {name: value}
+        return shown
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

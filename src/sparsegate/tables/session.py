@@ -83,11 +83,35 @@ def _rounded_down(value: Fraction) -> Fraction:
     return Fraction(math.floor(value * digits), digits)
 
 
-class SessionRelease(Generic[Result]):
+class _Asked(Generic[Result]):
+    """A function of the library without the parameters that the session knows; an item may be written without its name.
+
+    ``answer`` is called with the parameters that were written; ``more`` has others, with their defaults.
+    """
+
+    def __init__(self, function: Callable[..., Any], answer: Callable[..., Result], more: Mapping[str, Any]) -> None:
+        self.__doc__, self._answer = function.__doc__, answer
+        kinds, returned = inspect.Parameter, inspect.signature(answer).return_annotation
+        added = [
+            kinds(name, kinds.KEYWORD_ONLY, default=value, annotation="str | None") for name, value in more.items()
+        ]
+        kept = [each for each in (*inspect.signature(function).parameters.values(), *added) if each.name not in _OWN]
+        first = [each.replace(kind=kinds.POSITIONAL_OR_KEYWORD) for each in kept if each.name == "item"]
+        rest = [each for each in kept if each.name != "item"]
+        self.__signature__ = inspect.Signature([*first, *rest], return_annotation=returned)
+
+    def __call__(self, *args: Any, **parameters: Any) -> Result:
+        return self._answer(**self.__signature__.bind(*args, **parameters).arguments)
+
+
+class SessionRelease(_Asked[Result]):
     """A kind of release: called, it releases; ``preview`` says beforehand what that costs and is good for, for free.
 
     Both take the parameters of the function of the library behind them, without those that the session knows.
     """
+
+    preview: Callable[..., Preview]
+    """What the release would cost and be good for: nothing is looked at, drawn or charged."""
 
     def __init__(
         self,
@@ -97,36 +121,8 @@ class SessionRelease(Generic[Result]):
         look: Callable[..., Preview],
         **more: Any,
     ) -> None:
-        self.__doc__ = function.__doc__
-        self.__signature__ = _without(function, release, more)
-        self._release, self._look = release, look
-        self._preview_signature = _without(previewed, look, more)
-
-    def __call__(self, *args: Any, **parameters: Any) -> Result:
-        return self._release(**self.__signature__.bind(*args, **parameters).arguments)
-
-    @property
-    def preview(self) -> Callable[..., Preview]:
-        """What the release would cost and be good for: nothing is looked at, drawn or charged."""
-
-        def look(*args: Any, **parameters: Any) -> Preview:
-            return self._look(**self._preview_signature.bind(*args, **parameters).arguments)
-
-        look.__doc__, look.__signature__ = type(self).preview.__doc__, self._preview_signature  # type: ignore[attr-defined]
-        return look
-
-
-def _without(function: Callable[..., Any], returned: Callable[..., Any], more: Mapping[str, Any]) -> inspect.Signature:
-    """The signature of a function less what a session knows; an item may be written without its name."""
-    known = inspect.signature(function).parameters.values()
-    kinds = inspect.Parameter
-    added = [
-        kinds(name, kinds.KEYWORD_ONLY, default=default, annotation="str | None") for name, default in more.items()
-    ]
-    kept = [parameter for parameter in (*known, *added) if parameter.name not in _OWN]
-    first = [each.replace(kind=kinds.POSITIONAL_OR_KEYWORD) for each in kept if each.name == "item"]
-    rest = [each for each in kept if each.name != "item"]
-    return inspect.Signature([*first, *rest], return_annotation=inspect.signature(returned).return_annotation)
+        super().__init__(function, release, more)
+        self.preview = _Asked(previewed, look, more)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -165,18 +161,13 @@ class PeopleCounts:
 
     def count(self, *conditions: str | None) -> int:
         """The private number of people with a row that meets all of the conditions."""
-        with self._matching(*conditions) as (matching, run):
+        with self.matching(*conditions) as held:
             parts = [f"({part}\n)" for part in conditions if part is not None]  # a comment ends with its line
-            return int(run(partial(matching.count, " AND ".join(parts) or EVERYBODY)))
-
-    def check(self, where: str | None) -> None:
-        """Raise a ConditionError where this is no condition of the table."""
-        with self._matching(where):
-            pass
+            return int(held.run(partial(held.matching.count, " AND ".join(parts) or EVERYBODY)))
 
     @contextmanager
-    def _matching(self, *conditions: str | None) -> Iterator[tuple[MatchingUsers, Callable[[Callable[[], Any]], Any]]]:
-        """The rows to be matched, once each of the conditions has been read as one, and what runs a count of them."""
+    def matching(self, *conditions: str | None) -> Iterator[_HeldOpen]:
+        """The rows to be matched, once each of the conditions has been read as one: else a ConditionError."""
         asked = [part for part in conditions if part is not None]
         names = {*(name for part in asked for name in names_in(part)), *filter(None, [self._user])}
         if (process := os.getpid()) not in self._held and process != self._maker:
@@ -197,7 +188,7 @@ class PeopleCounts:
                     held.files = files if held.kind not in DATABASES else None
                 for part in asked:
                     held.matching.check(part)
-                yield held.matching, held.run
+                yield held
             except BaseException as error:
                 held.close(error)
                 raise
@@ -206,8 +197,7 @@ class PeopleCounts:
 
     def _files(self) -> list[tuple[Any, ...]] | None:
         """What tells whether the files are as they were; None where there are none."""
-        paths = None if self._table.database is not None else self._table.paths
-        if paths is None:
+        if self._table.database is not None or (paths := self._table.paths) is None:
             return None
         with quiet("the files cannot be read"):
             seen = [(file, Path(file).stat()) for file in expand(paths)]
@@ -219,12 +209,12 @@ class _HeldOpen:
 
     matching: MatchingUsers
     run: Callable[[Callable[[], Any]], Any]
+    kind: str
 
     def __init__(self) -> None:
         self.turn, self._closing = threading.RLock(), ExitStack()
         self.files: list[tuple[Any, ...]] | None = None
         self.names: set[str] = set()
-        self.kind = ""
 
     def open(self, table: Any, names: set[str], user: str | None) -> None:
         from sparsegate.tables.engines.duckdb import Relation
@@ -243,8 +233,7 @@ class _HeldOpen:
 
 
 def _let_go(held: dict[int, _HeldOpen]) -> None:
-    mine = held.pop(os.getpid(), None)
-    if mine is not None:
+    if (mine := held.pop(os.getpid(), None)) is not None:
         with mine.turn:
             mine.close()
 
@@ -256,8 +245,7 @@ class SessionGate:
     """
 
     def __init__(self, gate: SparseVector, count: Callable[[str | None, str | None], int], where: str | None) -> None:
-        self.gate, self.where = gate, where
-        self._count = count
+        self.gate, self.where, self._count = gate, where, count
 
     def ask(self, where: str | None = None, *, threshold: Number | None = None) -> Answer:
         """Do more people than the threshold have a row that meets the condition, and the gate's own?
@@ -313,16 +301,13 @@ class Session(Uncopied, Printed):
         domains: Mapping[str, Any],
         ledger: Ledger,
         closing: ExitStack,
-        source: Source | None = None,
-        not_private: bool = False,
+        **drawn: Any,
     ) -> None:
         self.table, self.user, self.unit, self.domains, self.ledger = table, user, unit, dict(domains), ledger
-        self._closing = closing
+        self._closing, self._drawn = closing, drawn
         self._people_counts = PeopleCounts(table, user)
         self._last: Statement | None = None
         self._closed = False
-        self._people: dict[str, Any] = {"user": user, "unit": unit}
-        self._drawn: dict[str, Any] = {"source": source, "not_private": not_private}
 
     @cached_property
     def top(self) -> SessionRelease[TopItems]:
@@ -345,7 +330,11 @@ class Session(Uncopied, Printed):
 
         ``where`` is a condition that belongs to all of its questions.
         """
-        return SessionRelease(SparseVector, self._gate, SparseVector.preview, self._gate_preview, where=None)
+
+        def look(*, where: str | None = None, **parameters: Any) -> Preview:
+            return SparseVector.preview(**parameters, sensitivity=1, monotonic=True)
+
+        return SessionRelease(SparseVector, self._gate, SparseVector.preview, look, where=None)
 
     @cached_property
     def count(self) -> SessionRelease[int]:
@@ -366,7 +355,7 @@ class Session(Uncopied, Printed):
             name=self.statement().dataset,
             person=person,
             columns=types,
-            domains={name: _size(domain) for name, domain in self.domains.items()},
+            domains={name: _in_words(domain) for name, domain in self.domains.items()},
         )
 
     @property
@@ -406,9 +395,8 @@ class Session(Uncopied, Printed):
             return function(self.table, **self._asked(parameters, function), ledger=self.ledger, **self._drawn)
 
         def look(**parameters: Any) -> Preview:
-            return preview(
-                **{"ledger": None if "budget" in parameters else self.ledger, **self._asked(parameters, preview)}
-            )
+            asked = self._asked(parameters, preview)
+            return preview(**{"ledger": None if "budget" in parameters else self.ledger, **asked})
 
         return SessionRelease(function, release, preview, look)
 
@@ -420,16 +408,14 @@ class Session(Uncopied, Printed):
         elif function in (top_items, top_sums) and parameters.get("domain") is None and self.table.database is None:
             # A name that is wrong has no domain, and that it is wrong is the news.
             _check_columns(self.table, [name for name in [parameters.get("item")] if isinstance(name, str)], self.user)
-        return {**self._people, **parameters}
+        return {"user": self.user, "unit": self.unit, **parameters}
 
     def _gate(self, *, where: str | None = None, **parameters: Any) -> SessionGate:
         self._check_open()
-        self._people_counts.check(where)  # before the gate is paid for
+        with self._people_counts.matching(where):  # before the gate is paid for
+            pass
         gate = SparseVector(**parameters, sensitivity=1, monotonic=True, ledger=self.ledger, **self._drawn)
         return SessionGate(gate, self._true_count, where)
-
-    def _gate_preview(self, *, where: str | None = None, **parameters: Any) -> Preview:
-        return SparseVector.preview(**parameters, sensitivity=1, monotonic=True)
 
     def _count(self, where: str | None = None, *, epsilon: Number) -> int:
         """The number of people with a row that meets the condition, or with any row, with exact Laplace noise.
@@ -448,13 +434,7 @@ class Session(Uncopied, Printed):
         if self._closed:
             raise LedgerError("this session is closed, and nothing was spent; open another, on the same ledger")
 
-    def _count_preview(
-        self,
-        where: str | None = None,
-        *,
-        epsilon: Number,
-        confidence: float = 0.95,
-    ) -> Preview:
+    def _count_preview(self, where: str | None = None, *, epsilon: Number, confidence: float = 0.95) -> Preview:
         spent = exact_epsilon(epsilon)
         bar = error_bar(1 / spent, confidence)
         return Preview(
@@ -468,7 +448,6 @@ class Session(Uncopied, Printed):
 
 
 def _check_columns(table: Table, names: Iterable[str], user: str | None) -> None:
-    """Raise a TableError where the table lacks a column."""
     asked = [*names, *filter(None, [user])]
     with open_table(table, columns=asked, user=user) as opened:
         check_columns(guarded("the engine of the table", lambda: open_engine(opened.table)).names, asked)
@@ -494,14 +473,14 @@ def _countable(table: Table) -> Any:
     return _Rows(data) if type(data).__name__ == "DuckDBPyRelation" else table
 
 
+@dataclass(frozen=True)
 class _Rows:
     """The rows of a relation as a stream of Arrow: counting sets options of the engine, and that one is not ours."""
 
-    def __init__(self, relation: Any) -> None:
-        self._relation = relation
+    relation: Any
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self._relation.__arrow_c_stream__(requested_schema)
+        return self.relation.__arrow_c_stream__(requested_schema)
 
 
 @own_settings
@@ -553,14 +532,16 @@ def session(
     """
     check_unit(user, unit)
     table = data if isinstance(data, Table) else Table(data)
-    named, spare = _checked_domains(domains), exact_delta(delta, zero=True)
+    if domains is not None and (not isinstance(domains, Mapping) or not all(isinstance(name, str) for name in domains)):
+        rule = "must map the names of columns to their public candidates"
+        raise ParameterError("domains", rule, next_step='pass for instance domains={"page": ["/home", "/docs"]}')
+    spare = exact_delta(delta, zero=True)
     if "-" in (table.paths or ()) or type(table.data).__name__ == "RecordBatchReader":
         rule = "must be a table that can be read again, because a session reads it for each question"
-        raise ParameterError(
-            "data", rule, next_step="keep standard input in a file; of a stream of Arrow pass the table"
-        )
+        step = "keep standard input in a file; of a stream of Arrow pass the table"
+        raise ParameterError("data", rule, next_step=step)
     if table.database is None:
-        _check_columns(table, named, user)
+        _check_columns(table, domains or (), user)
     with ExitStack() as closing:
         if isinstance(ledger, Ledger):
             opened_ledger = ledger
@@ -570,7 +551,7 @@ def session(
                 rule = f"must be that of the ledger, {ledger.dataset!r}, or be left out"
                 raise ParameterError("dataset", rule, dataset, "other people's data needs a ledger of its own")
         else:
-            opened_ledger = closing.enter_context(_ledger(ledger, budget, spare, dataset, _name(table), closing))
+            opened_ledger = closing.enter_context(_ledger(ledger, budget, spare, dataset, table, closing))
         if spare and spare != (held := opened_ledger.statement().budget.delta):
             rule, step = f"must be that of the ledger, {exact_text(held)}, or be left out", "sparsegate ledger raise"
             raise ParameterError("delta", rule, delta, f"change it on record with `{step} --budget-delta`")
@@ -578,7 +559,7 @@ def session(
             table,
             user=user,
             unit=unit,
-            domains=named,
+            domains=domains or {},
             ledger=opened_ledger,
             closing=closing.pop_all(),
             source=source,
@@ -591,10 +572,10 @@ def _ledger(
     budget: BudgetLike | None,
     delta: Fraction,
     dataset: str | None,
-    named: str,
+    table: Table,
     closing: ExitStack,
 ) -> Ledger:
-    """Open the ledger, or make it; a new one is ``named`` so where nobody says how."""
+    """Open the ledger, or make it; a new one is named after the files unless somebody says how."""
     if place is not None and Ledger.exists(place):
         return Ledger(place, dataset=dataset, budget=budget)
     if budget is None:
@@ -602,24 +583,11 @@ def _ledger(
     if place is None:
         folder = tempfile.TemporaryDirectory(prefix="sparsegate-", ignore_cleanup_errors=True)
         place = Path(closing.enter_context(folder), "session.ledger")
-    return open_or_create(place, dataset=dataset or named, budget=budget, budget_delta=delta)
+    named = "" if table.database is not None else " ".join(Path(path).name for path in table.paths or ())
+    return open_or_create(place, dataset=dataset or named or "table", budget=budget, budget_delta=delta)
 
 
-def _name(table: Table) -> str:
-    return (
-        " ".join(Path(path).name for path in table.paths or ()) if table.database is None and table.paths else "table"
-    )
-
-
-def _checked_domains(domains: Mapping[str, Any] | None) -> dict[str, Any]:
-    if domains is not None and (not isinstance(domains, Mapping) or not all(isinstance(name, str) for name in domains)):
-        rule = "must map the names of columns to their public candidates"
-        raise ParameterError("domains", rule, next_step='pass for instance domains={"page": ["/home", "/docs"]}')
-    return dict(domains or {})
-
-
-def _size(domain: Any) -> str:
-    """What a declared domain is, in words."""
+def _in_words(domain: Any) -> str:
     if isinstance(domain, Path | str):
         return Path(domain).name  # an agent reads it, too: where it lies is nobody's
     if isinstance(domain, int):

@@ -7,23 +7,11 @@ also where [low, high] does not hold 0. The score of an item is the sum of its w
 *Theorem.* Let B = max(abs(low), abs(high)). Adding or removing one person, with all their rows, moves each score by at
 most B, and at most m scores where the person has at most m items, so all of them together by at most m B. If low >= 0
 all rise when a person comes, and if high <= 0 all fall: the scores are monotonic. Otherwise they are not: one person
-may raise some and lower others. *Proof.* A worth depends on the rows of one person alone, so the scores of all others
-stay as they are and each score moves by the worth of the person who comes or goes, which is 0 or lies in [low, high]:
-its size is at most B, and its sign is that of the interval.
+may raise some and lower others. Proof: docs/explanation/proofs_in_words/table_releases.md.
 
-**Whole numbers.** A sum of floats depends on the order of the rows, which is everybody's, so the theorem would fail in
-its last digits. Every cell therefore becomes a whole number of steps g first, g public, and only whole numbers are
-added; low and high are steps, too. The place of a cell, floor(x / g + 1/2) in double precision after a clip to CAP
-steps, depends on that cell alone, which is all that the proof needs. g is the largest power of ten of at most B / 10**6
-unless it is given: decimals with as many digits, and whole numbers if g <= 1, are exact. The noise is of such steps.
-Of others rounding moves a sum by up to half a step for each row: no error bar has that in it.
-
-**Overflow** there is none, whatever the cells hold. A cell has at most 2**28 steps, so that 2**34 rows of one person
-about one item fit 62 bits; a worth has at most 10**7 steps, so that 2**37 persons fit 61.
-
-**Cells** are never refused. A null, not-a-number, and text that is no number drop their row; an infinity is clipped.
-
-**Zero.** An item whose score is 0 is one with a candidate that nobody has, and is told apart from it nowhere.
+Every cell becomes a whole number of steps g first, g public, and only whole numbers are added: a sum of floats depends
+on the order of everybody's rows. Nothing overflows, and no cell is refused: a null, not-a-number, and text that is no
+number drop their row; an infinity is clipped. An item whose score is 0 is told apart nowhere from one that nobody has.
 """
 
 from __future__ import annotations
@@ -103,11 +91,9 @@ class Clip:
 
     @property
     def ends(self) -> tuple[int | float, int | float]:
-        """low and high, to be shown."""
         return plain(self.low), plain(self.high)
 
     def values(self, steps: int) -> int | float:
-        """A number of steps in the units of the values."""
         return plain(steps * self.granularity)
 
     def place(self, threshold: Fraction) -> int:

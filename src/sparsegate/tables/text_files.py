@@ -1,25 +1,13 @@
 """A look through a text file before the engine reads it, so that no line changes how another one is read.
 
-The engine reads a file in blocks, several at once. A line that it cannot read fails the whole file, and at the edge of
-a block it can take the lines of others with it without a word. So every byte is looked at here first, at a small part
-of the cost of reading it.
+The engine reads a file in blocks, several at once: a line that it cannot read fails the whole file, and at the edge of
+a block it can take the lines of others with it without a word. So every byte is looked at here first.
 
-**Lines.** A line that the engine cannot read counts as an empty one, by a rule that looks at that line alone: it is
-longer than ``LONGEST``, or holds a carriage return that does not end it, or, in lines and baskets, the character
-U+0001. Where there is one, the file is written anew with nothing in its place. Whether a file is text in UTF-8, and has
-line feeds where it has carriage returns, is asked of the file as a whole (``tables.identity``).
-
-**Rows of CSV** are told from quotes alone, as RFC 4180 says. Where a block begins the engine guesses: a row with a cell
-too many at the edge of a block then costs the rows of others, without an error; read in one piece, a quote that nobody
-closes does. So a file is given to the engine only where it is **regular**: every row has as many cells as the header
-line has names, and every quote opens or closes a cell. Any other file is read here, and written anew as a regular one:
-
-- a quote within a cell that none opened is a character of it, and spaces around quotes are no part of a cell;
-- a line end in quotes belongs to the cell; an empty line is no row, and a last cell that is empty is none;
-- a row with a carriage return outside of quotes, or without quotes and of more than 16 million bytes, is nothing;
-- **a ragged file**, which has a row of more cells or of fewer, and **an open quote**, one that nothing closes or that
-  closes before other text, or a row with quotes of more than 16 million bytes, are refused: no program that writes CSV
-  writes such rows, whatever people have in their cells. Which row it is is not shown.
+**Lines.** One that the engine cannot read (longer than ``LONGEST``, or with a byte of ``UNREADABLE``) counts as an
+empty one, by a rule that looks at that line alone: the file is written anew with nothing in its place.
+**Rows of CSV** go to the engine only where the file is *regular*: every row has as many cells as the header line has
+names, and every quote opens or closes a cell. Any other file is written anew as a regular one, by ``write_rows``.
+Whether it is UTF-8, has line feeds and is CSV at all is asked of the file as a whole (``tables.identity``).
 """
 
 from __future__ import annotations
@@ -46,10 +34,9 @@ UNREADABLE: Final = {"CSV": b"\r", "lines": b"\r\1", "FIMI": b"\r\1", "baskets":
 
 NO_TEXT: Final = 'pass encoding=, for instance "utf-16" or "latin-1"'
 LONG: Final = 500_000
-"""A row of more bytes, or characters, is said to be long: the engine has to be told so."""
+"""The engine has to be told of a row of more bytes, or characters."""
 
-_CHUNK: Final = 1 << 17
-"""What numpy looks at in one go stays near the processor."""
+_CHUNK: Final = 1 << 17  # what numpy looks at in one go stays near the processor
 _FIRST: Final = 1 << 16
 _LONGEST_HEADER: Final = 1 << 20
 _WIDE: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
@@ -126,11 +113,10 @@ def look_through(
     Raises a TableError where it is not UTF-8, or has no line feeds. ``take`` gets every chunk of it, and ``go_on`` is
     called with each: what it raises ends the look.
     """
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    longest, control = LONGEST[kind], UNREADABLE[kind][1:]
-    odd, first, wide = False, True, False
+    decoder, longest, control = codecs.getincrementaldecoder("utf-8")(), LONGEST[kind], UNREADABLE[kind][1:]
+    first = before = after = True
+    odd = wide = bare = False
     lone = pairs = held = 0
-    bare, before, after = False, True, True
     try:
         with unpacked(file) as raw:
             while chunk := raw.read(_CHUNK):
@@ -139,10 +125,11 @@ def look_through(
                     chunk += more
                 if first and chunk.startswith(_WIDE):
                     _refuse(shown)
-                wide = _seems_wide(chunk[:16]) if first else wide
+                if first:  # every second byte is zero in UTF-16 and UTF-32, where no line ends otherwise
+                    wide = len(chunk) > 3 and not (any(chunk[:16:2]) and any(chunk[1:16:2]))
                 if wide:
-                    ends = chunk.count(b"\n")
-                    before, after = before and ends == chunk.count(b"\0\n"), after and ends == chunk.count(b"\n\0")
+                    feeds = chunk.count(b"\n")
+                    before, after = before and feeds == chunk.count(b"\0\n"), after and feeds == chunk.count(b"\n\0")
                 if not chunk.isascii() or decoder.getstate()[0]:
                     decoder.decode(chunk)
                 marked = first and chunk.startswith(codecs.BOM_UTF8)
@@ -151,27 +138,20 @@ def look_through(
                 both = chunk.count(b"\r\n")
                 lone, pairs = lone + chunk.count(b"\r") - both, pairs + both
                 bare = bare or chunk.count(b"\n") > both
-                here = b"\n" in chunk
+                ends = b"\n" in chunk
                 # A chunk is shorter than the longest line, so that only the ends of it can be part of a longer one.
-                odd = odd or (held + chunk.find(b"\n") if here else held + len(chunk)) > longest
+                odd = odd or (held + chunk.find(b"\n") if ends else held + len(chunk)) > longest
                 odd = odd or (control != b"" and control in chunk)
-                held = len(chunk) - chunk.rfind(b"\n") - 1 if here else held + len(chunk)
+                held = len(chunk) - chunk.rfind(b"\n") - 1 if ends else held + len(chunk)
             decoder.decode(b"", final=True)
     except UnicodeDecodeError:
         _refuse(shown)
     if wide and (before or after):
         _refuse(shown)
     if lone > 1 and not pairs and not bare:
-        raise TableError(
-            f"{shown} has carriage returns and no line feed, so that nobody can say where its lines end; write it anew "
-            "with line feeds"
-        )
+        trouble = "has carriage returns and no line feed, so that nobody can say where its lines end"
+        raise TableError(f"{shown} {trouble}; write it anew with line feeds")
     return odd or (b"\r" in UNREADABLE[kind] and (lone > 0 or (pairs > 0 and bare)))
-
-
-def _seems_wide(start: bytes) -> bool:
-    """Whether every second byte is zero, as in UTF-16 and UTF-32. It is so if no line of the file ends otherwise."""
-    return len(start) > 3 and not (any(start[::2]) and any(start[1::2]))
 
 
 def write_lines(file: str, kind: str, target: Path) -> None:
@@ -186,19 +166,15 @@ def write_lines(file: str, kind: str, target: Path) -> None:
 
 
 class RegularRows:
-    """A look at the chunks of a file: whether it is ``regular``, so far, and must be read in one piece, ``serial``.
-
-    So it must where a row has several lines, or is long.
-    """
+    """A look at the chunks of a file: whether it is ``regular`` so far, and, where a row has several lines or is long,
+    must be read in one piece, ``serial``."""
 
     def __init__(self, delimiter: str, cells: int) -> None:
-        self._delimiter, self._cells, self._rest = delimiter, cells, b""
+        self._delimiter, self._cells, self._rest, self._due = delimiter, cells, b"", 0
         self._pairs: bool | None = None
-        self._due = 0
         self.regular, self.serial = len(delimiter.encode()) == 1, False
 
     def take(self, chunk: bytes) -> None:
-        """Look at the next chunk."""
         if self.regular:
             self._rest += chunk
             self.serial = self.serial or len(self._rest) > LONG + len(chunk)
@@ -208,13 +184,12 @@ class RegularRows:
             self.regular = self.regular and len(self._rest) <= LONGEST["CSV"]
 
     def end(self) -> None:
-        """Look at what is left."""
         if self.regular:
             self._look()
         if self.regular and self._rest:
             self._rest += b"\r\n" if self._pairs else b"\n"
             self._look()
-            self.regular = self.regular and not self._rest
+            self.regular &= not self._rest
 
     def _look(self) -> None:
         """Look at the whole rows that there are, and keep the rest: a line that ends outside of quotes ends a row."""
@@ -261,10 +236,15 @@ def write_rows(
 ) -> bool:
     """Write a file anew as a regular one; return whether it must be read in one piece.
 
-    Raises a TableError for a ragged file, and for an open quote.
+    - a quote within a cell that none opened is a character of it, and spaces around quotes are no part of a cell;
+    - a line end in quotes belongs to the cell; an empty line is no row, and a last cell that is empty is none;
+    - a row with a carriage return outside of quotes, or without quotes and of more than 16 million bytes, is nothing.
+
+    A *ragged* file, with a row of more cells or of fewer, and an *open quote*, which nothing closes or which closes
+    before other text, or in a row of more than 16 million bytes, are refused: no program that writes CSV writes such
+    rows, whatever people have in their cells.
     """
-    serial = False
-    special = re.compile(f'["\\r\\n]|{re.escape(delimiter)}')
+    serial, special = False, re.compile(f'["\\r\\n]|{re.escape(delimiter)}')
     with target.open("x", encoding="utf-8", newline="") as kept:
         for number, row in enumerate(_rows(file, delimiter, shown)):
             if number % 10_000 == 0:
@@ -285,14 +265,12 @@ def write_rows(
 
 
 def _rows(file: str, delimiter: str, shown: str) -> Iterator[str | list[str]]:
-    """The rows, of however many cells each; one without quotes as it is."""
+    """The rows, as lists of cells; one without quotes as it is."""
     behind = re.compile(f" *(?:{re.escape(delimiter)}|$)")
     lines = _csv_lines(file, shown)
     for text, end in lines:
-        if not text:
-            continue
         if '"' not in text:
-            if "\r" not in text:
+            if text and "\r" not in text:
                 yield text
             continue
         row: list[str] = []
@@ -325,7 +303,7 @@ def _rows(file: str, delimiter: str, shown: str) -> Iterator[str | list[str]]:
 
 
 def _csv_lines(file: str, shown: str) -> Iterator[tuple[str, str]]:
-    """The lines and how each ends. One that is too long to be read is an empty one, or the end if it has a quote."""
+    """The lines and how each ends; one that is too long to be read is an empty one, or refused if it has a quote."""
     for held, end, quoted, cut in _lines(file, LONGEST["CSV"]):
         if cut and quoted:
             raise _open_quote(shown)

@@ -57,37 +57,33 @@ def top_items(
 
     Parameters
     ----------
-    data: a pandas, Polars (eager or lazy) or PyArrow table, a DuckDB relation, or a PySpark DataFrame. Or files by
-        their path or pattern, as text or ``Path``, or several in a list: Parquet, CSV, JSON, baskets, or a database of
-        DuckDB or SQLite, read as ``sparsegate top`` reads them. Or a dict of columns, a list of dicts, a dataset of
-        PyArrow or any stream of Arrow: see ``tables.workspace``. Or an engine or URL of SQLAlchemy's, such as
-        "postgresql://user@host/db": counted there, in a transaction that only reads. Or a ``Table`` of any of them,
-        which says what to read of a database, and how text is written.
-    item, user: names of columns; both may be left out for baskets, whose lines are the users. Items are
-        numbers, strings, booleans, bytes, UUIDs, dates, times or instants, and come back as such: see
-        ``tables.labels``. Rows with a null in either column are dropped.
+    data: a pandas, Polars (eager or lazy) or PyArrow table, a DuckDB relation, a PySpark DataFrame, a dict of columns,
+        a list of dicts, a dataset of PyArrow or any stream of Arrow: see ``tables.workspace``. Or files by their path
+        or pattern, or several in a list: Parquet, CSV, JSON, baskets, or a database of DuckDB or SQLite. Or an engine
+        or URL of SQLAlchemy's, such as "postgresql://user@host/db": counted there, in a transaction that only reads. Or
+        a ``Table`` of any of them, which says what to read of a database, and how text is written.
+    item, user: names of columns; both may be left out for baskets, whose lines are the users. Items come back as the
+        types that they are (``tables.labels``). Rows with a null in either column are dropped.
     unit: "row" instead of ``user`` where every row is another person.
     count: c, how many to select, at most ten million.
     epsilon: the privacy loss of the selection, > 0; a float is read as the decimal it prints as.
     domain: the public candidates: a list, array, series, a dataframe (its only column, or the one called ``item``),
         a file as Path("pages.csv") or Path("pages.csv:column"), or a number n for the labels 0, 1, ..., n-1. Those
-        that the table lacks have the score 0, and are selected as often as that deserves; items that are no candidates
-        are ignored. Or "observed": whatever the table holds, at the price of ``delta``, and of fewer items than asked
-        for where counts are small. Where ``max_items_per_user`` is more than three, labels are found first, for half of
-        epsilon, if that reaches lower: see ``tables.weighted``. ``method="exponential"``, or ``dbar``, asks for one
-        selection.
+        that the table lacks have the score 0; items that are no candidates are ignored. Or "observed": whatever the
+        table holds, at the price of ``delta``, and of fewer items than asked for where counts are small. Where
+        ``max_items_per_user`` is more than three, labels are found first, for half of epsilon, if that reaches lower
+        (``tables.weighted``); ``method="exponential"``, or ``dbar``, asks for one selection.
     delta: the probability, such as 1e-8, with which the guarantee may fail: needed for "observed", and for a public
         domain a way to much less noise where many are selected. It is charged where it is used.
     method, ordered, threshold: as in ``select_top``. What is selected as a set comes sorted by label, or by its noisy
         counts where those are paid for.
     answers_epsilon: eps3 > 0 adds noisy counts, with noise of scale c / eps3 (1 / eps3 for rows); or with Gaussian
         noise and half of ``delta`` where that is much less: see ``tables.answers``. Where counts come with the
-        selection ("noisy-scores", a person has at most c items), eps3 is spent on that, too.
+        selection ("noisy-scores"), eps3 is spent on that, too.
     max_items_per_user: cut each user to this many items first, by a hash of all their items. Less noise in the
         answers where it is below c, and a lower bar for "observed"; but counts, and their error bars, are then of what
-        is left of each user, and lower than the counts of all items by an amount that nobody is told. "auto": chosen
-        from the data, so that about three quarters of the users keep all of their items; where method="auto" would take
-        a set, it first looks whether that is found without a cut, and cuts only if not (``tables.choosing``).
+        is left of each user, and nobody is told how much was cut. "auto": chosen from the data, so that about three
+        quarters of the users keep all of their items, or not at all where a set is found without (``tables.choosing``).
     choice_epsilon: the part of epsilon that is spent on choices by "auto"; a tenth unless given.
     dbar: with "observed", how many items take part; ten times ``count`` unless given.
     where: a PUBLIC condition such as "country = 'DE'", in the language of ``sparsegate.conditions``: only rows that
@@ -96,9 +92,9 @@ def top_items(
         ``tables.question``) it is refused before anything is charged.
     per, groups, groups_per_user: a release for every one of the ``groups``, a public list of labels, text such as
         "DE,FR" or "2024-01..2024-12", or a Path; ``per`` is the column that says in which group a row is, or an
-        expression of that language such as "year_month(day)" (not on Spark). A person counts in one group, or in
-        ``groups_per_user`` of them, each at that part of epsilon and delta: the whole costs what is given here, once.
-        All else, also ``max_items_per_user``, is for each group. See ``tables.groups``.
+        expression such as "year_month(day)" (not on Spark). A person counts in one group, or in ``groups_per_user`` of
+        them, each at that part of epsilon and delta: the whole costs what is given here, once. All else is for each
+        group. See ``tables.groups``.
     ledger: an open ``sparsegate.Ledger``: charged when everything is checked and counted and nothing is drawn yet; it
         keeps the release with its record.
     source, not_private: ``Secure()``; a ``Seeded`` source is for tests, and needs not_private=True.

@@ -1,14 +1,10 @@
 """Opening the owner's files through DuckDB, and nothing else: Parquet, CSV, JSON, baskets, and databases.
 
 How a file is read must not depend on what people did in it, so nothing is guessed from rows. Every column of a CSV,
-JSON, basket or SQLite source is text (a guessed type would change with one person's row), the columns of JSON are those
-that are asked for (the keys of its records would change with one person's record), the delimiter is read from the
+JSON, basket or SQLite source is text, the columns of JSON are those that are asked for, the delimiter is read from the
 header line alone, and no line changes how another one is read (``tables.text_files``). Parquet files and DuckDB
-databases keep the types of their schema.
-
-**SQLite** is read by Python's own driver: DuckDB's extension for it would be a download. A cell has a type of its own,
-whatever its column says. Every column becomes labels, and the column of the users becomes keys, too
-(``tables.identity``). Text is equal where the collation of its column says so: BINARY, NOCASE or RTRIM.
+databases keep the types of their schema. SQLite, whose cells have types of their own, is read by Python's driver
+(DuckDB's would be a download), and its text is equal where the collation of its column says so: BINARY, NOCASE, RTRIM.
 """
 
 from __future__ import annotations
@@ -21,6 +17,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
@@ -40,28 +37,22 @@ if TYPE_CHECKING:
     from sparsegate.tables.engines.duckdb import Relation
 
 
+Result = TypeVar("Result")
+
 # No line that is longer is left: see ``tables.text_files``.
-LINE = (
-    "delim='\x01', quote='', escape='', header=false, auto_detect=false, max_line_size=2100000, "
-    "columns={'line': 'VARCHAR'}"
-)
+LINE = "delim='\x01', quote='', escape='', header=false, auto_detect=false, max_line_size=2100000, "
+LINE += "columns={'line': 'VARCHAR'}"
 LINES: Final = "newline_delimited"
 # In one piece: where a row has several lines, the engine loses its way at the edge of a block.
 SERIAL = ", parallel=false, max_line_size=100000000"
-BATCH: Final = 50_000
-"""How many rows of SQLite are copied at a time."""
-SHORTEST: Final = 2
-"""After so many seconds of a query its time left is told."""
-Result = TypeVar("Result")
+BATCH: Final = 50_000  # rows of SQLite that are copied at a time
+SHORTEST: Final = 2  # seconds of a query after which its time left is told
 
 
 def without_bar(connection: DuckDBPyConnection) -> None:
-    """Let the engine draw no bar of its own: it would stand in the output, and tell how much there is to read.
-
-    In a notebook without ipywidgets the engine has none, and refuses to be told so.
-    """
-    (on,) = connection.execute("SELECT current_setting('enable_progress_bar')").fetchall()[0]
-    if on:
+    """Let the engine draw no bar of its own: it would stand in the output, and tell how much there is to read."""
+    ((on,),) = connection.execute("SELECT current_setting('enable_progress_bar')").fetchall()
+    if on:  # in a notebook without ipywidgets the engine has none, and refuses to be told so
         connection.execute("SET enable_progress_bar = false")
 
 
@@ -80,17 +71,13 @@ class Workspace:
     """
 
     kind: str = ""
-    """What was opened last: "Parquet", "CSV", "JSON", "FIMI", "baskets", "lines", "DuckDB" or "SQLite"."""
+    """What was opened last: see ``files.kind_of``."""
 
     people: str | None = None
     """The column of what was opened last that tells people apart: that of the users, or one of keys beside it."""
 
     def __init__(
-        self,
-        *,
-        ordered: bool = False,
-        memory_limit: str | None = None,
-        report: Callable[[float], object] | None = None,
+        self, *, ordered: bool = False, memory_limit: str | None = None, report: Callable[[float], object] | None = None
     ) -> None:
         self._stack, self._ordered, self._report = ExitStack(), ordered, report
         self._limit = {} if memory_limit is None else {"memory_limit": memory_limit}
@@ -106,21 +93,15 @@ class Workspace:
             tempfile.TemporaryDirectory(prefix="sparsegate-", dir=spill_folder(), ignore_cleanup_errors=True)
         )
         self.inbox = Inbox(Path(folder))
-        settings: dict[str, Any] = {
-            "temp_directory": folder,
-            "preserve_insertion_order": self._ordered,
-            # A query names what is in the files, never our own variables; and no code is fetched from the network.
-            "python_enable_replacements": False,
-            "autoinstall_known_extensions": False,
-            **self._limit,
-        }
+        settings: dict[str, Any] = {"temp_directory": folder, "preserve_insertion_order": self._ordered, **self._limit}
+        # A query names what is in the files, never our own variables; and no code is fetched from the network.
+        settings |= {"python_enable_replacements": False, "autoinstall_known_extensions": False}
         self._connection: DuckDBPyConnection = self._stack.enter_context(duckdb.connect(config=settings))
         if self._report is None:
             without_bar(self._connection)
         else:  # it is watched, and still draws nothing itself
-            self._connection.execute("SET enable_progress_bar_print = false")
-            self._connection.execute("SET enable_progress_bar = true")
-            self._connection.execute("SET progress_bar_time = 0")
+            for setting in ("enable_progress_bar_print = false", "enable_progress_bar = true", "progress_bar_time = 0"):
+                self._connection.execute(f"SET {setting}")
         return self
 
     def __exit__(self, kind: object = None, *_: object) -> None:
@@ -136,16 +117,15 @@ class Workspace:
 
         Work that has called ``pay`` is finished all the same, and the signal waits until the workspace is left.
         """
-        outcome: list[Result] = []
-        trouble: list[BaseException] = []
+        outcome: Future[Result] = Future()
         self._done = done = threading.Event()
         self._share = 1.0  # whatever is seen next is of another query
 
         def body() -> None:
             try:
-                outcome.append(work())
+                outcome.set_result(work())
             except BaseException as error:
-                trouble.append(error)
+                outcome.set_exception(error)
             finally:
                 done.set()
 
@@ -163,12 +143,9 @@ class Workspace:
                     self._connection.interrupt()
         if self._stopped is not None and not self._paying:
             raise self._stopped
-        if trouble:
-            raise trouble[0]
-        return outcome[0]
+        return outcome.result()
 
     def _tell(self) -> None:
-        """Report the time left, by how far the engine says it is with the rows and the groups of this query."""
         if self._report is None or self._paying:
             return
         share, now = self._connection.query_progress() / 100, time.monotonic()
@@ -191,7 +168,6 @@ class Workspace:
         return self.run(lambda: self.open(files, form=form, **options))
 
     def table(self, data: Any, columns: Sequence[str], **roles: str | None) -> Relation:
-        """The asked columns of a table of this process: see ``tables.python_tables``."""
         from sparsegate.tables.python_tables import read_table
 
         return read_table(data, columns, self._connection, roles=roles)
@@ -209,12 +185,11 @@ class Workspace:
     ) -> DuckDBPyRelation:
         """One relation over all the files, which must be of one kind.
 
-        ``table`` names a table of a database, as ``name`` or ``schema.name``. ``sql`` is one SELECT, over the tables
-        of a database, or over the files under the name ``data``. ``copy`` reads everything once, into the engine,
-        for a caller who asks many questions. ``columns`` are the names that will be asked for: for JSON they are the
-        columns, and a key that a record, or every record, lacks is null there. ``user`` is the column of the users:
-        text would make one person of 17 and '17', so for JSON and SQLite the rows get a column of keys (see
-        ``tables.identity``), and its name is then ``people``.
+        ``table`` names a table of a database, as ``name`` or ``schema.name``. ``sql`` is one SELECT, over its tables,
+        or over the files under the name ``data``. ``copy`` reads everything once, into the engine. ``columns`` are the
+        names that will be asked for: the columns of JSON, null where a record lacks the key. ``user`` is the column of
+        the users: for JSON and SQLite, where text would make one person of 17 and '17', the rows get a column of keys
+        (``tables.identity``), whose name is then ``people``.
         """
         files = expand(patterns)
         kinds = {kind_of(file, form) for file in files}
@@ -232,11 +207,10 @@ class Workspace:
                     raise ParameterError("table", rule, next_step='pass table="NAME", or sql="SELECT ..."')
                 if kind == "SQLite":
                     return self._sqlite(files[0], table, sql, user)
-                opened = self._duckdb(files[0], table, sql)
-                return self._copied(opened) if copy else opened
-            if table is not None:
+                opened, sql = self._duckdb(files[0], table, sql), None
+            elif table is not None:
                 raise ParameterError("table", f"is for a database, and {named} is {kind}", table, "leave it out")
-            if kind == "JSON":
+            elif kind == "JSON":
                 asked, user = (columns, user) if sql is None else (_names_in(self._connection, sql), None)
                 opened = self._json(files, asked, user)
             elif kind == "CSV":
@@ -249,46 +223,42 @@ class Workspace:
             chosen = opened if sql is None else self._select(sql, opened)
             return self._copied(chosen) if copy else chosen
 
+    def _copied(self, relation: DuckDBPyRelation) -> DuckDBPyRelation:
+        relation.query("opened", "CREATE TABLE memory.main.copied AS FROM opened")
+        return self._connection.sql("SELECT * FROM memory.main.copied")
+
     def _go_on(self) -> None:
         """Called while a file is looked through: after a signal the look ends."""
         if self._stopped is not None and not self._paying:
             raise self._stopped
 
-    def _copied(self, relation: DuckDBPyRelation) -> DuckDBPyRelation:
-        relation.query("opened", "CREATE TABLE memory.main.copied AS FROM opened")
-        return self._connection.sql("SELECT * FROM memory.main.copied")
-
     def _csv(
         self, files: Sequence[str], asked: Sequence[str] | None, sql: str | None, separator: str | None
     ) -> DuckDBPyRelation:
         """One reader for each header, so that files whose columns differ in order or number are matched by name."""
-        groups: dict[tuple[str, tuple[str, ...], bool], list[str]] = {}
+        readers: dict[str, list[str]] = {}
         for file in files:
             shown = self.inbox.shown(file)
             if not (line := first_line(file, shown)):
                 raise TableError(f"{shown} is empty, or its first line is; it must name the columns")
             delimiter, names = header_of(shown, line, separator=separator, asked=asked, query=sql)
             read, serial = self.inbox.rows(file, delimiter, len(names), self._go_on)
-            groups.setdefault((delimiter, names, serial), []).append(read)
-        parts = [
-            f"FROM read_csv({_quoted_list(members)}, header=true, auto_detect=false, quote='\"', escape='\"', "
-            f"delim={_quoted(delimiter)}, columns={_columns(names, 'VARCHAR')}{SERIAL if serial else ''})"
-            for (delimiter, names, serial), members in groups.items()
-        ]
-        return self._connection.sql(" UNION ALL BY NAME ".join(f"({part})" for part in parts))
+            form = f"delim={_quoted(delimiter)}, columns={_columns(names, 'VARCHAR')}{SERIAL if serial else ''}"
+            readers.setdefault(form, []).append(read)
+        plain = "header=true, auto_detect=false, quote='\"', escape='\"'"
+        parts = (f"(FROM read_csv({_quoted_list(each)}, {plain}, {form}))" for form, each in readers.items())
+        return self._connection.sql(" UNION ALL BY NAME ".join(parts))
 
     def _unpacked(self, file: str) -> str:
         """A file that the engine alone can unpack, line by line in their order, as one that all can read."""
         if not engine_alone(file):
             return file
-        target = str(self.inbox.beside(file))
+        target, execute = str(self.inbox.beside(file)), self._connection.execute
+        form = "FORMAT csv, HEADER false, QUOTE '', ESCAPE '', DELIMITER '\x01'"
         with quiet(f"{self.inbox.shown(file)} cannot be unpacked as lines of text; unpack it first"):
-            self._connection.execute("SET preserve_insertion_order = true")
-            self._connection.execute(
-                f"COPY (FROM read_csv({_quoted(file)}, {LINE})) TO {_quoted(target)} "
-                "(FORMAT csv, HEADER false, QUOTE '', ESCAPE '', DELIMITER '\x01')"
-            )
-            self._connection.execute(f"SET preserve_insertion_order = {str(self._ordered).lower()}")
+            execute("SET preserve_insertion_order = true")
+            execute(f"COPY (FROM read_csv({_quoted(file)}, {LINE})) TO {_quoted(target)} ({form})")
+            execute(f"SET preserve_insertion_order = {str(self._ordered).lower()}")
         return target
 
     def _json(self, files: Sequence[str], asked: Sequence[str] | None, user: str | None) -> DuckDBPyRelation:
@@ -296,8 +266,7 @@ class Workspace:
         forms: dict[str, list[str]] = {}
         for file in files:
             form = _json_form(file, self.inbox.shown(file))
-            read = self.inbox.lines(file, "JSON", self._go_on, whole=form != LINES)
-            forms.setdefault(form, []).append(read)
+            forms.setdefault(form, []).append(self.inbox.lines(file, "JSON", self._go_on, whole=form != LINES))
         # Where each line is a record, one that cannot be read is a record without keys.
         sources = {
             form: f"{_quoted_list(each)}, format='{form}', ignore_errors={str(form == LINES).lower()}"
@@ -324,17 +293,17 @@ class Workspace:
         return self._connection.sql(f"SELECT {', '.join(chosen)} FROM ({' UNION ALL '.join(readers)})")
 
     def _of_lines(self, files: Sequence[str], kind: str, form: TextForm) -> DuckDBPyRelation:
-        """Each line as an item; or, of baskets, ``user`` is a number for the line, and ``item`` each cell on it.
+        """Each line as an item; or, of baskets, each cell on it, and a ``user`` that differs from line to line.
 
-        The numbers are different, and that is all: which line has which changes from one reading to the next.
+        Which line has which number changes from one reading to the next.
         """
         lines = f"read_csv({_quoted_list([self.inbox.lines(file, kind, self._go_on) for file in files])}, {LINE})"
         if kind == "lines":
             return self._connection.sql(f"SELECT line AS item FROM {lines}")
-        cells = r"(\S+)" if kind == "FIMI" else form.cells
+        cells = _quoted(r"(\S+)" if kind == "FIMI" else form.cells)
+        numbered = f'SELECT row_number() OVER () AS "user", line FROM {lines}'
         baskets = self._connection.sql(
-            f"""SELECT "user", unnest(regexp_extract_all(line, {_quoted(cells)}, 1)) AS item
-            FROM (SELECT row_number() OVER () AS "user", line FROM {lines})"""
+            f'SELECT "user", unnest(regexp_extract_all(line, {cells}, 1)) AS item FROM ({numbered})'
         )
         if kind == "FIMI":
             return baskets
@@ -346,11 +315,9 @@ class Workspace:
         self._connection.execute(f"ATTACH {_quoted(file)} AS source (READ_ONLY)")
         self._connection.execute("USE source")
         if table is not None:
-            rows = self._connection.execute(
-                "SELECT table_schema || '.' || table_name FROM information_schema.tables WHERE table_catalog = 'source'"
-            ).fetchall()
-            known = [name.removeprefix("main.") for (name,) in rows]
-            check_table(table, known)
+            names = "SELECT table_schema || '.' || table_name FROM information_schema.tables"
+            rows = self._connection.execute(f"{names} WHERE table_catalog = 'source'").fetchall()
+            check_table(table, [name.removeprefix("main.") for (name,) in rows])
             sql = f"SELECT * FROM {'.'.join(map(identifier, table.split('.', 1)))}"
         return self._select(sql or "")
 
@@ -381,7 +348,7 @@ class Workspace:
             if place is not None:
                 fold = _folding(database, f"SELECT {identifier(names[place])} AS cell FROM ({query})")
                 self.people = unlike(f"{user} (person)", names)
-            columns = [*names, *([] if place is None else [self.people or ""])]
+            columns = names if place is None else [*names, self.people or ""]
             self._connection.execute(f"CREATE TABLE copied ({', '.join(f'{identifier(n)} VARCHAR' for n in columns)})")
             cursor = database.execute(query)
             while batch := cursor.fetchmany(BATCH):
@@ -415,7 +382,7 @@ def _nocase(text: str) -> str:
 
 
 def _json_form(file: str, shown: str) -> str:
-    """How records stand in a file: its name says lines; else its first byte, and for an object its first line, tell."""
+    """How records stand in a file, by its name; else by its first byte, and of an object by its first line."""
     if file.lower().removesuffix(".gz").endswith((".jsonl", ".ndjson")):
         return LINES  # whatever the first of them is
     start = begins(file)
@@ -440,24 +407,19 @@ def _quoted_list(texts: Sequence[str]) -> str:
 
 
 def _names_in(engine: DuckDBPyConnection, query: str) -> list[str] | None:
-    """The names of columns that a query speaks of; None where they cannot be told from the query alone.
-
-    So it is with ``*``, and where a name is given to something else, too.
-    """
+    """The columns that a query speaks of; None where it alone does not tell: ``*``, or a name that is an alias, too."""
     ((answer,),) = engine.execute("SELECT json_serialize_sql($text)", {"text": query}).fetchall()
     names: dict[str, str] = {}
-    given: set[str] = set()
+    aliases: set[str] = set()
     left = [json.loads(answer)]
     while left:
         part = left.pop()
-        if isinstance(part, list):
-            left += part
-        elif isinstance(part, dict):
+        if isinstance(part, dict):
             if part.get("class") == "STAR" or part.get("error"):
                 return None
             if part.get("class") == "COLUMN_REF":
                 names.setdefault(part["column_names"][-1].lower(), part["column_names"][-1])
             if isinstance(part.get("alias"), str):
-                given.add(part["alias"].lower())
-            left += part.values()
-    return None if given & set(names) else sorted(names.values())
+                aliases.add(part["alias"].lower())
+        left += part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+    return None if aliases & set(names) else sorted(names.values())

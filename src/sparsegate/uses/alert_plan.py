@@ -1,40 +1,12 @@
 """A gate over the counts of all windows, or a noisy count of each: which of the two an alert takes, and its margin.
 
-A gate, or a noisy count for every window? Both are eps-DP; which answers better follows from public numbers. Let q_t be
-the number of people in window t. One person moves every q_t by at most 1, all in one direction, and those of at most w
-windows (``windows``; w may be unbounded, and is at most N where there are N windows in all).
-
-**Theorem (gate).** A gate of sensitivity 1 for monotonic queries over q_1, q_2, ... is eps-DP for *any* w, fires at
-most c times, and a transcript of m quiet windows and k that fired costs L(m,k) <= eps; m quiet ones alone cost eps1.
-*Proof.* The alignment of ``gates.bounds`` asks of each q_t to move by at most 1, and nothing about how many of them
-move: rho is shifted once for all windows. A gate on -q_t against -T is the same: -q_t is monotonic as well. []
-
-**Theorem (counts).** q_t + Lap(w/eps), drawn afresh for every window, is eps-DP, never closes, and gives every count;
-of it "is that at least T?" is post-processing. n windows cost min(n, w) eps/w. *Proof.* The probability of the whole
-sequence is the product over windows; a move of q_t by 1 changes its factor by at most exp(eps/w), no move leaves it as
-it is, and at most min(n, w) of them move. [] (In Coq: proofs/README.md.) In zCDP the same w factors add up to the rho
-of w parts (``budget.pure_rho``), a w-th of that of a gate.
-
-**Theorem (each alarm paid for).** On a zCDP ledger a gate needs no cutoff: its opening is charged, each window that
-fires when it does, and a quiet one nothing (``gates.per_above``; -q_t is a count as well, and which way all q_t move
-follows from whether the person came or left). The rho of the next alarm is reserved before a window is asked, and used
-in the transaction that stores its answer.
-
-**Nothing lies between.** The second coupling, which moves no threshold noise, holds on a gate with Laplace noise, too:
-its loss is at most w r, where r = 1/b and b is the scale of nu. (With exponential noise it bounds nothing: a BELOW that
-moves up may leave the support.) So a Laplace gate is min(w r, eps1 + c r)-DP. It is eps-DP if w r <= eps, and then its
-threshold noise protects nothing and can be left out, which is a noisy count; or if eps1 + c r <= eps, and then w
-protects nothing. A mixture has the worst of both.
-
-So a small w wants counts and a large one a gate. The margin decides: how far from T a count must be for a right answer
-with 95 %. For counts it is that of noise w/eps, (w/eps) ln 10; for a gate that of rho - nu, with nu of scale c/eps2.
-They cross at w = 2, 5, 9, 19, 36, 69 for c = 1, 5, 10, 25, 50, 100, at every epsilon below 1. Where N is known the
-margins are those of all N windows at once (one quiet window in twenty fires at the margin of one), and where it is less
-than 2c a gate is planned for N windows (``gates.planning``).
-
-**Cells.** With ``cells`` there is a gate for each of a public list, at epsilon/m for a person in at most m of them
-(``gates.cells``; ``windows.PeopleInCells`` cuts people to m). All cells are asked of every window until their gates
-close, so which are asked follows from what was released, and what is said of a window is which of them fired.
+Let q_t be the number of people in window t. One person moves every q_t by at most 1, all in one direction, and those of
+at most w windows (``windows``). **Theorem.** A gate of sensitivity 1 for monotonic queries over q_1, q_2, ... is eps-DP
+for *any* w, fires at most c times, and costs L(m,k) after m quiet windows and k that fired. So is q_t + Lap(w/eps),
+drawn afresh for every window, which never closes; n windows cost min(n, w) eps/w. On a zCDP ledger a gate needs no
+cutoff, and pays for each window that fires (``gates.per_above``). With ``cells`` there is a gate for each of a public
+list, at epsilon/m for a person in at most m of them. A small w wants counts and a large one a gate: the margin decides,
+which is public. Proofs, and why nothing lies between: docs/explanation/proofs_in_words/uses.md.
 """
 
 from __future__ import annotations
@@ -76,6 +48,8 @@ class AlertPlan:
     most_windows: int | None
     gate_options: dict[str, Any]
     """The ``SparseVector`` that a gate is made with; of each cell, where there are cells."""
+    sign: int = 1
+    """-1 where small counts fire: then counts and threshold are negated."""
     cells: tuple[Hashable, ...] = ()
     """The public cells; none: one gate for all people."""
     cells_per_user: int = 1
@@ -107,25 +81,26 @@ class AlertPlan:
         most_windows = windows.count if most_windows is None and windows is not None else most_windows
         if isinstance(threshold, bool) or not isinstance(threshold, int):
             raise ParameterError("threshold", "must be a whole number of people", threshold, "pass for instance 100")
+        sign = SIGNS[fires]
         bounds = {"windows_per_user": windows_per_user, "most_windows": most_windows}
         moved = min((exact_count(w, name) for name, w in bounds.items() if w is not None), default=None)
         if cutoff is None:
             counted, two_sided = method if method == "counts" else None, closes if closes != "above" else None
             refused = {"method": counted, "epsilon": epsilon, "closes": two_sided, "cells": cells}
-            public: dict[str, Any] = {"threshold": threshold, "within": within, "expect": expect}
-            return cls._paying(public, refused, moved=moved, most_windows=most_windows)
+            public: dict[str, Any] = {"threshold": sign * threshold, "within": within, "expect": expect}
+            return cls._paying(public, refused, sign=sign, moved=moved, most_windows=most_windows)
         for word, number in {"within": within, "expect": expect}.items():
             if number is not None:
                 rule = "must not be given with a cutoff, whose margin follows from epsilon"
                 raise ParameterError(word, rule, number, "leave out the cutoff, for a zCDP ledger to pay each alarm")
         public = {"cutoff": exact_count(cutoff, "cutoff"), "epsilon": exact_epsilon(epsilon)}
         listed, shared = _cells(cells, cells_per_user, method=method, windows_per_user=windows_per_user)
-        options = {"threshold": threshold, **public, "sensitivity": 1, "monotonic": True, "closes": closes}
+        options = {"threshold": sign * threshold, **public, "sensitivity": 1, "monotonic": True, "closes": closes}
         options["epsilon"] /= shared
         if most_windows is not None and most_windows < 2 * cutoff <= 2 * _MOST_PLANNED:
             options["queries"] = most_windows
         public |= {"moved": moved, "most_windows": most_windows, "gate_options": options}
-        public |= {"cells": listed, "cells_per_user": shared}
+        public |= {"sign": sign, "cells": listed, "cells_per_user": shared}
         if listed:
             moved, method = None, "gate"
         plans = {name: cls(method=name, **public) for name in _WAYS}
@@ -144,7 +119,7 @@ class AlertPlan:
         return plans[method]
 
     @classmethod
-    def _paying(cls, public: dict[str, Any], refused: Mapping[str, Any], **bounds: int | None) -> AlertPlan:
+    def _paying(cls, public: dict[str, Any], refused: Mapping[str, Any], **others: Any) -> AlertPlan:
         """A gate that pays for each alarm; what is ``refused`` is for gates with a cutoff."""
         if public["within"] is None:
             rule = "must be given, or within= in its place for an alert that pays for each alarm"
@@ -157,8 +132,8 @@ class AlertPlan:
         calibration = gate_calibration(**options)
         price = calibration.price
         assert price is not None
-        made: dict[str, Any] = {"cutoff": calibration.cutoff, "epsilon": price.opening, **bounds}
-        return cls(method="gate", gate_options=options, price=price, **made)
+        spends: dict[str, Any] = {"cutoff": calibration.cutoff, "epsilon": price.opening, "price": price}
+        return cls(method="gate", gate_options=options, **spends, **others)
 
     @property
     def cost(self) -> Cost:

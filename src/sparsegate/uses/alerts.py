@@ -1,24 +1,9 @@
 """Alerts on a stream: tell when the number of people in a window passes a threshold, and pay for what fires alone.
 
-``alert_plan`` has the two ways to do that, their proofs, and the choice between them.
-
-**After a restart.** An alert on a ledger is a durable gate (``ledger.gate``): each answer is stored *before* it is
-said. So after a crash the ledger has every answer that anybody saw, and perhaps one that nobody saw, and a restart may
-do this:
-
-- *A window that was answered is not asked again.* Its answer is read, at no cost.
-- *With a state file the alert goes on.* The file holds the threshold noise rho, which is as secret as the data; the
-  ledger holds how many windows were asked and how many fired. **Theorem** (``gates.sparse_vector``): a gate with the
-  same rho, and with all that were stored counted, answers as one that never stopped. An answer that was drawn and not
-  stored was seen by nobody: summed over both its outcomes, the transcript has the probability that it has without it.
-  Noisy counts have no secret; the file says which entry to go on with.
-- *Without one the alert begins anew*: another epsilon is charged. What a process that died had reserved stays spent,
-  because nobody can tell that it is dead.
-- *Where each alarm is paid for* the restart reserves the next one anew: what a process that died had reserved counts as
-  an alarm. A paused alert has given it back.
-- *Two processes with one state file* are told apart by the store: the one that does not know all answers stops.
-- *What goes back*: nothing when an alert is paused; when it is closed for good, epsilon - L(m,k), once. Then no state
-  file brings it back, and the noise is gone from it. A restored ledger may lack answers that were seen: it closed all.
+``alert_plan`` has the two ways to do that, and the choice between them. An alert on a ledger is a durable gate
+(``ledger.gate``): each answer is stored *before* it is said. After a restart a window that was answered is not asked
+again; with a state file, which holds the threshold noise, the alert goes on as if it had never stopped; without one it
+begins anew, and another epsilon is charged. What goes back, and why: docs/explanation/proofs_in_words/uses.md.
 """
 
 from __future__ import annotations
@@ -27,7 +12,6 @@ import hashlib
 import json
 import math
 import os
-import threading
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -35,7 +19,7 @@ from fractions import Fraction
 from numbers import Integral
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, Literal, NamedTuple, NoReturn, Self
+from typing import Any, Final, Literal, NamedTuple
 
 from sparsegate.budget import (
     Number,
@@ -54,11 +38,11 @@ from sparsegate.gates.laplace import laplace
 from sparsegate.gates.per_above import zcdp_ledger
 from sparsegate.gates.preview import Preview, previews
 from sparsegate.gates.sparse_vector import SparseVector, gate_calibration
-from sparsegate.ledger.gate import DurableGate, PaidGate, is_ledger, pay_for_gate
+from sparsegate.ledger.gate import AnswerCounts, DurableGate, PaidGate, is_ledger, pay_for_gate
 from sparsegate.noise import Source, exact_scale
 from sparsegate.noise.own_settings import own_settings
-from sparsegate.noise.sources import MARK, Uncopied, birthmark
-from sparsegate.uses.alert_plan import CONFIDENCE, SIGNS, AlertPlan, Method, alert_plan
+from sparsegate.uses.alert_plan import CONFIDENCE, AlertPlan, Method, alert_plan
+from sparsegate.uses.asking import AsksGate
 from sparsegate.uses.windows import Moment, PeopleInCells, PeopleInWindows, TimeWindows
 
 _LONGEST_NAME: Final = 100
@@ -101,10 +85,8 @@ class AlertAnswer:
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it, and as the ledger keeps it."""
         numbers = {"estimate": self.estimate, "standard_error": self.standard_error}
-        cells = {"cells": [list(cell) for cell in self.cells]} if self.cells else {}
-        return (
-            {"window": self.window, "fired": self.fired} | {n: v for n, v in numbers.items() if v is not None} | cells
-        )
+        answer = {"window": self.window, "fired": self.fired} | {n: v for n, v in numbers.items() if v is not None}
+        return answer | ({"cells": [list(cell) for cell in self.cells]} if self.cells else {})
 
     @classmethod
     def of_dict(cls, part: Mapping[str, Any]) -> AlertAnswer:
@@ -123,6 +105,14 @@ class AlertState(NamedTuple):
     settings: dict[str, Any]
     noise: bytes
     mark: str = ""
+
+
+class _Before(NamedTuple):
+    """What an alert that goes on had: its noise, and its answers."""
+
+    secret: bytes
+    counts: AnswerCounts
+    answers: Mapping[int, AlertAnswer]
 
 
 class StateFile:
@@ -196,13 +186,15 @@ class StateFile:
 class _Gate:
     """A gate over the counts; over the negated counts where small ones fire, which one person moves one way as well."""
 
-    def __init__(self, plan: AlertPlan, *, sign: int, noise: dict[str, Any], held: dict[str, Any]) -> None:
-        """``held`` goes on with a gate that was: its ``secret``, how many it was ``asked``, and its ``positives``."""
-        self._sign = sign
-        options = {**plan.gate_options, "threshold": sign * plan.gate_options["threshold"], **noise}
+    def __init__(self, plan: AlertPlan, noise: dict[str, Any], before: _Before | None) -> None:
+        self._plan, options = plan, {**plan.gate_options, **noise}
         if plan.price is not None:
             options["ledger"] = PaidByKeeper()
-        self._gate = resume(SparseVector, held.pop("secret"), **held, **options) if held else SparseVector(**options)
+        if before is None:
+            self._gate = SparseVector(**options)
+        else:
+            counts = before.counts
+            self._gate = resume(SparseVector, before.secret, asked=counts.asked, positives=counts.above, **options)
 
     @property
     def closed(self) -> bool:
@@ -213,14 +205,23 @@ class _Gate:
         return threshold_noise(self._gate)
 
     def answer(self, window: int, count: int) -> AlertAnswer:
-        answer = self._gate.ask(self._sign * count)
+        answer = self._gate.ask(self._plan.sign * count)
         if answer.estimate is None:
             return AlertAnswer(window=window, fired=answer.above)
-        error, estimate = round(answer.standard_error or 0.0, 2), self._sign * answer.estimate
+        error, estimate = round(answer.standard_error or 0.0, 2), self._plan.sign * answer.estimate
         return AlertAnswer(window=window, fired=answer.above, estimate=estimate, standard_error=error)
 
     def loss(self, quiet: int, fired: int) -> Fraction:
         return self._gate.cost(below=quiet, above=fired)
+
+    def spent(self, counts: AnswerCounts) -> Fraction:
+        return counts.cost(self.loss)
+
+    def remaining(self, counts: AnswerCounts) -> int | None:
+        if self._plan.price is not None:
+            return None
+        rarer = self._plan.gate_options["closes"] == "rarer"
+        return self._plan.cutoff - (min(counts.above, counts.below) if rarer else counts.above)
 
 
 class _Counts:
@@ -228,36 +229,40 @@ class _Counts:
 
     closed, secret = False, b""
 
-    def __init__(self, plan: AlertPlan, *, sign: int, noise: dict[str, Any], held: dict[str, Any]) -> None:
+    def __init__(self, plan: AlertPlan, noise: dict[str, Any], _: _Before | None) -> None:
         assert plan.moved is not None
-        self._plan, self._moved, self._sign, self._noise = plan, plan.moved, sign, noise
+        self._plan, self._moved, self._noise = plan, plan.moved, noise
         ratio = math.exp(-1 / exact_scale(plan.moved / plan.epsilon))
         self._standard_error = round(math.sqrt(2 * ratio) / (1 - ratio), 2)
 
     def answer(self, window: int, count: int) -> AlertAnswer:
         noisy = laplace(count, epsilon=self._plan.epsilon, sensitivity=self._moved, **self._noise)
-        fired = self._sign * noisy >= self._sign * self._plan.gate_options["threshold"]
+        fired = self._plan.sign * noisy >= self._plan.gate_options["threshold"]
         return AlertAnswer(window=window, fired=fired, estimate=noisy, standard_error=self._standard_error)
 
     def loss(self, quiet: int, fired: int) -> Fraction:
         return min(quiet + fired, self._moved) * self._plan.epsilon / self._moved
 
+    def spent(self, counts: AnswerCounts) -> Fraction:
+        return counts.cost(self.loss)
+
+    def remaining(self, _: AnswerCounts) -> None:
+        return None
+
 
 class _CellGates:
     """A gate for each public cell, over its counts; all cells whose gates are open are asked of every window."""
 
-    def __init__(self, plan: AlertPlan, *, sign: int, noise: dict[str, Any], held: dict[str, Any]) -> None:
-        """``held`` goes on with gates that were: their ``secret``, and the ``answers`` that they gave."""
-        self._sign, self._calibration = sign, gate_calibration(**plan.gate_options)
-        options = {**plan.gate_options, "threshold": sign * plan.gate_options["threshold"], "epsilon": plan.epsilon}
-        options |= {"cells": plan.cells, "cells_per_user": plan.cells_per_user, **noise}
-        if held:
-            answers = sorted(held["answers"], key=lambda answer: answer.window)
-            fired = [{cell for cell, _ in answer.cells} for answer in answers]
-            answered = {cell: self._counts(cell, fired) for cell in set().union(*fired)}
-            self._gates = resume_cells(held["secret"], asked=len(answers), answered=answered, **options)
-        else:
+    def __init__(self, plan: AlertPlan, noise: dict[str, Any], before: _Before | None) -> None:
+        self._sign, self._calibration = plan.sign, gate_calibration(**plan.gate_options)
+        options = {**plan.gate_options, "epsilon": plan.epsilon, **noise}
+        options |= {"cells": plan.cells, "cells_per_user": plan.cells_per_user}
+        if before is None:
             self._gates = Gates(**options)
+        else:
+            fired = [{cell for cell, _ in answer.cells} for _, answer in sorted(before.answers.items())]
+            answered = {cell: self._counts(cell, fired) for cell in set().union(*fired)}
+            self._gates = resume_cells(before.secret, asked=len(fired), answered=answered, **options)
 
     def _counts(self, cell: Hashable, fired: list[set[Hashable]]) -> tuple[int, int]:
         """How often a cell was asked, until its gate closed, and how often it fired."""
@@ -273,16 +278,8 @@ class _CellGates:
         return all(self._gates[cell].closed for cell in self._gates.cells)
 
     @property
-    def remaining(self) -> int:
-        return sum(self._gates[cell].remaining or 0 for cell in self._gates.cells)
-
-    @property
     def secret(self) -> bytes:
         return threshold_noises(self._gates)
-
-    @property
-    def spent(self) -> Fraction:
-        return self._gates.spent
 
     def answer(self, window: int, counts: Mapping[Any, int]) -> AlertAnswer:
         answers = self._gates.ask_all({cell: self._sign * count for cell, count in counts.items()})
@@ -293,8 +290,14 @@ class _CellGates:
         )
         return AlertAnswer(window=window, fired=bool(fired), standard_error=error, cells=cells)
 
+    def spent(self, _: AnswerCounts) -> Fraction:
+        return self._gates.spent
 
-class Alert(Uncopied):
+    def remaining(self, _: AnswerCounts) -> int:
+        return sum(self._gates[cell].remaining or 0 for cell in self._gates.cells)
+
+
+class Alert(AsksGate):
     """Watches the number of people in each window of a stream, and fires where it passes a threshold.
 
     **Theorem.** For neighbours that differ in one person, with all their rows in all windows, everything that ever
@@ -304,8 +307,7 @@ class Alert(Uncopied):
     public clock. Answers that are read again after a restart are functions of what was released, and what goes on does
     so as if it had never stopped. []
 
-    So a person in every window costs a gate no more than a person in one, and a year in which nothing happens costs
-    eps1 (``plan.quiet_cost``), not epsilon.
+    A person in every window costs a gate no more than a person in one, and a quiet year eps1 (``plan.quiet_cost``).
 
     Parameters
     ----------
@@ -345,6 +347,7 @@ class Alert(Uncopied):
     """
 
     _uncopied = "an alert can be neither copied nor pickled: two copies would answer for one budget"
+    _closed_says = "this alert is closed: {}; make another, which spends a new epsilon, to ask on"
 
     @own_settings
     def __init__(
@@ -377,20 +380,18 @@ class Alert(Uncopied):
         public_line(name, "name", most=_LONGEST_NAME)
         public_line(about, "about")
         check_truth(refund, "refund")
+        super().__init__()
         self.plan: Preview = plan.preview()
         self.threshold, self.fires, self.windows = threshold, fires, windows
-        self._sign, self._rarer = SIGNS[fires], closes == "rarer"
-        self._noise: dict[str, Any] = {"source": trusted_source(source, not_private), "not_private": not_private}
+        noise: dict[str, Any] = {"source": trusted_source(source, not_private), "not_private": not_private}
         self._people: PeopleInWindows | PeopleInCells | None = None
         if windows is not None and plan.cells:
             self._people = PeopleInCells(windows, cells=frozenset(plan.cells), per_user=plan.cells_per_user)
         elif windows is not None:
             self._people = PeopleInWindows(windows, per_user=windows_per_user)
-        self._lock, self._born, self._stopped, self._next = threading.Lock(), birthmark(), "", 0
-        self._unsaid = self._lost = False
-        self._refund = refund and not not_private
+        self._stopped, self._next, self._refund = "", 0, refund and not not_private
         asks: dict[str, Any] = {"threshold": threshold, "fires": fires, "windows_per_user": windows_per_user}
-        asks["about"], asks["windows"] = about, None if windows is None else windows.settings()
+        asks |= {"about": about, "windows": None if windows is None else windows.settings()}
         asks["cells"] = hashlib.sha256(json.dumps(plan.cells).encode()).hexdigest() if plan.cells else None
         asks["cells_per_user"] = plan.cells_per_user if plan.cells else None
         settings = {**asks, "cutoff": plan.cutoff, "epsilon": exact_text(plan.epsilon), "closes": closes}
@@ -402,31 +403,28 @@ class Alert(Uncopied):
         self._file = None if state is None else _state_file(state, ledger)
         earlier = self._earlier(ledger, title := f"alert {name!r}", asks)
         held = None if self._file is None else self._file.read()
-        draws: type[_Gate | _Counts | _CellGates] = _Gate if plan.method == "gate" else _Counts
-        draws = _CellGates if plan.cells else draws
         each = None if plan.price is None else (plan.price.above, plan.price.above_rho)
+        self._paid: PaidGate
+        before = None
         if held is not None:
-            self._paid: PaidGate = (going_on := _going_on(held, earlier, settings))
-            counts = self._paid.counts
-            before: dict[str, Any] = {"asked": counts.asked, "positives": counts.above}
-            if plan.cells:
-                before = {"answers": [AlertAnswer.of_dict(part) for part in going_on.answers()]}
-            before["secret"] = held.noise
+            self._paid = going_on = _going_on(held, earlier, settings)
+            kept = map(AlertAnswer.of_dict, going_on.answers())
+            before = _Before(held.noise, going_on.counts, {answer.window: answer for answer in kept})
             if each is not None:
                 going_on.ledger.go_on(going_on, each)
-            self._draws = draws(plan, sign=self._sign, noise=self._noise, held=before)
         else:
             if self._file is not None:
                 self._file.make_ready()
             of_cells = f" of each of {len(plan.cells)} cells, {plan.cells_per_user} a person" if plan.cells else ""
             limit = f"cutoff {plan.cutoff}" if each is None else "each alarm paid for"
             what = f"{plan.method}{of_cells}, fires {fires} {threshold}, {limit}"
-            charged: dict[str, Any] = {"cost": plan.cost, "refund": refund and not not_private, "each": each}
+            charged: dict[str, Any] = {"cost": plan.cost, "refund": self._refund, "each": each}
             self._paid = pay_for_gate(ledger, title=title, what=what, terms=settings, **charged)
-            self._draws = draws(plan, sign=self._sign, noise=self._noise, held={})
-            if self._file is not None and isinstance(self._paid, DurableGate):
-                entry = self._paid.entry.number
-                self._file.write(AlertState(entry, self._paid.ledger.dataset, settings, self._draws.secret))
+        draws = _CellGates if plan.cells else _Gate if plan.method == "gate" else _Counts
+        self._draws: _Gate | _Counts | _CellGates = draws(plan, noise, before)
+        if before is None and self._file is not None and isinstance(self._paid, DurableGate):
+            entry = self._paid.entry.number
+            self._file.write(AlertState(entry, self._paid.ledger.dataset, settings, self._draws.secret))
         self._last = max(self._answers, default=-1)
 
     @staticmethod
@@ -478,31 +476,24 @@ class Alert(Uncopied):
                 rule = "must be a mapping from cells to people"
                 raise ParameterError("count", rule, next_step='pass for instance {"Berlin": 812}')
             counts = {cell: _whole(people) for cell, people in count.items()}
-        if self._born != MARK[0]:  # before the lock: a fork may have left it held for ever
-            self._refuse()
-        with self._lock:
-            self._stop_if_lost()
-            if (answered := self._answers.get(int(window))) is not None:
-                return answered
-            if self.closed:
-                self._refuse()
-            if window <= self._last:
-                raise ParameterError("window", f"must come after window {self._last}, the last answered", window)
-            try:
-                self._unsaid = True  # from before it is drawn until it is stored
-                answer = self._draws.answer(int(window), counts)
-                self._paid.keep(answer.to_dict(), above=answer.fired)
-                self._answers[answer.window] = answer  # from now on it is given again
-                self._last = int(window)
-                self._unsaid = False
-            finally:
-                self._stop_if_lost()
-            return answer
+        return self._in_turn(self._ask, int(window), counts)
 
-    def _stop_if_lost(self) -> None:
-        """Nobody may see an answer that was drawn and not stored, and nothing follows it here."""
-        if self._unsaid:
-            self._lost, self._stopped = True, "its last answer was cut short or could not be stored"
+    def _ask(self, window: int, counts: Any) -> AlertAnswer:
+        if (answered := self._answers.get(window)) is not None:
+            return answered
+        if not self._ended and window <= self._last:
+            raise ParameterError("window", f"must come after window {self._last}, the last answered", window)
+        return self._answered(self._draw, window, counts)
+
+    def _draw(self, window: int, counts: Any) -> AlertAnswer:
+        answer = self._draws.answer(window, counts)
+        self._paid.keep(answer.to_dict(), above=answer.fired)
+        self._answers[window] = answer  # from now on it is given again
+        self._last = window
+        return answer
+
+    def _lose(self) -> None:
+        self._stopped = "its last answer was cut short or could not be stored"
 
     @own_settings
     def add(self, user: Any, time: Any, cell: Any = None) -> None:
@@ -560,11 +551,18 @@ class Alert(Uncopied):
         return self._paid.entry.number if isinstance(self._paid, DurableGate) else None
 
     @property
+    def _ended(self) -> str:
+        if self._elsewhere:
+            return "it belongs to another process"
+        most = self._plan.most_windows
+        full = f"all {most} windows are answered" if most is not None and self._paid.counts.asked >= most else ""
+        fired = "it has fired as often as it may" if self._draws.closed else ""
+        return self._stopped or ("its ledger cannot pay for another alarm" if self._paid.exhausted else fired or full)
+
+    @property
     def closed(self) -> bool:
         """Whether it answers no more."""
-        full = self._plan.most_windows is not None and self._paid.counts.asked >= self._plan.most_windows
-        ended = full or self._draws.closed or self._paid.exhausted
-        return bool(self._stopped) or ended or self._born != MARK[0]
+        return bool(self._ended)
 
     @property
     def remaining(self) -> int | None:
@@ -572,12 +570,7 @@ class Alert(Uncopied):
 
         None: no limit.
         """
-        counts = self._paid.counts
-        if isinstance(self._draws, _CellGates):
-            return self._draws.remaining
-        if self._plan.method == "counts" or self._plan.price is not None:
-            return None
-        return self._plan.cutoff - (min(counts.above, counts.below) if self._rarer else counts.above)
+        return self._draws.remaining(self._paid.counts)
 
     @property
     def epsilon(self) -> Fraction:
@@ -599,7 +592,7 @@ class Alert(Uncopied):
             return self._plan.epsilon + (self._paid.counts.above + self._lost) * self._plan.price.above
         if self._paid.whole:
             return self.epsilon
-        return self._draws.spent if isinstance(self._draws, _CellGates) else self._paid.counts.cost(self._draws.loss)
+        return self._draws.spent(self._paid.counts)
 
     @property
     def rho_spent(self) -> Fraction | None:
@@ -632,10 +625,10 @@ class Alert(Uncopied):
 
         What is reserved for the next alarm, where each is paid for, goes back all the same, and is reserved again then.
         """
-        if self._born != MARK[0]:
+        if self._elsewhere:
             return
         with self._lock:
-            self._stop_if_lost()
+            self._settle()
             self._stopped = self._stopped or "it is paused, and goes on when it is made again with its state file"
         self._let_go()
 
@@ -649,10 +642,10 @@ class Alert(Uncopied):
 
         To a zCDP ledger nothing goes back but what is reserved for the next alarm, where each is paid for.
         """
-        if self._born != MARK[0]:
+        if self._elsewhere:
             return
         with self._lock:
-            self._stop_if_lost()
+            self._settle()
             self._stopped = self._stopped or "it was closed by hand"
             if self._lost:
                 return
@@ -661,22 +654,11 @@ class Alert(Uncopied):
         self._paid.close(self.spent)
         self._let_go()
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *exc: object) -> None:
         if self._file is None:
             self.close()
         else:
             self.pause()
-
-    def _refuse(self) -> NoReturn:
-        fired = "it has fired as often as it may" if self._draws.closed else ""
-        fired = "its ledger cannot pay for another alarm" if self._paid.exhausted else fired
-        why = self._stopped or fired or f"all {self._plan.most_windows} windows are answered"
-        if self._born != MARK[0]:
-            why = "it belongs to another process"
-        raise GateClosed(f"this alert is closed: {why}; make another, which spends a new epsilon, to ask on")
 
     def __repr__(self) -> str:
         state, counts = "closed" if self.closed else "open", self._paid.counts

@@ -1,58 +1,18 @@
 """Choose the k features that tell most about a target, privately: a transformer of scikit-learn.
 
 **Theorem.** For tables that differ in one person, who has at most ``rows_per_person`` rows, the features that
-``SelectKBestPrivate.fit`` selects are (epsilon, delta)-DP. *Proof.* A person moves every score by at most
-rows_per_person times the sensitivity that is proved below, or that the caller states for a score of their own, and
-``select_top`` is private at that sensitivity: the set is drawn by `subset_is_private` (proofs/subset.v) or the theorem
-of another method. How a cell is read depends on public parameters and that cell alone, and no value of a cell is
-refused, so errors tell nothing. Everything else that a fitted transformer holds is public or made from the set. Scores
-are no attribute of it: they are private.
+``SelectKBestPrivate.fit`` selects are (epsilon, delta)-DP: one row moves every score by at most its sensitivity, or
+what the caller states for a score of their own, and ``select_top`` is private at rows_per_person times that. Not
+covered are the columns that ``transform`` returns, which are the private rows themselves, and what is trained on them.
 
-What is NOT covered: the columns that ``transform`` returns, which are the private rows themselves, and whatever is
-trained on them: another release, with its own epsilon.
+**Scores** are whole numbers of steps, and so are their sensitivities; proofs: docs/explanation/proofs_in_words/uses.md.
+n rows; of one feature n_v have the value v, n_k the class k, n_vk both. *Agreement*: sum_v max_k n_vk; Delta = 1, and
+monotonic. *Dependence*: R = 1/4 sum_vk |n_vk - n_v n_k / n|; Delta = 1. *Information*: n I / (1 + ln n), I the mutual
+information in nats; Delta = 1, and a step for rounding. *Covariance*: |sum u w|, feature and target mapped to -1..1.
 
-**Scores.** Neighbours: add or remove one row. n rows; of one feature, n_v rows have the value v, n_k the class k and
-n_vk both. What the values and classes are is public, so one row is in one cell (v, k) of each feature's table, whatever
-it holds. Every score is a whole number of steps, and so is its sensitivity Delta: no rounding is left out of a proof.
-
-**agreement** (1 step): A = sum_v max_k n_vk, the rows that the best rule "value -> class" labels right. *Delta = 1, and
-monotonic.* A new row raises one n_vk by one, so one maximum by 0 or 1 and no other: every feature's A rises by 0 or 1.
-
-**dependence** (1024 steps): R = 1/4 sum_vk |n_vk - n_v n_k / n|, n/2 times the R score of PrivBayes (Zhang et al., TODS
-2017); |ad - bc|/n for a table of two by two. *Delta = 1*, by the theorem of ``records.distance_from_independence``. R
-is a fraction of whole numbers, rounded down exactly: where reals differ by at most 1024 steps, so do they rounded down.
-
-**information** (1024 steps): J = n I / (1 + ln n), I the mutual information of value and class in the table, in nats.
-*Delta = 1, for any number of values and classes, and without a bound on n.* Let g(t) = t ln t, F = n I = sum g(n_vk) -
-sum g(n_v) - sum g(n_k) + g(n), and h(t) = g(t+1) - g(t), the mean of 1 + ln u over [t, t+1]: h is increasing and
-concave, h(0) = 0 and h(t) <= 1 + ln(t+1). A new row in the cell (v, k) moves F by
-
-    m = h(n) - h(a) - h(b) + h(c),    a = n_v, b = n_k, c = n_vk,  c <= a, c <= b,  a + b - c <= n.
-
-(up) m <= h(n), since h(c) <= h(a) and h(b) >= 0; and 1 + ln n grows, so J rises by at most h(n) / (1 + ln(n+1)) <= 1.
-(down) -m = h(a) + h(b) - h(c) - h(n) is largest, for given c, at a = b = (n + c)/2, and then falls as c grows, both
-since h is concave: -m <= 2 h(n/2) - h(n). As ln is concave, 1 + (ln n + ln(n+1))/2 <= h(n) and h(n/2) <= 1 +
-ln((n+1)/2), so -m <= 1 + ln(n+1) - 2 ln 2 + ln(1 + 1/n)/2. J falls by the division as well: F (1/(1 + ln n) - 1/(1 +
-ln(n+1))) <= I / ((1 + ln n)(1 + ln(n+1))), as n ln(1 + 1/n) <= 1, and I <= ln n. In all J falls by at most
-
-    [1 + ln(n+1) - 2 ln 2 + ln(1 + 1/n)/2 + ln n / (1 + ln n)] / (1 + ln(n+1)) <= 1,
-
-as the last two terms are at most ln(2)/2 + 1 < 2 ln 2. Of fewer than 10^9 rows floats give J within a quarter of a
-step, so two neighbours rounded down differ by at most 1025 steps, which is the sensitivity charged.
-
-**covariance** (2^20 steps): C = |sum u w|, u and w the feature and the target clipped to PUBLIC bounds and mapped to
--1..1, in steps of 1/1024. *Delta = 1.* A new row adds u w, in -1..1, and |.| moves by no more than what it is taken of.
-
-A person with up to r rows moves a score by r Delta at most: r steps from neighbour to neighbour.
-
-**Cells** are codes of public categories, or numbers clipped to public bounds. Each is read by itself, by public numbers
-alone, so that a row enters every sum in a way that no other row changes; and every cell has a reading, so that no row
-can raise an error: what is in no category is of one more category, "other"; a number beyond its bounds is the bound;
-and what is no number (NaN, None, text) is of the bin "other", or the middle of its bounds.
-
-Two ways in which numpy reads a cell by others are kept out. Of a list with one text it makes text of every number: a
-list is read as objects. Of a frame with one empty cell whole numbers become floats, which are the same numbers up to
-2**53: no category is beyond.
+**Cells** are codes of public categories, or numbers clipped to public bounds. Each is read by itself, and has a
+reading, so that no row can raise an error: what is in no category is "other"; a number beyond its bounds is the bound;
+what is no number is of the bin "other", or the middle. A list is read as objects, and no category is beyond 2**53.
 """
 
 from __future__ import annotations
@@ -79,9 +39,7 @@ from sparsegate.selection.select import AUTO, METHODS, Request, select_top
 from sparsegate.uses.records import category_places, contingency, distance_from_independence, unmasked
 
 Integers: TypeAlias = NDArray[np.int64]
-
-FINE: Final = 1024
-"""Steps of a score that is no count, and of a clipped number on each side of its middle."""
+FINE: Final = 1024  # steps of a score that is no count, and of a clipped number on each side of its middle
 
 
 class FeatureScore(NamedTuple):
@@ -228,20 +186,17 @@ def public_bounds(bounds: Any, features: int, parameter: str) -> Bounds:
     return low, high
 
 
-def coded(column: NDArray[Any], categories: Sequence[Hashable]) -> Integers:
-    """The place of each cell among the categories, and their number where it is none of them."""
-    return category_places(column, categories, other=len(categories))
+def coded(column: NDArray[Any], listed: Sequence[Hashable], parameter: str = "categories") -> Integers:
+    """The place of each cell among the public values, and their number where it is none of them.
 
-
-def check_type(held: NDArray[Any], listed: Sequence[Hashable], parameter: str) -> None:
-    """Refuse an array whose type has none of the values: every cell would be "other", and the release worth nothing.
-
+    An array whose type has none of the values is refused: every cell would be "other", and the release worth nothing.
     The type of the array alone decides: what the cells of objects are is private.
     """
     texts = sum(isinstance(value, str) for value in listed)
-    if (held.dtype.kind in "biuf" and texts == len(listed)) or (held.dtype.kind == "U" and not texts):
+    if (column.dtype.kind in "biuf" and texts == len(listed)) or (column.dtype.kind == "U" and not texts):
         kind = "text" if texts == 0 else "numbers"  # not the type's name, which has the length of the longest text
         raise ParameterError(parameter, f"must have {kind}, as the cells are {kind}", next_step="cast one of the two")
+    return category_places(column, listed, other=len(listed))
 
 
 def numbers(table: NDArray[Any]) -> Floats:
@@ -277,8 +232,16 @@ def clipped(table: Floats, bounds: Bounds) -> Integers:
     return np.rint(np.nan_to_num((2 * _unit(table, bounds) - 1) * FINE)).astype(np.int64)
 
 
-Scored = Callable[[NDArray[Any], NDArray[Any]], Any]
-"""A table and a target in, one number for each feature out."""
+Scored = Callable[[NDArray[Any], NDArray[Any]], Any]  # A table and a target in, one number for each feature out
+
+
+def _own_scores(own: Scored, features: int, table: NDArray[Any], target: NDArray[Any]) -> Any:
+    scores = np.asarray(own(table, target))
+    if scores.shape != (features,):
+        rule = f"must give one number for each of the {features} features"
+        raise ParameterError("score_func", rule, scores.shape, "return an array of that length")
+    return scores
+
 
 _SAY: Final = {
     "classes": "pass for instance classes=[0, 1]",
@@ -313,6 +276,11 @@ def learn_bases(*names: str) -> tuple[Any, ...]:
         )
     except SparsegateError:
         return (_WithoutLearn,)
+
+
+def keep_parameters(estimator: Any, scope: dict[str, Any]) -> None:
+    """Keep the parameters of ``__init__``, its ``locals()``, as they are: scikit-learn reads them again."""
+    vars(estimator).update({name: value for name, value in scope.items() if name != "self"})
 
 
 def _cost_at(request: Request, epsilon: Fraction) -> Cost:
@@ -372,22 +340,7 @@ class SelectKBestPrivate(*learn_bases("feature_selection.SelectorMixin", "base.B
         source: Source | None = None,
         not_private: bool = False,
     ) -> None:
-        self.score_func = score_func
-        self.k = k
-        self.epsilon = epsilon
-        self.delta = delta
-        self.method = method
-        self.classes = classes
-        self.categories = categories
-        self.bounds = bounds
-        self.bins = bins
-        self.target_bounds = target_bounds
-        self.rows_per_person = rows_per_person
-        self.sensitivity = sensitivity
-        self.monotonic = monotonic
-        self.ledger = ledger
-        self.source = source
-        self.not_private = not_private
+        keep_parameters(self, locals())
 
     @own_settings
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: N803
@@ -440,28 +393,17 @@ class SelectKBestPrivate(*learn_bases("feature_selection.SelectorMixin", "base.B
 
     def _scored(self, features: int) -> Scored:
         """Check the public parameters against the number of features; what comes back takes a table and a target."""
-        if callable(own := self.score_func):
-
-            def own_scores(table: NDArray[Any], target: NDArray[Any]) -> Any:
-                scores = np.asarray(own(table, target))
-                if scores.shape != (features,):
-                    rule = f"must give one number for each of the {features} features"
-                    raise ParameterError("score_func", rule, scores.shape, "return an array of that length")
-                return scores
-
-            return own_scores
         row = self._row()
-        assert row is not None
-        if (of_table := row.of_table) is None:
+        if row is None:
+            return partial(_own_scores, self.score_func, features)
+        if row.of_table is None:
             return self._covariances(features)
-        classes = public_values(self._given("classes"), "classes")
+        of_table, classes = row.of_table, public_values(self._given("classes"), "classes")
         coding, sizes = self._coding(features)
-        shapes = [(size + 1, len(classes) + 1) for size in sizes]
 
         def scored(table: NDArray[Any], target: NDArray[Any]) -> Integers:
-            check_type(target, classes, "classes")
-            codes, labels = coding(table), coded(target, classes)
-            tables = (contingency(codes[:, j], labels, shape=shapes[j]) for j in range(features))
+            codes, labels = coding(table), coded(target, classes, "classes")
+            tables = (contingency(codes[:, j], labels, shape=(sizes[j] + 1, len(classes) + 1)) for j in range(features))
             return np.array([of_table(counts) for counts in tables], dtype=np.int64)
 
         return scored
@@ -476,8 +418,6 @@ class SelectKBestPrivate(*learn_bases("feature_selection.SelectorMixin", "base.B
         lists = public_categories(self._given("categories"), features)
 
         def coding(table: NDArray[Any]) -> Integers:
-            for listed in lists:
-                check_type(table, listed, "categories")
             return np.column_stack([coded(table[:, j], lists[j]) for j in range(features)])
 
         return coding, [len(listed) for listed in lists]
@@ -494,12 +434,9 @@ class SelectKBestPrivate(*learn_bases("feature_selection.SelectorMixin", "base.B
         if len(classes) != 2:
             raise ParameterError("classes", "must be two for score 'covariance'", self.classes, "or use 'dependence'")
         signs = np.array([-FINE, FINE, 0])  # a y of neither class says nothing
-
-        def scored(table: NDArray[Any], target: NDArray[Any]) -> Integers:
-            check_type(target, classes, "classes")
-            return covariances(clipped(numbers(table), bounds), signs[coded(target, classes)])
-
-        return scored
+        return lambda table, target: covariances(
+            clipped(numbers(table), bounds), signs[coded(target, classes, "classes")]
+        )
 
     def _given(self, name: str) -> Any:
         value = getattr(self, name)

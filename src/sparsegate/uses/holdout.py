@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import math
 import re
-import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from warnings import warn
 
 import numpy as np
@@ -31,13 +30,14 @@ from sparsegate.gates.calibration import Calibration, calibrate, trusted_source
 from sparsegate.gates.gate import Gate
 from sparsegate.gates.laplace import error_bar
 from sparsegate.gates.lattice import exact_number
-from sparsegate.gates.preview import Preview
+from sparsegate.gates.preview import Preview, previews
 from sparsegate.gates.variants import VARIANTS, Noise, Released
 from sparsegate.ledger.gate import AnswerCounts, PaidGate, is_ledger
 from sparsegate.noise import Source
 from sparsegate.noise.own_settings import own_settings
-from sparsegate.noise.sources import MARK, Uncopied, birthmark
+from sparsegate.noise.sources import Uncopied
 from sparsegate.selection.accuracy import check_confidence
+from sparsegate.uses.asking import AsksGate
 from sparsegate.uses.records import STEPS, public_range, record_steps
 
 if TYPE_CHECKING:
@@ -59,27 +59,17 @@ def far_from_the_truth(
     two:
 
     **Theorem 1** (few answers). t = sqrt((ln(2k) + ln N + ln(1/b)) / 2n), where N is the sum over j <= c of C(k, j)
-    w**j. *Proof.* There are at most N transcripts, and each has k questions: at most k N functions, fixed before S is
-    drawn. Each is off by more than t with probability at most 2 exp(-2 n t**2) (Hoeffding); the union bound. []
+    w**j: so many transcripts there are.
 
-    **Theorem 2** (private answers). Let the transcript A be epsilon-DP for replacing one record, and u = epsilon
+    **Theorem 2** (private answers). Let the transcript be epsilon-DP for replacing one record, and u = epsilon
     sqrt(n/2).
 
         t = sqrt((y**2 + ln(2k)) / 2n),    y = (u + sqrt(u**2 + 4 ln(1/b))) / 2.
 
-    *Proof.* Fix a transcript a. f(S) = ln Pr[A = a | S] moves by at most epsilon when one record is replaced, so by the
-    bounded difference lemma E[exp(p (f - E f))] <= exp(p**2 n epsilon**2 / 8) over S ~ P**n. With Z = Pr[A = a | S] /
-    Pr[A = a] and Pr[A = a] = E exp(f) >= exp(E f) (Jensen), E[Z**p]**(1/p) <= exp(p n epsilon**2 / 8). Let B be the
-    event that one of the k functions of a is off by more than t. Under P**n alone Pr[B] <= exp(-l), l = 2 n t**2 -
-    ln(2k) (Hoeffding). Given A = a, by Hoelder, Pr[B] = E[Z 1_B] <= exp(p n epsilon**2/8 - l (1 - 1/p)) for every p >
-    1, and the best p = sqrt(8 l / n)/epsilon makes that exp(-(l - u sqrt(l))), which is b for sqrt(l) = y; and p >= 2,
-    as y >= u. []
+    Proofs: docs/explanation/proofs_in_words/uses.md. Both ideas are of Dwork, Feldman, Hardt, Pitassi, Reingold,
+    Roth (NIPS 2015). **Where epsilon is 1 the second says next to nothing, whatever n**; the first does not ask for
+    privacy at all, and grows with c. What a holdout does in practice is better than both.
 
-    Both ideas are of Dwork, Feldman, Hardt, Pitassi, Reingold, Roth (NIPS 2015: description length, and max-information
-    of pure privacy); statements and constants are those of the proofs above. For large n the second is epsilon/2, the
-    order of Bassily, Nissim, Smith, Steinke, Stemmer, Ullman (STOC 2016). **Where epsilon is 1 it says next to nothing,
-    whatever n**; the first does not ask for privacy at all, and grows with c. What a holdout does in practice is better
-    than both.
     >>> public = {"questions": 1000, "cutoff": 20, "values": 1000, "confidence": 0.95}
     >>> [round(far_from_the_truth(10_000, epsilon=epsilon, **public), 3) for epsilon in (0.02, 0.1, 1, 100)]
     [0.027, 0.056, 0.111, 0.111]
@@ -108,11 +98,10 @@ def _log_transcripts(questions: int, cutoff: int, values: int) -> float:
     return term(peak) + math.log(most + 1)
 
 
+# The gate: |train - holdout| + nu >= T + rho + kappa, where a positive also carries a fresh noisy mean.
 ROW: Final = replace(VARIANTS["hardt-rothblum-2010-repaired"], released=Released.FRESH_ANSWER, noise=Noise.EXPONENTIAL)
-"""The gate: |train - holdout| + nu >= T + rho + kappa, where a positive also carries a fresh noisy mean."""
 
 CONFIDENCE: Final = 0.95
-
 _MOST_RECORDS = 2**39  # their sum fits the lattice
 _LONGEST_NAME = 100
 _ANSWER_SHARE = Fraction(1, 3)  # of epsilon; the gate has the rest
@@ -128,16 +117,13 @@ class HoldoutTerms:
     that of its ``question``, which found them apart, and of its ``answer``, the number.
 
     **The statistic.** A record's value v, clamped to [low, high], is x = round(2**20 (v - low) / (high - low)) whole
-    steps (``uses.records``). The mean of the records is low + (high - low) X / (2**20 n), where X is the sum of the x,
-    exact in integers, and n the PUBLIC size. *Adding or removing one record moves X by at most 2**20, and so does
-    replacing one*, because n does not follow the data: a holdout of fewer records than n has its missing ones at low.
-    So no length is refused (that would tell whether somebody is in it), and one epsilon holds for both kinds of
-    neighbours, without a factor of two.
+    steps (``uses.records``). The mean of the records is low + (high - low) X / (2**20 n), where X is the sum of the x
+    and n the PUBLIC size. *Adding, removing or replacing one record moves X by at most 2**20*, because n does not
+    follow the data: missing records are at low, and no length is refused, which would tell whether somebody is there.
 
-    **The prices.** With one-sided noise a transcript with a BELOW and k ABOVE costs e1 + k p, exactly, however many
-    BELOWs there are (``gates.bounds``): e1 opens a holdout, and p = eps2/c + eps3/c is the price of a paid answer. All
-    are whole multiples of 10**-12, as is all that goes back to a ledger, so that a holdout goes on after a restart to
-    the last answer.
+    **The prices.** A transcript with a BELOW and k ABOVE costs e1 + k p, however many BELOWs there are
+    (``gates.bounds``): e1 opens a holdout, and p = eps2/c + eps3/c is the price of a paid answer. All are whole
+    multiples of 10**-12, as is all that goes back to a ledger: a restart loses no answer by rounding.
     """
 
     size: int
@@ -324,27 +310,10 @@ def _open_gate(ledger: Spender | None, name: str, terms: HoldoutTerms, *, refund
     """Charge a gate: for what is left under this name where the ledger can be read, else for everything.
 
     Each process that opens a name charges a gate of its own for as many paid answers as the terms still allow, e1 + k
-    p, and stores each paid answer with that entry *before* anybody sees it. BELOWs are not stored: beyond the first
-    they cost nothing more.
-
-    **Theorem.** All gates that are ever opened under one name are (e1 + c p)-DP together, whatever crashes. *Proof.* By
-    the theorem of ``ledger.account`` it is enough that each gate counts with at least the loss of what it has said, and
-    that the counts of one name add up to at most e1 + c p. A gate counts with its whole charge until its entry gives
-    back. (1) Its own process closes it first, and gives back all but e1 + k p for k ABOVEs, or all if nothing was
-    asked. (2) Another process that opens the name gives back, for an entry that has given nothing back, all but e1 + (j
-    + 1) p, where j paid answers are stored. Nobody knows whether that gate is dead. If it is not, it may go on to say
-    BELOW, which costs nothing more (``HoldoutTerms``). Its next ABOVE finds in one transaction, which the store puts
-    before or after that of (2), that its entry is over: it is refused and the gate closes, and that refusal is the
-    ABOVE more that was counted. So is an ABOVE that was drawn and not stored, because a disk was full, a process was
-    killed or somebody interrupted it: a gate says nothing after one. (3) A new gate is charged at most e1 + c p less
-    what the name counts for, in the transaction of (2). []
-
-    **Corollary.** No more than c answers are paid for under one name, lost ones included: g gates with k_i ABOVEs count
-    with g e1 + p (k_1 + ... + k_g) or more, which is at most e1 + c p. That is why a gate without a BELOW, which has
-    lost less, gives back no more than another: validity (``far_from_the_truth``) counts answers, not what they lose.
-
-    The theorem is of a ledger that was never restored from a backup. After that its own budget still holds for
-    everything, but what a name was paid between backup and restore is not counted for the name.
+    p, and stores each paid answer with that entry *before* anybody sees it. **Theorem.** All gates that are ever opened
+    under one name are (e1 + c p)-DP together, whatever crashes, and no more than c answers are paid for, lost ones
+    included; a gate counts with one ABOVE more than is stored until its own process closes it. It is of a ledger that
+    was never restored from a backup. Proof: docs/explanation/proofs_in_words/uses.md.
     """
     title = f"holdout {public_line(name, 'name', most=_LONGEST_NAME)!r}"
     rules = f"each epsilon {exact_text(terms.price)}, size {terms.size}, threshold {terms.threshold:g}"
@@ -434,7 +403,7 @@ class HoldoutScore(Single):
         )
 
 
-class Holdout(Uncopied):
+class Holdout(AsksGate):
     """Scores models on a holdout set, adaptively and many times, and pays only where training and holdout disagree.
 
     With t the mean on the training set, h the mean on the holdout (``HoldoutTerms`` says of what), rho ~ Exp(D/e1)
@@ -446,12 +415,8 @@ class Holdout(Uncopied):
 
     **Theorem** (privacy). Everything that this object ever says, under one name in one ledger and across restarts, is
     epsilon-DP for the holdout set: for adding, for removing and for replacing one record, for any number of questions,
-    each chosen with all answers before it in view. *Proof.* The training set is not protected, so t is a public number
-    for the theorem; h moves by at most D, hence |t - h| by at most D. That is the gate of ``OnlineAnswers`` (Hardt,
-    Rothblum 2010, with the noise outside of the absolute value as Lyu, Su, Li 2017 repair it, one-sided as in Liu et
-    al. 2024): align rho with rho + D, which costs e1; a BELOW is then no less likely, each of at most c ABOVEs is by at
-    most exp(2 D eps2/(2c D)), and its number costs eps3/c. The scale is the general one, 2c: when a record comes, |t -
-    h| rises for one question and falls for another. Restarts: ``_open_gate``. []
+    each chosen with all answers before it in view. The gate is that of ``OnlineAnswers``, at the general scale 2c.
+    Proof: docs/explanation/proofs_in_words/uses.md.
 
     **Theorem** (validity). If the holdout's records, as many as ``size``, were drawn independently from a population,
     and all that was learned of them came through here, then none of the functions that were asked about has its mean on
@@ -493,7 +458,11 @@ class Holdout(Uncopied):
         "process (n_jobs=1, or threads), or open it again by its name"
     )
 
-    __slots__ = ("_born", "_gate", "_lock", "_lost", "_margins", "_name", "_open", "_terms", "_unsaid")
+    _closed_says = (
+        "this holdout is closed: {}; open it again by its name where its ledger has something left, or use fresh data"
+    )
+
+    __slots__ = ("_gate", "_margins", "_name", "_open", "_terms")
 
     @own_settings
     def __init__(
@@ -519,29 +488,15 @@ class Holdout(Uncopied):
         self._margins = {paid: terms.margin(paid=paid) for paid in (False, True)}
         if terms.warning:  # before anything is charged: warnings may be errors
             warn(terms.warning, SparsegateWarning, stacklevel=3)  # of whoever makes a Holdout, under its own settings
-        self._terms, self._name, self._lock, self._born = terms, name, threading.Lock(), birthmark()
-        self._lost = self._unsaid = False
+        super().__init__()
+        self._terms, self._name = terms, name
         self._open = _open_gate(ledger, name, terms, refund=not not_private)
         made = terms.calibration(self._open.cutoff, not_private=not_private)
         self._gate = Gate(made, threshold=terms.bar, source=noise, not_private=not_private)
 
-    @classmethod
-    def preview(
-        cls,
-        *,
-        size: int,
-        threshold: Number,
-        cutoff: int,
-        epsilon: Number | None = None,
-        budget: Budget | None = None,
-        low: Number = 0,
-        high: Number = 1,
-        ledger: object = None,
-        name: object = "holdout",
-        source: object = None,
-        not_private: object = False,
-        confidence: float = CONFIDENCE,
-    ) -> Preview:
+    @staticmethod
+    @previews(__init__, confidence=CONFIDENCE)
+    def preview(*, budget: Budget | None, confidence: float, **numbers: Any) -> Preview:
         """What a holdout with these parameters would cost and be good for: nothing is drawn, charged or looked at.
 
         They are those of the holdout; ledger, name, source and not_private change nothing. ``paid_margin`` is how far
@@ -552,8 +507,8 @@ class Holdout(Uncopied):
         >>> round(preview.paid_margin, 4), round(preview.free_margin, 4)
         (0.0182, 0.0504)
         """
-        public: dict[str, Any] = {"size": size, "threshold": threshold, "cutoff": cutoff, "low": low, "high": high}
-        terms = HoldoutTerms.of(**public, epsilon=epsilon, budget=budget)
+        public = {name: numbers[name] for name in ("size", "threshold", "cutoff", "low", "high")}
+        terms = HoldoutTerms.of(**public, epsilon=numbers["epsilon"], budget=budget)
         terms.calibration(terms.cutoff, not_private=False)  # refuses what cannot run
         check_confidence(confidence)
         paid, free = (terms.margin(paid=each, confidence=confidence) for each in (True, False))
@@ -585,20 +540,9 @@ class Holdout(Uncopied):
         """
         mean = self._terms.mean(train_values)
         total, guess = self._terms.total(holdout_values), self._terms.steps(mean)
-        if self.closed:  # before the lock: a fork may have left it held for ever
-            self._refuse()
-        with self._lock:
-            self._end_if_lost()
-            if self.closed:
-                self._refuse()
-            try:
-                return self._asked(mean, total, guess)
-            finally:
-                self._end_if_lost()
+        return self._in_turn(lambda: self._answered(self._draw, mean, total, guess))
 
-    def _asked(self, mean: float, total: int, guess: int) -> HoldoutScore:
-        """Draw an answer, and store it if it is paid for, or nobody sees it."""
-        self._unsaid = True  # from before it is drawn until it may be said
+    def _draw(self, mean: float, total: int, guess: int) -> HoldoutScore:
         try:
             outcome = self._gate.ask(total, estimate=guess)
         except GateClosed:  # by another thread: nothing was drawn
@@ -609,30 +553,25 @@ class Holdout(Uncopied):
         score = HoldoutScore(value=value, paid=paid, margin=self._margins[paid], remaining=self.remaining)
         if paid:
             self._open.paid.keep({"paid": value}, above=True)
-        self._unsaid = False
         return score
 
-    def _end_if_lost(self) -> None:
-        """What was drawn and not said counts as an ABOVE, and nothing follows it: a crash counts one such."""
-        if self._unsaid:
-            self._lost = True
-            self.close()
+    def _lose(self) -> None:
+        """It counts as an ABOVE: a crash counts one such."""
+        self.close()
 
-    def _refuse(self) -> NoReturn:
-        reason = f"all {self._open.cutoff} answers are paid for"
+    @property
+    def _ended(self) -> str:
         if self._lost:
-            reason = "an answer was cut short or could not be stored, and counts as given"
-        elif self._gate.remaining:
-            reason = "it was closed by hand, or belongs to another process"
-        raise GateClosed(
-            f"this holdout is closed: {reason}; open it again by its name where its ledger has something left, or use "
-            "fresh data"
-        )
+            return "an answer was cut short or could not be stored, and counts as given"
+        if not self._gate.closed:
+            return ""
+        by_hand = "it was closed by hand, or belongs to another process"
+        return by_hand if self._gate.remaining else f"all {self._open.cutoff} answers are paid for"
 
     @property
     def closed(self) -> bool:
         """Whether it answers no more."""
-        return self._lost or self._gate.closed
+        return bool(self._ended)
 
     @property
     def remaining(self) -> int:
@@ -677,15 +616,9 @@ class Holdout(Uncopied):
 
     def close(self) -> None:
         """Say nothing more, and give back to a ledger that adds epsilons what the scores did not cost."""
-        if self._born == MARK[0]:
+        if not self._elsewhere:
             self._gate.close()
             self._open.paid.close(self._cost(lost=self._lost or self._unsaid))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else "open"
@@ -693,8 +626,8 @@ class Holdout(Uncopied):
         return f"<Holdout {self._name!r}: size {self._terms.size}, {paid}, {state}>"
 
 
+# (estimator, records, labels) -> a value for each record, from that record and the estimator alone.
 PerRecord = Callable[[Any, Any, Any], Any]
-"""(estimator, records, labels) -> a value for each record, from that record and the estimator alone."""
 
 
 def right(estimator: Any, records: Any, labels: Any) -> Any:
@@ -710,20 +643,17 @@ class HoldoutScorer(Uncopied):
     """``scorer(estimator, X, y)``: the score of a fitted estimator, by records that are public and by a holdout.
 
     X and y are what scikit-learn hands to a scorer, records that the theorem does not protect: the training set itself,
-    or a fold of it. Their mean is the *training score* of ``Holdout.score``; the holdout is asked whether it agrees. So
-    a search needs no change but ``scoring=``: with ``cv=scorer.training_only(X)`` one question for each candidate; with
-    ``cv=5`` one about each of its five models, and fewer are paid for, because folds are more honest than the training
-    set.
+    or a fold of it. Their mean is the *training score* of ``Holdout.score``; the holdout is asked whether it agrees. A
+    search needs no change but ``scoring=``: with ``cv=scorer.training_only(X)`` one question for each candidate; with
+    ``cv=5`` one about each of its five models.
 
     **Theorem.** That of ``Holdout``, if (1) no estimator was fitted on the holdout, nor on anything computed from it
     but for these scores, and (2) ``per_record`` gives each record its value from that record and the estimator alone,
-    and gives one to every record: an error because of one of them (a model that takes no NaN) tells of it. What looks
-    at several records at once (an AUC, a rank, a batch that is normalised) is no mean, and has no such theorem.
+    and gives one to every record: an error because of one of them tells of it. What looks at several records at once
+    (an AUC, a rank, a batch that is normalised) is no mean, and has no such theorem.
 
-    A search must run in this process: ``n_jobs=None`` or 1, or threads (``joblib.parallel_config("threading")``),
-    because a holdout can be neither copied nor pickled; nor can a search that holds it, so keep
-    ``search.best_estimator_``. Where the holdout is used up a search goes on with NaN and a warning unless it has
-    ``error_score="raise"``.
+    A search must run in this process: ``n_jobs=None`` or 1, or threads; keep ``search.best_estimator_``. Where the
+    holdout is used up a search goes on with NaN and a warning unless it has ``error_score="raise"``.
 
     Parameters
     ----------

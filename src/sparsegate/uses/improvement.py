@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Final, Literal, NamedTuple, NoReturn, Self
+from inspect import Parameter
+from typing import Any, Final, Literal, NamedTuple
 from warnings import warn
 
 from numpy.typing import ArrayLike
 
 from sparsegate.budget import Budget, Number, Spender, exact_count
-from sparsegate.errors import GateClosed, ParameterError, SparsegateWarning
+from sparsegate.errors import ParameterError, SparsegateWarning
 from sparsegate.gates.gate import Answer
 from sparsegate.gates.lattice import exact_number
-from sparsegate.gates.preview import Curve, Preview
+from sparsegate.gates.preview import Curve, Preview, previews
 from sparsegate.gates.sparse_vector import SparseVector
 from sparsegate.noise import Source
 from sparsegate.noise.own_settings import own_settings
-from sparsegate.noise.sources import Uncopied
 from sparsegate.selection.accuracy import check_confidence
+from sparsegate.uses.asking import AsksGate
 from sparsegate.uses.records import STEPS, public_range, record_steps
 
 _MOST: Final = 1 << 40  # records, so that the sum of their steps fits int64
@@ -117,7 +117,7 @@ class _Asked(NamedTuple):
         )
 
 
-class Improvement(Uncopied):
+class Improvement(AsksGate):
     """Made by ``improved``: call it with a candidate's values; it remembers the best candidate, not the records.
 
     With u_i(t) in {0, ..., STEPS} the value of record i for candidate t, on the scale from low to high (``ends``), and
@@ -127,12 +127,7 @@ class Improvement(Uncopied):
 
     **Theorem.** For neighbours that differ in one record, added or removed, all answers together are epsilon-DP, if the
     candidates depend on the validation records through earlier answers alone. What ``spent`` says is enough for the
-    answers given so far. *Proof.* The first candidate is the best whatever the records are. By induction, given the
-    answers so far, t and b are fixed. Each u_i is a function of record i alone, so one record more or less moves the
-    sum by u_i(t) - u_i(b), at most STEPS either way. The threshold is public. So this is a gate of sensitivity STEPS
-    whose questions are chosen adaptively: the theorem of ``SparseVector``, and of ``gates.gate`` for the cost so
-    far. (Sums of whole numbers are exact; one of floats could move by more than one record's value.) Stopping after
-    ``patience`` BELOWs, and what is told about the best, follow from the answers. []
+    answers given so far. Proof: docs/explanation/proofs_in_words/uses.md.
 
     - One *record* is protected. Where a person has several, pass one value for each person, such as their mean.
     - To *replace* a record is to remove one and to add one: 2 epsilon.
@@ -155,8 +150,10 @@ class Improvement(Uncopied):
 
     _uncopied = "this can be neither copied nor pickled: it holds a gate; make a new one"
 
+    _closed_says = "this asks no more: {}; make a new one, which spends a new budget"
+
     __slots__ = (
-        *("_best", "_best_sum", "_ends", "_gate", "_in_vain", "_length", "_lock", "_seen", "_unsaid", "_why"),
+        *("_best", "_best_sum", "_ends", "_gate", "_in_vain", "_length", "_seen", "_why"),
         *("by", "patience", "size"),
     )
 
@@ -164,32 +161,15 @@ class Improvement(Uncopied):
     def __init__(
         self, gate: SparseVector, *, by: float, size: int, patience: int | None, ends: tuple[float, float]
     ) -> None:
-        self._gate, self._lock = gate, threading.Lock()
+        super().__init__()
+        self._gate, self._ends, self._why = gate, ends, ""
         self.by, self.size, self.patience = by, size, patience
-        self._ends = ends
         self._length: int | None = None
         self._best = self._best_sum = self._seen = self._in_vain = 0
-        self._why, self._unsaid = "", False
 
-    @classmethod
-    def preview(
-        cls,
-        *,
-        by: Number,
-        size: int,
-        epsilon: Number,
-        cutoff: int,
-        patience: int | None = None,
-        low: Number = 0,
-        high: Number = 1,
-        queries: int | None = None,
-        closes: Literal["above", "rarer"] = "above",
-        ledger: object = None,
-        refund: object = True,
-        source: object = None,
-        not_private: object = False,
-        confidence: float = 0.95,
-    ) -> Preview:
+    @staticmethod
+    @previews(improved, by=Parameter.empty, confidence=0.95)
+    def preview(*, confidence: float, **numbers: Any) -> Preview:
         """What ``improved`` with these parameters would cost and be good for: nothing is drawn, charged or looked at.
 
         They are those of ``improved``; the last four before ``confidence`` change nothing. The figures are those of
@@ -200,8 +180,8 @@ class Improvement(Uncopied):
         >>> round(preview.margin, 4), round(preview.margin_all, 4)
         (0.0042, 0.0084)
         """
-        asked = _Asked.of(by=by, size=size, patience=patience, low=low, high=high)
-        planned = asked.gate(epsilon=epsilon, cutoff=cutoff, queries=queries, closes=closes)
+        asked = _Asked.of(**{name: numbers[name] for name in ("by", "size", "patience", "low", "high")})
+        planned = asked.gate(**{name: numbers[name] for name in ("epsilon", "cutoff", "queries", "closes")})
         gate = SparseVector.preview(**planned, confidence=check_confidence(confidence))
         each = float(asked.units)
         means = {name: value and value / each for name, value in gate.accuracy.items() if name != "answers"}
@@ -231,22 +211,15 @@ class Improvement(Uncopied):
         carries an estimate of the improvement and its standard error, in units of the mean, where the gate gives one.
         """
         units = record_steps(values, "values", low=self._ends[0], high=self._ends[1])
-        if self._gate.closed:  # before the lock: a fork may have left it held for ever
-            self._refuse()
-        with self._lock:
-            self._end_if_lost()
-            if self._why:
-                self._refuse()
-            if self._length is not None and units.size != self._length:
-                # Not the lengths: they would tell how many records there are.
-                raise ParameterError("values", "must be of the same records each time", next_step="pass all of them")
-            try:
-                return self._told(int(units.sum()), units.size)
-            finally:
-                self._end_if_lost()
+        return self._in_turn(self._ask, int(units.sum()), units.size)
 
-    def _told(self, total: int, length: int) -> Answer:
-        self._unsaid = True  # from before it is drawn until it may be told, and the best is known
+    def _ask(self, total: int, length: int) -> Answer:
+        if not self._ended and self._length not in (None, length):
+            # Not the lengths: they would tell how many records there are.
+            raise ParameterError("values", "must be of the same records each time", next_step="pass all of them")
+        return self._answered(self._draw, total, length)
+
+    def _draw(self, total: int, length: int) -> Answer:
         answer = Answer(True) if self._length is None else self._gate.ask(total - self._best_sum)
         shown = answer
         if answer.estimate is not None and answer.standard_error is not None:
@@ -261,21 +234,19 @@ class Improvement(Uncopied):
             self._finish("it has given all its answers")
         elif self._in_vain == self.patience:
             self._finish(f"{self.patience} candidates in a row brought no improvement")
-        self._unsaid = False
         return shown
 
-    def _end_if_lost(self) -> None:
-        """Nobody knows which candidate is the best after an answer that was cut short."""
-        if self._unsaid:
-            self._finish("its last answer was cut short")
+    def _lose(self) -> None:
+        """Nobody knows which candidate is the best after it."""
+        self._finish("its last answer was cut short")
 
     def _mean(self, units: float) -> float:
         low, high = self._ends
         return units / STEPS * (high - low) / self.size
 
-    def _refuse(self) -> NoReturn:
-        why = self._why or "its gate is closed, or belongs to another process"
-        raise GateClosed(f"this asks no more: {why}; make a new one, which spends a new budget")
+    @property
+    def _ended(self) -> str:
+        return self._why or ("its gate is closed, or belongs to another process" if self._gate.closed else "")
 
     def _finish(self, why: str) -> None:
         self._why = self._why or why
@@ -284,7 +255,7 @@ class Improvement(Uncopied):
     @property
     def finished(self) -> bool:
         """Whether no more candidates are taken: patience ran out, all answers were given, or it was closed."""
-        return bool(self._why) or self._gate.closed
+        return bool(self._ended)
 
     @property
     def best(self) -> int | None:
@@ -322,12 +293,6 @@ class Improvement(Uncopied):
             return
         with self._lock:
             self._finish("it was closed by hand")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         best = f", the best was number {self._best}" if self._seen else ""

@@ -1,48 +1,16 @@
 """Frequent sets of items of a table: one call, from the user's own baskets to what may be published.
 
-**Candidates.** Items are numbered 0, 1, 2, ..., and a set is a tuple of rising numbers. Which sets are candidates is
-decided here by functions of numbers and of sets that were released; only ``ItemBits`` looks at people.
-
-*Support* is the number of people who have all items of a set. Each item is a row of bits, one for a person, and the
-support of a set is how many bits are left when its rows are put together by AND: work for given candidates does not
-depend on who has what. Memory: a bit for each item and person, and 8 bytes for each person and 60 items at first.
-
-**Baskets** stay in their engine, or in their database. Nothing leaves it before a draw but a histogram of the counts
-of items. Once some items are released, each person becomes a few whole numbers there, with a bit for each of those
-items that the person has, and what comes out is how many people have the same numbers.
-
-**Levels.** What a level may select from is a function of what the levels before released. The support of a set, the
-number of people who have all of its items, is a score with sensitivity 1, and monotonic: a person who comes or goes
-moves each support by at most one, all in one direction, however many sets the person has.
+*Support* is the number of people who have all items of a set: a score of sensitivity 1, and monotonic. Baskets stay in
+their engine, or in their database: nothing leaves it before a draw but a histogram of the counts of items. **Levels.**
 
     whole        all sets of the domain are candidates of one selection, with all of epsilon;
     items-first  a third of epsilon selects ``pool`` items, the rest ``count`` of all sets of these;
     levels       of k shares, the first selects ``pool`` items; share j selects ``count`` out of the sets kept so far,
                  and the sets of j items all of whose parts of j - 1 items were kept (the join of Apriori).
 
-Where the pool is the whole domain no items are selected first, and the other selections share epsilon.
-
-*Theorem.* Let selection j be eps_j-DP, the first one (eps_1, delta)-DP. The release is (sum of eps_j, delta)-DP.
-*Proof.* By induction over the selections. Given what was released before, the candidates of the next one are a fixed
-list: ``all_sets`` and ``joined`` see released sets and public numbers, and no person. The supports of a fixed list have
-sensitivity 1 and are monotonic, so the selection is eps_j-DP, by ``subset_is_private``, ``one_shot_is_private`` or
-``peeling_is_private`` of proofs/README.md. Epsilons of selections that are chosen by what earlier ones released add:
-``within_compose``, and with a delta ``within_delta_compose``. To name, sort or leave out what was released is
-post-processing (``within_post``). That a level has no candidates, and the release ends there, is such a function, too.
-
-To join the sets that are *truly* frequent, or to leave out candidates that nobody has, would be another matter: then
-the list itself tells about people, and no noise on the supports hides it.
-
-**How far off.** By ``selection.accuracy`` a selection of c out of d candidates takes, with probability 1 - b, none with
-more than W fewer people than the c-th of them, W a function of c, d, b and the selection's epsilon that grows with d.
-How many candidates a selection has at most is public (``LevelPlan.candidates``), and b is shared by all selections of a
-plan, so that all promises hold at once, with ``confidence`` (union bound): each released set has at most ``within``
-fewer people than the c-th of the *candidates*, and each item of the pool at most ``items_within`` fewer than item
-number ``pool``. (``within`` is the largest W of the levels: which of them is the last is in the draws.) Of a set that
-is no candidate nothing is promised: no public number says how many people have sets of items that are not in the pool.
-
-*Without noise* "levels" finds the ``count`` sets of the largest support, if ``smallest`` is 1 and ``pool`` is
-``count``: each part of a set has at least its support, so the parts of a set among the best are among the best, too.
+*Theorem.* Let selection j be eps_j-DP, the first one (eps_1, delta)-DP. The release is (sum of eps_j, delta)-DP: which
+sets are candidates is decided by numbers and by sets that were released, and only ``ItemBits`` looks at people. Proof,
+and what is promised of the accuracy: docs/explanation/proofs_in_words/uses.md.
 """
 
 from __future__ import annotations
@@ -55,7 +23,7 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,12 +64,8 @@ from sparsegate.tables.top import names_of
 
 ItemSet: TypeAlias = tuple[int, ...]
 Integers: TypeAlias = NDArray[np.int64]
-
-MASK_ITEMS: Final = 60
-"""Items whose bits one whole number of an engine holds: the sum of them stays below 2**60."""
-
-_BLOCK: Final = 1 << 13
-"""Words that are counted at a time: rows of so many stay in the cache of a processor."""
+MASK_ITEMS: Final = 60  # items whose bits one whole number of an engine holds: the sum of them stays below 2**60
+_BLOCK: Final = 1 << 13  # words that are counted at a time: rows of so many stay in the cache of a processor
 
 
 def number_of_sets(items: int, smallest: int, size: int) -> int:
@@ -286,15 +250,12 @@ def _by_label(cells: list[Any]) -> list[Any]:
 
 AUTO, WHOLE, ITEMS_FIRST, LEVELS = "auto", "whole", "items-first", "levels"
 METHODS: Final = (AUTO, WHOLE, ITEMS_FIRST, LEVELS)
-
+# Candidates of one selection at most: a million people and as many sets take some ten seconds.
 MOST_SETS: Final = 300_000
-"""Candidates of one selection at most: a million people and as many sets take some ten seconds."""
-
+# With so many sets a level has MOST_SETS candidates at most, and they are joined in seconds.
 MOST_COUNT, MOST_SIZE = 5_000, 20
-"""With so many sets a level has MOST_SETS candidates at most, and they are joined in seconds."""
-
+# Items that are selected first, unless told otherwise; that many have fewer than MOST_SETS pairs.
 LEAST_POOL, MOST_POOL = 10, 700
-"""Items that are selected first, unless told otherwise; that many have fewer than MOST_SETS pairs."""
 
 POOL_ROOTS: Final = {True: 4, False: 5}
 """For items-first the pool is this many times the root of ``count``, where single items are asked for, and not.
@@ -302,11 +263,10 @@ POOL_ROOTS: Final = {True: 4, False: 5}
 A rule of thumb: docs/how-to/itemsets.md has the data that it was chosen on.
 """
 
+# Selects so many items at this epsilon, and names them in an order of their labels.
 First: TypeAlias = Callable[[int, Fraction], Sequence[Any]]
-"""Selects so many items at this epsilon, and names them in an order of their labels."""
-
+# Selects so many of these supports at this epsilon: their places.
 Select: TypeAlias = Callable[[Integers, int, Fraction], Sequence[int]]
-"""Selects so many of these supports at this epsilon: their places."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -566,6 +526,12 @@ class ItemsetQuestion:
     delta: Number
     selection: str
 
+    @classmethod
+    def of(cls, scope: Mapping[str, Any]) -> Self:
+        """Of the parameters of a call, its ``locals()``."""
+        sets = SetQuestion(**{each.name: scope[each.name] for each in fields(SetQuestion)})
+        return cls(sets=sets, **{each.name: scope[each.name] for each in fields(cls) if each.name != "sets"})
+
     def __post_init__(self) -> None:
         if self.domain is None or (isinstance(self.domain, str) and self.domain != "observed"):
             raise ParameterError("domain", EXPLAINED[0], self.domain, EXPLAINED[1])
@@ -680,16 +646,13 @@ class ItemsetQuestion:
         """What may be said about the release."""
         within, items_within = self.within(plan, items)
         return ItemsetRecord(
+            **{name: getattr(plan, name) for name in ("method", "count", "smallest", "pool")},
             epsilon=self.spent + self.answers,
             delta=Fraction(self.items.delta),
             answers_epsilon=self.answers,
-            method=plan.method,
             selection=self.request(plan.count, self.spent).method,
             shares=tuple(share * self.spent for share in plan.shares),
-            count=plan.count,
             itemset_size=plan.size,
-            smallest=plan.smallest,
-            pool=plan.pool,
             domain="observed" if items is None else "public",
             domain_size=items,
             within=within,
@@ -725,11 +688,9 @@ def frequent_itemsets(
 ) -> FrequentItemsets:
     """Select the ``count`` sets of items that most people have; the release is (epsilon + answers_epsilon, delta)-DP.
 
-    *Theorem.* What a level selects from is a function of what the levels before released, and supports have sensitivity
-    1 and are monotonic, so the epsilons of the levels add: the proof is at the head of this file. They sum to
-    ``epsilon``. Noisy supports are those of sets that were released, with noise of scale c / answers_epsilon, because
-    one person may have all c sets. Neighbours: one person more or less, with all rows. How long it takes depends on the
-    data: publish the result, not the time.
+    *Theorem.* The epsilons of the levels add to ``epsilon`` (the head of this file). Noisy supports are those of sets
+    that were released, with noise of scale c / answers_epsilon, because one person may have all c sets. Neighbours: one
+    person more or less, with all rows. How long it takes depends on the data: publish the result, not the time.
 
     Parameters
     ----------
@@ -738,11 +699,11 @@ def frequent_itemsets(
     count: c, how many sets to select; at most 5,000.
     size, smallest: the most and the fewest items of a set: 1 to 3 unless given. With ``smallest=2`` single items are
         left out.
-    epsilon: the privacy loss of all levels together, > 0; a float is read as the decimal it prints as. domain: the
-    public items, as in ``top_items``; or "observed", at the price of ``delta``. delta: for "observed" alone. method:
-    "whole", "items-first" or "levels", see the head of ``uses.itemsets``; "auto" takes the first of them whose
-    candidates can
-        be counted, from public numbers.
+    epsilon: the privacy loss of all levels together, > 0; a float is read as the decimal it prints as.
+    domain: the public items, as in ``top_items``; or "observed", at the price of ``delta``.
+    delta: for "observed" alone.
+    method: "whole", "items-first" or "levels", see the head of ``uses.itemsets``; "auto" takes the first of them whose
+        candidates can be counted, from public numbers.
     pool: how many items are selected first: four times the root of ``count`` (five without single items), or ``count``
         for "levels".
     selection: how each level selects: "auto", which is "subset"; "one-shot" or "exponential".
@@ -760,17 +721,7 @@ def frequent_itemsets(
     >>> found.items, found.estimates, found.error_bar
     ((('tea',), ('milk',), ('milk', 'tea')), (56, 52, 45), 9)
     """
-    asked = ItemsetQuestion(
-        item=item,
-        user=user,
-        where=where,
-        sets=SetQuestion(count=count, size=size, smallest=smallest, method=method, pool=pool),
-        epsilon=epsilon,
-        answers_epsilon=answers_epsilon,
-        domain=domain,
-        delta=delta,
-        selection=selection,
-    )
+    asked = ItemsetQuestion.of(locals())
     noise, columns = trusted_source(source, not_private), asked.items
     with open_table(data, columns=columns.columns, user=columns.user) as opened:
         opened.check_item(item)
@@ -782,7 +733,7 @@ def _released(opened: OpenedTable, asked: ItemsetQuestion, noise: Source, ledger
     name, item = "the engine of the table", asked.items.item
     domain, table = guarded(name, lambda: opened.candidates(None if asked.observed else asked.domain, item))
 
-    def engine_of(table: Any) -> Engine | TableInPlace:
+    def engine_of() -> Engine | TableInPlace:
         return table if isinstance(table, TableInPlace) else matching_engine(open_engine(table), asked.where)
 
     def counted(engine: Engine | TableInPlace) -> Baskets:
@@ -790,7 +741,7 @@ def _released(opened: OpenedTable, asked: ItemsetQuestion, noise: Source, ledger
             return BasketsInPlace(engine, asked.items, domain)
         return CountedBaskets(engine, item=item, user=opened.user, domain=domain)
 
-    with guarded(name, lambda: engine_of(table)) as engine:
+    with guarded(name, engine_of) as engine:
         with opened.explained():
             baskets = guarded(engine.name, lambda: counted(engine))
         plan = asked.sets.plan(baskets.size)
@@ -820,9 +771,8 @@ def draw_sets(baskets: Baskets, plan: LevelPlan, asked: ItemsetQuestion, noise: 
         return baskets.pick(asked.request(count, epsilon), noise)
 
     def select(supports: Integers, count: int, epsilon: Fraction) -> list[int]:
-        candidates = Scores.each(supports)
-        picks = asked.request(count, epsilon).pick(candidates, noise.stream())
-        return list(map(int, candidates.numbers(picks.groups, picks.members)))
+        picks = asked.request(count, epsilon).pick(Scores.each(supports), noise.stream())
+        return list(map(int, picks.groups))
 
     return release_sets(plan, asked.spent, first=first, bits_of=baskets.bits, select=select)
 

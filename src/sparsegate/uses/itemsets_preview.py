@@ -19,7 +19,7 @@ from sparsegate.noise.own_settings import own_settings
 from sparsegate.selection.accuracy import check_confidence
 from sparsegate.tables.preview import public_size
 from sparsegate.tables.question import CONFIDENCE, HOPELESS
-from sparsegate.uses.itemsets import AUTO, METHODS, ItemsetQuestion, LevelPlan, SetQuestion
+from sparsegate.uses.itemsets import AUTO, METHODS, ItemsetQuestion, LevelPlan
 
 _FIGURES = ("within", "items_within", "error_bar", "error_bar_all", "needed_epsilon")
 
@@ -68,17 +68,8 @@ def preview_itemsets(
     if epsilon is None and within is None:
         rule = "must be given, or within for the epsilon that is needed"
         raise ParameterError("epsilon", rule, next_step="pass for instance epsilon=0.5")
-    question = ItemsetQuestion(
-        item=item or "item",
-        user=user or "user",
-        where=where,
-        sets=SetQuestion(count=count, size=size, smallest=smallest, method=method, pool=pool),
-        epsilon=1 if epsilon is None else epsilon,
-        answers_epsilon=answers_epsilon,
-        domain=domain,
-        delta=delta,
-        selection=selection,
-    )
+    numbers = {"item": item or "item", "user": user or "user", "epsilon": 1 if epsilon is None else epsilon}
+    question = ItemsetQuestion.of(locals() | numbers)
     return preview_sets(question, fixed=epsilon is not None, within=within, people=people, confidence=confidence)
 
 

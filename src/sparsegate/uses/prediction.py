@@ -1,56 +1,14 @@
 """Private prediction: the next token from a public model, and from private records only where that would not do.
 
 **Readings.** A callable answers with one number for each token. It is read twice: as *weights*, its distribution in
-parts of ``WHOLE``, at least 0, that add up to ``WHOLE`` exactly; and as *scores*, its logits z moved so that the
-largest is the clip B, and cut at 0, in steps: floor(LEVELS (B + z - max z)/B), from 0 to ``LEVELS``. (A logit is the
-logarithm of a probability but for one number that is added to all; moving them so takes that number out.) Rounding
-errors of floats are those of one callable and change neither of these facts.
+parts of ``WHOLE``, and as *scores*, its logits moved so that the largest is the clip B, cut at 0, from 0 to ``LEVELS``.
+With labels it answers with one, its *vote*. What is no answer is an *abstention*, and raises nothing: an error would
+tell what a batch holds. **Theorem.** One callable read otherwise moves the distance of all from the public answer by at
+most 1, and each sum of scores by at most ``LEVELS``; by 0 to ``LEVELS``, all one way, where that one abstained.
 
-**No private answer is refused**, because an error would tell what a batch holds. What is no answer is an *abstention*:
-None; an exception; another length; not numbers; a NaN; a logit of +infinity, or all of them -infinity; a probability
-that is negative or infinite, or all of them 0. Whoever abstains has the weights of the public model, and scores of 0.
-
-*Theorem.* Let s callables be read, one of them read otherwise, and the public one as before. Then the distance below
-moves by at most 1, and each sum of scores by at most ``LEVELS``; by 0 to ``LEVELS``, all one way, where that one
-abstained. *Proof.* Let W be the whole, w_i the weights and p those of the public model. The distance is half of
-sum_t |sum_i (w_i(t) - p(t))| / W. One w_i changes to w'_i: by the triangle inequality the sum moves by at most
-sum_t |w_i(t) - w'_i(t)| / W <= 2. Scores lie between 0 and LEVELS, and an abstention has 0 everywhere. []
-
-Divided by s, the distance is the total variation between the mean of the private distributions and the public one.
-
-**Labels.** Where callables are classifiers (``gives="labels"``), each answers with the number of one label, its
-*vote*, and p is the public label. With n(t) votes for the label t, the distance is half of max {n(t): t != p} - n(p),
-the lead of another label over the public one; where each callable holds one person alone, it is the whole lead. A vote
-is a score of LEVELS. *Theorem.* The same bounds hold: one callable read otherwise moves the distance by at most 1.
-*Proof.* One vote goes from a to b: n(p) and the maximum move by at most 1 each, their difference by 2. A vote that is
-new, or gone, moves one of the two alone. [] A draw then takes a label with k votes more exp(k / temperature) times as
-often. (Papernot et al. 2018 ask whether the top vote is large, and so pay also where it is for the public label.)
-
-**Costs**, from public numbers alone. One person is in one of s batches and can change that callable's answer for
-*every* token. So nothing is parallel here: the gate's loss and that of each paid token, e, add. B is the clip, c the
-cutoff,
-
-    e = 2 B / (s temperature),        or  B / (s temperature)  where each callable holds one person alone;
-    e = 2 / temperature of a label,   or  1 / temperature.
-
-*Pure.* (eps1 + eps2 + c e)-DP; a transcript of m BELOW and k ABOVE costs L(m,k) + k e (``gates.bounds``).
-
-*Zero-concentrated.* A token is a draw of the exponential mechanism, e-bounded-range, and so (e**2/8)-zCDP
-(``gates.approximate``). A gate that is g-DP is (g**2/2)-zCDP (Bun, Steinke 2016). Together: g**2/2 + c e**2/8.
-That tokens are drawn between its answers changes nothing: an interactive g-DP mechanism is a post-processing of one
-randomised response at g (Vadhan, Wang 2021); release that first, and what follows are tokens.
-
-*With delta* the gate is that of ``gates.approximate``, of Laplace noise. **Theorem.** With its R(alpha) =
-D_alpha(rho, rho + Delta) + c ln kappa / (alpha - 1), the whole is (epsilon, delta)-DP for each alpha > 1 with
-
-    R(alpha) + alpha c e**2/8 + [ln(1/delta) + (alpha - 1) ln(1 - 1/alpha) - ln alpha] / (alpha - 1) <= epsilon.
-
-*Proof.* Given rho, let P and Q be the laws of two neighbours of all that came out so far. The moment E_Q[(p/q)**alpha]
-of the next answer of the gate, divided by kappa if it is ABOVE, is at most 1 (the proof there, which holds for
-questions chosen in any way by what came out before, tokens included); that of the next paid token is at most
-exp((alpha - 1) alpha e**2/8). So (P/Q)**alpha, divided by kappa for each ABOVE and by that for each token, is a
-supermartingale under Q; there are at most c of both, and rho adds its own divergence. [] The first token of an
-approximate gate is charged for as all of them: with delta nothing goes back.
+**Costs.** With B the clip, c the cutoff and s callables a paid token costs e = 2 B / (s temperature), or of a label
+2 / temperature; half of it where each callable holds one person alone. Pure, all is (eps1 + eps2 + c e)-DP; with gate
+g, it is (g**2/2 + c e**2/8)-zCDP; with delta see the proofs: docs/explanation/proofs_in_words/uses.md.
 """
 
 from __future__ import annotations
@@ -62,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any, Final, Literal, NamedTuple, Self
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,27 +55,20 @@ from sparsegate.noise.coins import uniform_below
 from sparsegate.noise.expansions import interval_arithmetic, scaled_floor
 from sparsegate.noise.laplace import MAX_SCALE, MIN_SCALE
 from sparsegate.noise.own_settings import own_settings
-from sparsegate.noise.sources import Uncopied
 from sparsegate.selection.accuracy import check_confidence
 from sparsegate.selection.exponential import selection_rate
 from sparsegate.selection.select import select_top
+from sparsegate.uses.asking import AsksGate
 
 Integers = NDArray[np.int64]
+# Takes the tokens so far, a tuple, and gives a number for each that may come next; or for a question, a label.
 Model = Callable[[Any], Any]
-"""Takes the tokens so far, a tuple, and gives a number for each that may come next; or for a question, a label."""
 
 Gives = Literal["logits", "probabilities", "labels"]
 GIVES: Final[tuple[Gives, ...]] = ("logits", "probabilities", "labels")
-
-WHOLE: Final = 2**40
-"""The parts of a distribution."""
-
-LEVELS: Final = 2**16
-"""The steps from a clipped logit of 0 to the clip."""
-
-MOST_BATCHES: Final = 2**20
-"""The weights of this many callables fit 64 bits."""
-
+WHOLE: Final = 2**40  # the parts of a distribution
+LEVELS: Final = 2**16  # the steps from a clipped logit of 0 to the clip
+MOST_BATCHES: Final = 2**20  # the weights of this many callables fit 64 bits
 MOST_TOKENS: Final = 2**22
 
 
@@ -147,15 +98,7 @@ class Reader:
     def read(self, answer: Any) -> Reading | None:
         """The reading of one answer, or None where it is an abstention; it raises nothing."""
         with np.errstate(all="ignore"):
-            try:
-                if self.gives == "labels":
-                    return self._vote(answer)
-                logits = self._logits(answer)
-            except KeyboardInterrupt:
-                raise
-            except BaseException:
-                return None
-            return None if logits is None else self._reading(logits)
+            return answer_of(self._vote if self.gives == "labels" else self._reading, answer)  # type: ignore[no-any-return]
 
     def _vote(self, answer: Any) -> Reading | None:
         """All of its weight, and of a score, for one label."""
@@ -165,8 +108,7 @@ class Reader:
         chosen = np.arange(self.vocabulary) == int(label)
         return Reading(weights=chosen * WHOLE, scores=chosen * LEVELS)
 
-    def _logits(self, answer: Any) -> NDArray[np.float64] | None:
-        """The logits, moved so that the largest is 0."""
+    def _reading(self, answer: Any) -> Reading | None:
         values = np.asarray(answer)
         if values.shape != (self.vocabulary,) or values.dtype.kind not in "iuf":
             return None
@@ -174,9 +116,9 @@ class Reader:
         if self.gives == "probabilities":
             logits = np.log(logits)  # that of 0 is -infinity, and that of less is NaN
         top = float(logits.max())
-        return logits - top if math.isfinite(top) else None  # one NaN makes the largest a NaN
-
-    def _reading(self, logits: NDArray[np.float64]) -> Reading:
+        if not math.isfinite(top):  # one NaN makes the largest a NaN
+            return None
+        logits = logits - top
         shares = np.exp(logits)
         weights = (shares * (WHOLE / float(shares.sum()))).astype(np.int64)  # rounded down, as all are at least 0
         weights[int(weights.argmax())] += WHOLE - int(weights.sum())
@@ -202,7 +144,7 @@ class Reader:
 def answer_of(model: Model | None, text: Any) -> Any:
     """What a private callable answers; None where it fails, by whatever error of its own.
 
-    Not every error is an ``Exception``: a tokenizer written in Rust panics with one that is not, for what a text holds.
+    Not every error is an ``Exception``: a tokenizer in Rust panics with one that is not, for what a text holds.
     """
     if model is None:
         return None
@@ -214,13 +156,10 @@ def answer_of(model: Model | None, text: Any) -> Any:
         return None
 
 
-STEP: Final = Fraction(1, 1024)
-"""Distances are whole numbers of these, in batches."""
-
+STEP: Final = Fraction(1, 1024)  # distances are whole numbers of these, in batches
 _TOKENS = Fraction(1, 2)  # the most of a pure epsilon that tokens get
+# The epsilon of the gate were it alone, as a part of all: moments are squares, so 7/10 leaves half to tokens.
 _GATE = (Fraction(9, 10), Fraction(4, 5), Fraction(7, 10))
-"""The epsilon of the gate were it alone, as a part of all: moments are squares, so 7/10 leaves half to tokens."""
-
 _CLIP = 2**20  # the largest
 _DEFAULT_CLIP = 10
 _BITS, _DIGITS = 128, 40
@@ -455,7 +394,13 @@ class _Within(threading.local):
         self.callables = threading.Lock()
 
 
-class PrivatePredictor(Uncopied):
+def _numbers(scope: dict[str, Any]) -> dict[str, Any]:
+    """Of the parameters of a call, its ``locals()``, those of ``prediction_terms`` that are asked for in both."""
+    names = ("threshold", "cutoff", "epsilon", "delta", "clip", "temperature", "gives", "alone")
+    return {name: scope[name] for name in names}
+
+
+class PrivatePredictor(AsksGate):
     """Writes text token by token: from a public model while private records agree with it, else from those records.
 
     Each of s private callables answers from its own batch of records, disjoint by people. With p_i their distributions
@@ -470,28 +415,17 @@ class PrivatePredictor(Uncopied):
 
     **Theorem.** Let neighbours differ by one person with all their records, in one batch. Everything that ever leaves
     this object, for any number of adaptively chosen contexts, is ``epsilon``-DP, or (``epsilon``, ``delta``)-DP.
-    *Proof.* One callable answers otherwise, for every token, and s does not change. Then s d moves by at most 1, and
-    each sum of scores by at most LEVELS. Fix what came out before: the context and p are the
-    same for both neighbours. d may rise for one token and fall for the next, so the gate has the general scale,
-    2c/eps2, and is (eps1 + eps2)-DP: the theorem of ``SparseVector``, whose questions may be chosen by all that came
-    out. A BELOW is followed by a draw from p, which holds nothing private. An ABOVE is followed by one draw of the
-    exponential mechanism with weights exp(e S(t) / (2 LEVELS)), S the sums of scores: e-DP, since an exponent moves by
-    at most e/2 and so does the logarithm of the normaliser. (``alone``: all sums move one way, and e / LEVELS is
-    enough.) The losses of one transcript add: at most eps1 + eps2 + c e. With delta: the theorem above. [] In Coq:
-    the gate, `exponential_gate_is_private` (proofs/exponential_gate.v), and a draw: `exponential_is_private`,
-    `exponential_bounded_range` (proofs/exponential_mechanism.v).
+    Proof: docs/explanation/proofs_in_words/uses.md. In Coq: the gate, `exponential_gate_is_private`
+    (proofs/exponential_gate.v), and a draw: `exponential_is_private`, `exponential_bounded_range`
+    (proofs/exponential_mechanism.v).
 
-    What the theorem asks of you: a callable sees the records of its batch and public things alone; one model that was
-    trained on everybody's records is not that. Who is in which batch depends on each person alone: ``batches`` is a
-    hash. To sort people by length, or to fill batches evenly, moves others when one comes. s is a public number. A
-    batch may be empty, and then its callable still is one (None says that nobody is there).
+    What the theorem asks of you: a callable sees the records of its batch and public things alone. Who is in which
+    batch depends on each person alone: ``batches`` is a hash. s is a public number; a batch may be empty, and then its
+    callable still is one (None says that nobody is there).
 
     An exception in a private callable, or an answer that is none, is an abstention and raises nothing; so try callables
-    on records that you made up. KeyboardInterrupt passes. A callable that asks or closes its own predictor abstains:
-    what that did could be seen, and would depend on records.
-
-    *Time.* For every token each callable is called once, in order, whatever the gate says. How long one takes, and what
-    it writes to a log, is yours to hide. That a token was paid for is said, and so may be seen.
+    on records that you made up. KeyboardInterrupt passes. A callable that asks or closes its own predictor abstains.
+    *Time*, and logs, are yours to hide: for every token each callable is called once, in order, whatever the gate says.
 
     Parameters
     ----------
@@ -525,8 +459,13 @@ class PrivatePredictor(Uncopied):
         "a predictor can be neither copied nor pickled: two copies would answer with the same noise; make a new one"
     )
 
+    _closed_says = (
+        "this predictor is closed: {}; pass unchecked=True for tokens of the public model alone, or make a new one, "
+        "which spends a new budget"
+    )
+
     __slots__ = (
-        *("_free", "_gate", "_lock", "_not_private", "_private", "_public", "_reader", "_tokens", "_within"),
+        *("_free", "_gate", "_not_private", "_private", "_public", "_reader", "_tokens", "_within"),
         *("alone", "terms"),
     )
 
@@ -558,26 +497,16 @@ class PrivatePredictor(Uncopied):
             raise ParameterError("public", "must be callable", public, "pass a function of the tokens so far")
         check_truth(refund, "refund")
         size = exact_count(vocabulary, "vocabulary", most=MOST_TOKENS)
-        terms = prediction_terms(
-            batches=len(models),
-            threshold=threshold,
-            cutoff=cutoff,
-            epsilon=epsilon,
-            delta=delta,
-            clip=clip,
-            temperature=temperature,
-            gives=gives,
-            alone=alone,
-            not_private=not_private,
-        )
+        terms = prediction_terms(batches=len(models), **_numbers(locals()), not_private=not_private)
         if gives == "labels" and size < 2:
             raise ParameterError("vocabulary", "must be two labels or more", vocabulary, "count the labels")
         selection_rate(epsilon=terms.token_epsilon, count=1, sensitivity=LEVELS, monotonic=alone)  # before it is needed
         noise = trusted_source(source, not_private)
+        super().__init__()
         self.terms, self.alone, self._private, self._public = terms, alone, models, public
         self._reader = Reader(vocabulary=size, clip=float(clip), gives=gives, alone=alone)
         self._free, self._tokens, self._not_private = noise.stream(), noise.stream(), not_private
-        self._lock, self._within = threading.Lock(), _Within()
+        self._within = _Within()
         what = f"threshold {float(terms.threshold):g}, cutoff {terms.cutoff}, {terms.batches} batches"
         what = f"private prediction: {what}"
         paid = charge(ledger, **vars(terms.cost), what=what)
@@ -618,9 +547,8 @@ class PrivatePredictor(Uncopied):
         >>> preview.epsilon, preview.token_epsilon, preview.temperature, round(preview.margin, 3)
         (Fraction(2, 1), Fraction(1, 50), 1.0, 0.086)
         """
-        asked: dict[str, Any] = {"batches": batches, "threshold": threshold, "cutoff": cutoff, "delta": delta}
-        make = partial(prediction_terms, **asked, clip=clip, temperature=temperature, gives=gives, alone=alone)
-        terms = make(epsilon=epsilon)
+        make = partial(prediction_terms, batches=batches, **_numbers(locals()))
+        terms = make()
         margin, bar = terms.margin(check_confidence(confidence)), float(terms.threshold)
         paid = f"ε = {exact_text(terms.epsilon)}" + (f", δ = {exact_text(terms.delta)}" if terms.delta else "")
         public = {"batches": terms.batches, "threshold": bar, "cutoff": terms.cutoff}
@@ -728,14 +656,16 @@ class PrivatePredictor(Uncopied):
         return int(selected.indices[0])
 
     def _unchecked(self, public: Reading, allowed: bool) -> Prediction:
-        if allowed:
-            return Prediction(token=free_token(public, self._free), paid=False, checked=False)
-        spent = f"all {self.terms.cutoff} tokens are paid for"
-        reason = "it was closed by hand, or belongs to another process" if self.remaining else spent
-        raise GateClosed(
-            f"this predictor is closed: {reason}; pass unchecked=True for tokens of the public model alone, or make a "
-            "new one, which spends a new budget"
-        )
+        if not allowed:
+            self._refuse()
+        return Prediction(token=free_token(public, self._free), paid=False, checked=False)
+
+    @property
+    def _ended(self) -> str:
+        if not self.closed:
+            return ""
+        by_hand = "it was closed by hand, or belongs to another process"
+        return by_hand if self.remaining else f"all {self.terms.cutoff} tokens are paid for"
 
     @property
     def closed(self) -> bool:
@@ -763,12 +693,6 @@ class PrivatePredictor(Uncopied):
         """Look at nothing private any more, and give back to the ledger what was not spent (``Gate.close``)."""
         self._check_outside()
         self._gate.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         state, paid = "closed" if self.closed else "open", f"{self._gate.positives} of {self.terms.cutoff} paid for"

@@ -27,9 +27,7 @@ from sparsegate.budget import Number
 from sparsegate.errors import ParameterError
 from sparsegate.gates.lattice import exact_number
 
-STEPS: Final = 1 << 20
-"""The range of one record, in steps of about a millionth: one record moves a sum by at most this."""
-
+STEPS: Final = 1 << 20  # the range of one record, in steps of about a millionth: one record moves a sum by at most this
 _LARGEST: Final = 10**300  # of an end of the range: differences of floats stay finite
 _GAPS: Final = ("NoneType", "NAType", "NaTType")  # how columns spell a value that is not there
 _NUMBERS: Final = bool | int | float | np.bool_ | np.integer | np.floating | Fraction

@@ -1,55 +1,19 @@
 """What the best of K private runs costs, where K is random: the theorem, its bounds, and the noise that a run needs.
 
-A *run* Q trains once: it draws a candidate from one fixed law, trains and scores it; all of that, also the score, has
-the cost that is declared (``RunCost``). *Tuning* A draws K from a public law (``RunLaw``), makes K runs, and gives the
-best of them and nothing else. Whoever makes a fixed number of runs, or shows their scores, pays for each of them.
+A *run* trains once: it draws a candidate from one fixed law, trains and scores it; all of that, also the score, has the
+cost that is declared (``RunCost``). *Tuning* draws K from a public law (``RunLaw``), makes K runs, and gives the best
+alone. f(x) = E[x**K] and f'(x) are in closed form for a truncated negative binomial law (eta > -1 and
+0 < gamma < 1; eta = 0 is the logarithmic one, 1 the geometric one) and for Poisson's.
 
-**The laws.** f(x) = E[x**K]. Truncated negative binomial, eta > -1 and 0 < gamma < 1 (Papernot, Steinke 2022):
-P[K = k] ~ (1-gamma)**k ((1+eta)/2) ((2+eta)/3) ... ((k-1+eta)/k) for k >= 1; eta = 0 is the logarithmic law, 1 the
-geometric one. There f'(x) = E[K] (gamma / (1 - (1-gamma) x))**(1+eta). Poisson of mean mu: f'(x) = mu exp(mu (x - 1)).
-
-**Lemma.** Let Q(s) be the chance of a score below s, t in [0, 1], u = Q(s) + t Pr[score = s]. A gives the outcome y of
-score s with probability Q(y) times the mean of f'(u) over t. *Proof.* The best of K has a score of at most s with
-probability f(Pr[score <= s]), so it has the score s with f(Q(s) + Pr[score = s]) - f(Q(s)), the integral of f'; and of
-equal ones the first is kept, whose law is that of a run given its score. [] 1 - u is the chance of something that is
-computed from a run: "better than s, or as good and a coin says so". u' is the same on the neighbour.
-
-**Theorem.** Let T be such that f'(u) <= exp(T) f'(u') for every such pair, L = ln(E[K] + P[K = 0]), and delta(e) the
-privacy profile of a run: Q(S) <= exp(e) Q'(S) + delta(e) for every event S and both orders of the neighbours. A is
+**Theorem.** Let 1 - u be the chance of something that is computed from a run, u' the same on the neighbour, T such that
+f'(u) <= exp(T) f'(u') for every such pair, L = ln(E[K] + P[K = 0]), delta(e) the privacy profile of a run. Tuning is
 
   (profile)   (e + T, E[K] delta(e))-DP for every e >= 0,
   (Renyi)     (a, D_a + T + L/(a-1))-RDP for every a > 1, where a run is (a, D_a)-RDP.
 
-*Proof.* Of the profile: for every event S, by the lemma, A(S) - exp(e + T) A'(S) is at most the integral over S of
-f'(u) [Q - exp(e + T) (f'(u')/f'(u)) Q'] <= f'(u) [Q - exp(e) Q'], and f'(u) <= f'(1) = E[K]. K = 0 is as likely on both
-sides and adds at most nothing. Of Renyi: x**a y**(1-a) is jointly convex, so that the mean over t may be taken outside:
-the sum of A(y)**a A'(y)**(1-a) is at most that of Q(y)**a Q'(y)**(1-a) f'(u) (f'(u)/f'(u'))**(a-1), and so at most
-exp((a-1) (D_a + T)) E[K]; K = 0 adds P[K = 0], which is at most exp((a-1)(D_a + T)) P[K = 0]. []
-
-**T, truncated negative binomial.** T = (1+eta) ln c, c the largest (1 - (1-gamma) u') / (1 - (1-gamma) u). With x = 1-u
-and x' = 1-u' that is (gamma + (1-gamma) x') / (gamma + (1-gamma) x), and it is at most c where x' - c x <=
-(c-1) gamma/(1-gamma). The left side is at most delta(ln c), by the definition of a profile. So
-
-    T = (1+eta) ln c for the least c with delta(ln c) <= (c-1) gamma/(1-gamma).
-
-No smaller c does for a run whose profile is reached. (Koskela, Redberg, Wang 2024 bound a sum where this is a maximum.)
-A run that is e-DP has delta(e) = 0, so c <= exp(e), and tuning is ((2+eta) e)-DP. By Renyi instead: x' is at most
-exp((1-1/b) D_b) x**(1-1/b), and the same of gamma + (1-gamma) x, a coin and then a run; this is at least gamma. So
-T <= (1+eta) min over b of (1-1/b) D_b + ln(1/gamma)/b, which makes (Renyi) Theorem 2 of Papernot and Steinke.
-
-**T, Poisson.** f'(u)/f'(u') = exp(mu (x' - x)), so T = mu delta(0). By Renyi with the order at hand (their Theorem 6):
-f'(u)**a f'(u')**(1-a) = mu exp(mu ((a-1) x' - a x)), and x' - (a/(a-1)) x <= delta(ln(a/(a-1))): in (Renyi), T may be
-mu delta(ln(1 + 1/(a-1))). K = 0 was not forgotten: without its term small means would cost less than nothing.
-
-**As zCDP.** The curve of (Renyi) is no line: it is not zCDP by itself. But divergences grow with the order, so that of
-order a is at most the bound at any larger one. *Where a run is rho-zCDP, A is r-zCDP, r = rho + T + 2 sqrt(rho L).*
-*Proof.* The bound B(a) = rho a + T + L/(a-1) is least at a* = 1 + sqrt(L/rho), where it is r. For a <= a* the
-divergence is at most r <= r a. Beyond, B(a)/a = rho + T/a + L/(a (a-1)) falls, so it is at most B(a*)/a* <= r. [] Where
-no rho of a run is known, a zCDP ledger is charged for what is (epsilon, delta)-DP.
-
-**Floats.** Each bound holds for every order, every e and every c that meets its inequality: only the choice among them
-is a matter of floats. What is computed from them is raised by a millionth part, which is more than the roundings of the
-hundred operations behind it. Events are as good as what ``dp_accounting`` says of them.
+T = (1+eta) ln c for the least c with delta(ln c) <= (c-1) gamma/(1-gamma); mu delta(0) for Poisson. Where a run is
+rho-zCDP, tuning is r-zCDP, r = rho + T + 2 sqrt(rho L). Bounds hold for every e, c and order, so that only the choice
+among them is a matter of floats. Proofs: docs/explanation/proofs_in_words/uses.md.
 """
 
 from __future__ import annotations
@@ -58,7 +22,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 from typing import Any, Final, Literal, Self
 
 import numpy as np
@@ -335,11 +299,7 @@ class RunLaw:
 
         None of K is with probability f(1-q).
         """
-        low, high = 0.0, 1.0
-        for _ in range(_FINEST):
-            middle = (low + high) / 2
-            low, high = (low, middle) if self.generating(1 - middle) <= 1 - confidence else (middle, high)
-        return high
+        return _least(lambda share: self.generating(1 - share) <= 1 - confidence, 1.0)
 
     def at_most_one(self) -> float:
         """P[K <= 1] = f(0) + f'(0)."""
@@ -415,44 +375,15 @@ def _mean(eta: float, gamma: float) -> float:
     return (1 - gamma) / gamma * (eta / -math.expm1(-eta * log) if eta else 1 / log)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Bounds:
-    """The theorem for one run and one law."""
-
-    run: RunCost
-    law: RunLaw
-
-    @cached_property
-    def shift(self) -> float:
-        """T."""
-        run, law = self.run, self.law
-        if law.eta is None or law.gamma is None:
-            return float(law.mean) * run.profile(0.0)
-        gamma = float(law.gamma)
-        orders = run.orders
-        most = float(((1 - 1 / orders) * run.divergences - math.log(gamma) / orders).min())
-        if run.pure_epsilon is not None:
-            most = min(most, float(run.pure_epsilon))
-        return float(1 + law.eta) * _least(lambda t: run.profile(t) <= math.expm1(t) * gamma / (1 - gamma), most)
-
-    @cached_property
-    def log_mean(self) -> float:
-        """L."""
-        return math.log(float(self.law.mean) + (self.law.generating(0) if self.law.eta is None else 0))
-
-    def by_profile(self, delta: Fraction) -> float:
-        allowed, pure = float(delta / self.law.mean), self.run.pure_epsilon
-        most = math.inf if pure is None else float(pure)
-        if not delta:
-            return most + self.shift
-        return self.shift + _least(lambda e: self.run.profile(e) <= allowed, most)
-
-    def by_renyi(self, delta: Fraction) -> float:
-        orders, shift = self.run.orders, np.array(self.shift)
-        if self.law.eta is None:
-            steps = np.log1p(1 / (orders - 1))
-            shift = np.minimum(shift, float(self.law.mean) * np.array([self.run.profile(step) for step in steps]))
-        return _converted(orders, self.run.divergences + shift + self.log_mean / (orders - 1), delta)
+def _shift(run: RunCost, law: RunLaw) -> float:
+    """T."""
+    if law.eta is None or law.gamma is None:
+        return float(law.mean) * run.profile(0.0)
+    gamma = float(law.gamma)
+    most = float(((1 - 1 / run.orders) * run.divergences - math.log(gamma) / run.orders).min())
+    if run.pure_epsilon is not None:
+        most = min(most, float(run.pure_epsilon))
+    return float(1 + law.eta) * _least(lambda t: run.profile(t) <= math.expm1(t) * gamma / (1 - gamma), most)
 
 
 def _least(meets: Callable[[float], bool], most: float) -> float:
@@ -480,17 +411,24 @@ def best_of(run: RunCost, law: RunLaw, delta: Fraction) -> Cost:
     >>> round(float(best_of(RunCost.zcdp(0.024356), law, Fraction(1, 10**6)).epsilon), 2)
     1.78
     """
-    bounds = _Bounds(run=run, law=law)
-    epsilon = bounds.by_profile(delta)
+    pure = math.inf if run.pure_epsilon is None else float(run.pure_epsilon)
+    mean, shift = float(law.mean), _shift(run, law)
+    log_mean = math.log(mean + (law.generating(0) if law.eta is None else 0))
+    epsilon = pure + shift
     if delta:
-        epsilon = min(epsilon, bounds.by_renyi(delta))
+        orders, allowed, shifts = run.orders, float(delta / law.mean), np.array(shift)
+        if law.eta is None:
+            steps = np.log1p(1 / (orders - 1))
+            shifts = np.minimum(shift, mean * np.array([run.profile(step) for step in steps]))
+        by_renyi = _converted(orders, run.divergences + shifts + log_mean / (orders - 1), delta)
+        epsilon = min(shift + _least(lambda e: run.profile(e) <= allowed, pure), by_renyi)
     if not math.isfinite(epsilon):
         rule = "must be given, or more: a run has no epsilon without it" if not delta else "is too small for this run"
         raise ParameterError("delta", rule, float(delta), "pass for instance delta=1e-6")
     whole = Cost.of(_raised(epsilon), delta)
-    proved = [] if run.pure_epsilon is None else [pure_rho(_raised(bounds.by_profile(Fraction(0))))]
+    proved = [] if run.pure_epsilon is None else [pure_rho(_raised(pure + shift))]
     if run.rho is not None:
-        proved.append(run.rho + _raised(bounds.shift + 2 * math.sqrt(float(run.rho) * bounds.log_mean)))
+        proved.append(run.rho + _raised(shift + 2 * math.sqrt(float(run.rho) * log_mean)))
     return replace(whole, rho=min(proved), rho_delta=Fraction(0)) if proved else whole
 
 

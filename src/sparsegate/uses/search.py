@@ -11,9 +11,11 @@ from sparsegate.budget import Number, Spender
 from sparsegate.errors import ParameterError, load_extra
 from sparsegate.noise import Source
 from sparsegate.noise.own_settings import own_settings
-from sparsegate.uses.features import learn_bases
+from sparsegate.uses.features import keep_parameters, learn_bases
 from sparsegate.uses.run_cost import RunCost, Runs
 from sparsegate.uses.tuning import tune
+
+_TUNED = ("each", "runs", "mean", "eta", "epsilon", "delta", "ledger", "source", "not_private")
 
 
 class PrivateSearchCV(*learn_bases("base.MetaEstimatorMixin", "base.BaseEstimator")):  # type: ignore[misc]
@@ -64,19 +66,7 @@ class PrivateSearchCV(*learn_bases("base.MetaEstimatorMixin", "base.BaseEstimato
         source: Source | None = None,
         not_private: bool = False,
     ) -> None:
-        self.estimator = estimator
-        self.param_distributions = param_distributions
-        self.each = each
-        self.validation = validation
-        self.scoring = scoring
-        self.runs = runs
-        self.mean = mean
-        self.eta = eta
-        self.epsilon = epsilon
-        self.delta = delta
-        self.ledger = ledger
-        self.source = source
-        self.not_private = not_private
+        keep_parameters(self, locals())
 
     @own_settings
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: N803
@@ -89,20 +79,8 @@ class PrivateSearchCV(*learn_bases("base.MetaEstimatorMixin", "base.BaseEstimato
             trained.fit(X, y)
             return score(trained, rng), trained
 
-        best = tune(
-            train,
-            candidates=self._candidates(),
-            each=self.each,  # type: ignore[arg-type]
-            runs=self.runs,
-            mean=self.mean,
-            eta=self.eta,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            default=clone(self.estimator),
-            ledger=self.ledger,
-            source=self.source,
-            not_private=self.not_private,
-        )
+        asked = {name: getattr(self, name) for name in _TUNED}
+        best = tune(train, candidates=self._candidates(), default=clone(self.estimator), **asked)
         self.tuned_, self.best_estimator_ = best, best.model
         self.best_params_, self.best_score_ = best.candidate, best.score
         return self
@@ -123,7 +101,7 @@ class PrivateSearchCV(*learn_bases("base.MetaEstimatorMixin", "base.BaseEstimato
     def _score(self) -> Callable[[Any, np.random.Generator], float]:
         if self.validation is None:
             if callable(self.scoring):
-                return self.scoring
+                return self.scoring  # type: ignore[no-any-return]
             rule = "must be public records to score on, or scoring a private function of the fitted estimator"
             raise ParameterError("validation", rule, next_step="a score on private records must have noise of its own")
         if callable(self.scoring):

@@ -6,32 +6,14 @@ those counts explain; count their tables with noise; and sample. The pairs are t
 each pair, or of a forest by a gate.
 
 Scores are whole numbers, one for each pair of d attributes. One person more moves each by at least l and at most h,
-h - l <= R and l <= 0 <= h: R = 1 for ``uses.tree_model.excesses``, which fall for nobody; R = 2 Delta where scores move
-by at most Delta up or down.
+h - l <= R and l <= 0 <= h: R = 1 for ``uses.tree_model.excesses``, which fall for nobody.
 
 **Theorem (a tree from one noise).** Give every pair the noisy score q + x, x geometric and independent, P[x >= k] =
 exp(-k/b) with b = (d - 1) R / epsilon, and release the spanning tree of the largest sum; pairs with equal noisy
-scores come in a public order. The tree is epsilon-DP.
-
-*Proof.* A spanning tree T is the largest exactly if every pair f outside comes after every edge of T on the way
-between its two ends. Let q become q' = q + u for a neighbour, and t be the most that any u_e is, but at least 0; so t -
-u_e <= R for a person more, and with all signs turned for one less. Map the noise of each edge e of T from x_e to x_e +
-t - u_e, and leave all others. Noise stays at least 0, since t >= u_e. Under q' the edges of T then have their noisy
-scores under q plus t, and no other pair rose by more than t: whatever came after an edge of T still does, equal scores
-too. So T is the largest again. The map is one to one, and the mass falls by a factor of at most exp(sum over T of
-(t - u_e) / b) <= exp((d - 1) R / b) = exp(epsilon). []
-
-This is one-shot selection (``selection.exponential``, `one_shot_is_private`, for sets of a fixed size) with trees in
-place of sets; the proof uses nothing of trees but the exchange, so it holds for the bases of any matroid. Choosing the
-edges one after the other, by the exponential mechanism at epsilon/(d - 1) each (Zhang et al. 2017) has noise of the
-same scale, drawn again for every edge: docs/how-to/structure.md has what that costs. A *set* of the d - 1 best pairs is
-no good: it has cycles. Two attributes have one tree, which tells nothing and costs nothing.
-
-**Theorem (a forest from a gate).** ``SparseVector`` with cutoff d - 1 and the sensitivity of the scores, asked about
-pairs in an order that depends on its answers alone, is epsilon-DP, and costs L(m, k) <= epsilon after m BELOW and k
-ABOVE (``gates.bounds``). It is asked about every pair at the highest of some public thresholds, then at the next,
-and never about a pair whose ends are connected already. A BELOW costs nothing, so going round again is free, and the
-strongest pairs come first; with one threshold the first ones of a public order come first, however weak.
+scores come in a public order. The tree is epsilon-DP. **Theorem (a forest from a gate).** ``SparseVector`` with cutoff
+d - 1, asked about pairs in an order that depends on its answers alone, is epsilon-DP, and costs L(m, k) after m BELOW
+and k ABOVE. It is asked about every pair at the highest of some public thresholds, then at the next, and never about a
+pair whose ends are connected already. Proofs: docs/explanation/proofs_in_words/uses.md.
 """
 
 from __future__ import annotations
@@ -49,7 +31,7 @@ from sparsegate.errors import ParameterError
 from sparsegate.gates.calibration import Calibration, trusted_source
 from sparsegate.gates.laplace import error_bar
 from sparsegate.gates.lattice import exact_number
-from sparsegate.gates.preview import Preview
+from sparsegate.gates.preview import Preview, previews
 from sparsegate.gates.sparse_vector import SparseVector, gate_calibration
 from sparsegate.noise import Source, exact_scale, geometric
 from sparsegate.noise.own_settings import own_settings
@@ -67,8 +49,7 @@ from sparsegate.uses.tree_model import (
     table_weight,
 )
 
-MOST_ROWS: Final = 2**48
-"""As large as a threshold may be: a gate must refuse none of them once it is paid for."""
+MOST_ROWS: Final = 2**48  # as large as a threshold may be: a gate must refuse none of them once it is paid for
 
 
 class ChosenEdges(NamedTuple):
@@ -161,11 +142,9 @@ def gate_forest(
     return ChosenEdges(tuple(sorted(edges)), gate.spent)
 
 
-EDGES_SHARE: Final = Fraction(13, 100)
-"""Of epsilon, for the choice of the edges."""
-
+EDGES_SHARE: Final = Fraction(13, 100)  # of epsilon, for the choice of the edges
+# Of the rest, for the counts of every attribute; what is left pays for the tables of the edges.
 ALONE_SHARE: Final = Fraction(17, 40)
-"""Of the rest, for the counts of every attribute; what is left pays for the tables of the edges."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,14 +162,9 @@ class _Split:
     @classmethod
     def of(cls, columns: Any, other: Any, epsilon: Number, edges_share: Number, thresholds: Any) -> _Split:
         """Check what is public; refuse an epsilon whose noise the samplers cannot carry."""
-        attributes = Attributes.of(columns, other)
-        total, edges = exact_shares(epsilon, edges_share)
-        split = cls(
-            attributes=attributes,
-            total=total,
-            edges=edges,
-            bars=None if thresholds is None else public_thresholds(thresholds),
-        )
+        attributes, (total, edges) = Attributes.of(columns, other), exact_shares(epsilon, edges_share)
+        bars = None if thresholds is None else public_thresholds(thresholds)
+        split = cls(attributes=attributes, total=total, edges=edges, bars=bars)
         if split.bars is None:
             tree_noise(split.count, edges)
         else:
@@ -232,14 +206,10 @@ class _Split:
         return min(weights if not alone else map(table_weight, sizes)), max(weights)
 
     def cost(self) -> Cost:
-        """Of attributes alone, of the edges, and of d - 1 tables that share the rest, e: a person is in a cell of each.
+        """Of attributes alone, of the edges, and of d - 1 tables that share the rest: a person is in a cell of each.
 
-        Which tables there are is known only when the edges are. Table t has the part e w_t / W of it, and costs at most
-        half of its square in rho. With l <= w_t <= h, the sum over n tables of (w_t - l)(h - w_t) >= 0 says that the
-        sum of squares is at most (l + h) W - n l h, and that over W**2 is largest at W = 2 n l h / (l + h): so rho is
-        at most e**2 / (2 n) times (l + h)**2 / (4 l h) (Kantorovich), and never more than that of what is e-DP.
-
-        What is left for the tables after a gate, and how many there are, is known only then.
+        Which tables there are is known only when the edges are: so the worst of them, by Kantorovich's inequality, and
+        after a gate all that is epsilon-DP (docs/explanation/proofs_in_words/uses.md).
         """
         if self.bars is not None or self.trivial:
             return Cost.of(self.total)
@@ -268,13 +238,9 @@ def dependency_tree(
 ) -> DependencyTree:
     """Learn which attribute depends on which, and how: a tree to look at, to compare rows with, and to sample from.
 
-    **Theorem.** The result, and all that is computed from it, is epsilon-DP for adding or removing one person. *Proof.*
-    A person is one row, so each table of counts moves by one in one cell, and once every attribute was counted with
-    noise, at e0, the score of each pair moves one way, by at most 1 (``uses.tree_model``). The edges cost e1 = epsilon
-    * ``edges_share`` by one noise for each pair, or with ``thresholds`` what the answers of a gate cost, L(m, k) <= e1
-    (the theorems above). The tables of the edges, which are chosen by then, cost the rest, epsilon - e0 - e1 or epsilon
-    - e0 - L(m, k). For every outcome the logarithms of the ratios add up to epsilon at most; that the last part is
-    sized by what the one before has cost is the argument of ``ledger.account``. []
+    **Theorem.** The result, and all that is computed from it, is epsilon-DP for adding or removing one person, who is
+    one row. The counts of every attribute, the edges and their tables share epsilon. With ``thresholds`` the edges cost
+    what the answers of a gate cost, and the tables have the rest. Proof: docs/explanation/proofs_in_words/uses.md.
     Its pieces are in Coq: `within_compose`, `within_post` (proofs/privacy.v), `laplace_answers_are_private`
     (proofs/laplace_mechanism.v), `metered_is_private` (proofs/metered.v).
 
@@ -329,19 +295,9 @@ def dependency_tree(
 
 
 @own_settings
+@previews(dependency_tree, confidence=0.95)
 def preview_tree(
-    columns: Any,
-    *,
-    epsilon: Number,
-    user: object = None,
-    unit: object = None,
-    other: Any = None,
-    thresholds: Any = None,
-    edges_share: Number = EDGES_SHARE,
-    ledger: object = None,
-    source: object = None,
-    not_private: object = False,
-    confidence: float = 0.95,
+    *, columns: Any, epsilon: Number, other: Any, thresholds: Any, edges_share: Number, confidence: float, **_: object
 ) -> Preview:
     """What ``dependency_tree`` with these parameters would cost and be good for: nothing is drawn, charged or read.
 
@@ -349,10 +305,7 @@ def preview_tree(
     of its two attributes do not explain. ``error_bar`` is how far each count of the tables is off at most. And
 
     *Without thresholds* ``within``: with this confidence the i-th strongest edge of the tree is at most so much weaker
-    than the i-th strongest of the best tree, for all i at once. *Proof.* Let T be the released tree, largest by noisy
-    scores q + x, and B the best one by q. The i-th largest noisy score of a largest tree is no smaller than that of any
-    other (the greedy choice), so edges e of T and f of B go in pairs with q_e + x_e >= q_f + x_f, and x >= 0 makes that
-    q_e >= q_f - max x; and of p pairs all x are below k with probability (1 - exp(-k/b))**p. []
+    than the i-th strongest of the best tree, for all i at once (proof: docs/explanation/proofs_in_words/uses.md).
 
     *With thresholds* ``margin``: a pair whose strength is so far from a threshold is told rightly, each of them.
 

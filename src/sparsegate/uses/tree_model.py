@@ -4,46 +4,18 @@ Every attribute has a parent or is a root; a row is drawn from the roots down, e
 All of it is computed from what was released, so sampling as many rows as one likes costs nothing more. The noise that
 protects people is in the tables; the coins of ``sample`` protect nobody and may come from any generator.
 
-**Rows** are small whole numbers: the place of each value in a public list. Every value has a place. One that the list
-lacks (a null, a number where words are expected, a list) takes that of the category declared for the others, so no
-error, and no number of rows, depends on what a row holds. A person counts with one row: the first of theirs in the
-order in which the categories were listed, whatever the order in which an engine gives rows; or each row is another
-person. So adding or removing one person adds or removes one row and leaves all others. Users whose values are equal are
-one person.
+**Rows** are small whole numbers: the place of each value in a public list. One that the list lacks takes that of the
+category declared for the others, so no error, and no number of rows, depends on what a row holds. A person counts with
+one row, the first of theirs by the order of categories: adding or removing one person adds or removes one row.
 
-**Pairs of attributes.** How many rows two of them have beyond what each of them explains alone. Every attribute was
-counted with noise of a scale b before, and n, p and q are the number of rows and the shares of two attributes that were
-fitted to those counts (below): released, and no secret any more. Of the rows c(x, y) have the categories x and y. Then
+**Pairs of attributes.** With n, p and q fitted to noisy counts of each attribute that were released before, and c(x, y)
+rows, E = sum over x, y of max(0, c(x, y) - floor(n p(x) q(y) + t(x, y))), t half a standard deviation of the noise in n
+p(x) q(y). **Theorem.** One row more moves E by 0 or by 1, for all pairs up: it adds 1 to one cell of each pair.
 
-    E = sum over x, y of max(0, c(x, y) - floor( n p(x) q(y) + t(x, y) )),
-
-where t(x, y) = sqrt( (b_i q(y))**2 + (b_j p(x))**2 ) / sqrt(2) is half a standard deviation of the noise in n p(x)
-q(y). Without noise E is n times the total variation distance between the pair and the product of its two marginals:
-what Zhang et al. (2017) call R, in rows.
-
-**Theorem.** One row more moves E by 0 or by 1, for all pairs up. *Proof.* It adds 1 to one cell c(x, y) of each pair,
-and nothing else in E depends on rows. [] The distance from the rows' own marginals moves up or down, by up to 2
-(``records.distance_from_independence``), so choosing by it has four times the noise; and mutual information moves
-by log(n) rows. Counting attributes first pays for itself, and their shares are what most readers look at.
-
-**Tables.** The edges of a forest get noisy tables, and one distribution is made of them. One person is in one cell of
-each table, so tables whose cells have Laplace noise of the scales b_t are together epsilon-DP if the 1/b_t add up to
-epsilon (``gates.laplace``). A table of k cells has a share in proportion to k**(1/3): these have the least sum of
-squared errors, k b**2 of each. What follows looks at nothing but those noisy counts, so it costs nothing:
-
-1. *No count is below 0.* Of a table's k cells most may be empty, and their noise is in its sums. A table is replaced by
-   the nearest one without negative cells that has the same total; for marginals half of it, as that is biased.
-2. *One marginal for each attribute.* The tables around an attribute, and its own counts, each give one; they are
-   averaged, by their variances, and brought to one total.
-3. *Shrinking.* Where noise of variance v on k free cells explains the whole distance D = sum of squares from a public
-   shape, what was measured is noise. The positive part of James and Stein (1961) keeps the share max(0, 1 - k v / D):
-   of a marginal towards equal parts, of a table towards the product of its marginals, that is towards independence.
-4. *A floor.* No cell is less than 3/4 of its noise (or half a row), or than the product of its marginals where that is
-   less: a sampled row can be of any kind, and no row that somebody holds has probability zero. Rows and columns are
-   then scaled until they have the marginals again (Deming and Stephan 1940): the floor moves no attribute's shares.
-
-With little noise none of the four does much; with much of it the tree becomes independent attributes, and those equal
-parts.
+**Tables.** One person is in one cell of each noisy table, so that the 1/b of their scales add up to epsilon. What
+follows looks at nothing but noisy counts, and costs nothing: no count is below 0; one marginal for each attribute;
+shrinking towards independence where noise explains the distance; a floor, so that no row that somebody holds has
+probability zero. Why, step by step: docs/explanation/proofs_in_words/uses.md.
 """
 
 from __future__ import annotations
@@ -78,12 +50,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-Codes: TypeAlias = NDArray[np.int64]
-"""One row for each person, one column for each attribute."""
-
-MOST_CATEGORIES: Final = 1000
-"""Of one attribute: a table of two attributes then has a million cells at most."""
-
+Codes: TypeAlias = NDArray[np.int64]  # one row for each person, one column for each attribute
+MOST_CATEGORIES: Final = 1000  # of one attribute: a table of two attributes then has a million cells at most
 _EXAMPLE: Final = 'pass for instance columns={"country": ["DE", "FR", "other"], "smokes": [0, 1]}'
 
 
@@ -155,23 +123,18 @@ class Attributes:
         if not is_table(table):
             rule = "must be a mapping of columns, a dataframe or a 2-D array"
             raise ParameterError("table", rule, type(table).__name__, "pass for instance a pandas DataFrame")
-        return _frame_columns(table, wanted)
-
-
-def _frame_columns(table: Any, wanted: Sequence[str]) -> tuple[dict[str, Any], dict[str, str | None]]:
-    """The cells of the columns of a dataframe, and what their types say that they are."""
-    if has_an_engine(table):
-        engine = open_engine(table)
-        check_columns(engine.names, wanted)
-        rows = engine.rows(engine.frame.select(*wanted))
-        cells = {name: [row[place] for row in rows] for place, name in enumerate(wanted)}
-        return cells, {name: _words(engine.types[name]) for name in wanted}
-    table = table.collect() if hasattr(table, "collect") else table  # a lazy one of Polars
-    types = read_table(table, wanted).types
-    check_columns(list(getattr(table, "column_names", table.columns)), wanted)
-    columns = {name: table[name] for name in wanted}
-    cells = {name: each.to_pylist() if hasattr(each, "to_pylist") else each.to_list() for name, each in columns.items()}
-    return cells, {name: _words(types[name]) for name in wanted}
+        if has_an_engine(table):
+            engine = open_engine(table)
+            check_columns(engine.names, wanted)
+            rows, types = engine.rows(engine.frame.select(*wanted)), engine.types
+            cells = {name: [row[place] for row in rows] for place, name in enumerate(wanted)}
+        else:
+            table = table.collect() if hasattr(table, "collect") else table  # a lazy one of Polars
+            types = read_table(table, wanted).types
+            check_columns(list(getattr(table, "column_names", table.columns)), wanted)
+            columns = ((name, table[name]) for name in wanted)
+            cells = {name: each.to_pylist() if hasattr(each, "to_pylist") else each.to_list() for name, each in columns}
+        return cells, {name: _words(types[name]) for name in wanted}
 
 
 def _words(dtype: ColumnType) -> str | None:
@@ -216,8 +179,7 @@ def _one_row_each(codes: Codes, users: Any) -> Codes:
 
 
 Counts: TypeAlias = NDArray[np.int64]
-Pair: TypeAlias = tuple[int, int]
-"""Two attributes by their places, the lower first."""
+Pair: TypeAlias = tuple[int, int]  # two attributes by their places, the lower first
 
 
 def pairs_of(attributes: int) -> list[Pair]:
@@ -233,8 +195,7 @@ def joint_counts(codes: Codes, sizes: Sequence[int], i: int, j: int) -> Counts:
 Floats: TypeAlias = NDArray[np.float64]
 
 _HALF_A_ROW: Final = 0.5
-_FLOOR: Final = 0.75
-"""Of the noise of a table: the least that is sampled of a cell."""
+_FLOOR: Final = 0.75  # of the noise of a table: the least that is sampled of a cell
 
 
 class NoisyTables(NamedTuple):
@@ -286,8 +247,7 @@ def noisy_tables(
     return NoisyTables(noisy, {key: float(1 / share) for key, share in shares.items()})
 
 
-_MOST_ROWS: Final = 2.0**62
-"""More than any table has, and an integer of 64 bits."""
+_MOST_ROWS: Final = 2.0**62  # more than any table has, and an integer of 64 bits
 
 
 def excesses(codes: Codes, sizes: Sequence[int], once: NoisyTables) -> dict[Pair, int]:
@@ -317,8 +277,7 @@ def both(first: NoisyTables, second: NoisyTables) -> NoisyTables:
     return NoisyTables(tables, scales)
 
 
-_LEAST_NOISE: Final = 1e-3
-"""The scale that a table without noise is taken to have, so that weights are finite."""
+_LEAST_NOISE: Final = 1e-3  # the scale that a table without noise is taken to have, so that weights are finite
 
 
 def fitted(noisy: NoisyTables, sizes: Sequence[int]) -> Fitted:
@@ -346,8 +305,7 @@ def fitted(noisy: NoisyTables, sizes: Sequence[int]) -> Fitted:
     return Fitted(tuple(marginal / marginal.sum() for marginal in marginals), joint, rows)
 
 
-_SCALINGS: Final = 50
-"""Of rows and columns in turn: the shares of two attributes are then theirs to many digits."""
+_SCALINGS: Final = 50  # of rows and columns in turn: the shares of two attributes are then theirs to many digits
 
 
 def _not_negative(table: Counts | Floats, total: float) -> Floats:
@@ -507,20 +465,17 @@ class DependencyTree(Tabular):
 
     def to_dict(self) -> dict[str, Any]:
         """The whole tree as JSON takes it; ``from_dict`` reads it again."""
+        edges = [{"parent": end, "child": child, "strength": self.strength(end, child)} for end, child in self.edges]
+        amounts = {name: exact_text(getattr(self, name)) for name in ("epsilon", "edges_epsilon", "tables_epsilon")}
         return {
             "schema": SCHEMA,
-            "items": [
-                {"parent": parent, "child": child, "strength": self.strength(parent, child)}
-                for parent, child in self.edges
-            ],
+            "items": edges,
             "columns": {name: [plain_label(label) for label in labels] for name, labels in self.columns.items()},
             "others": {name: plain_label(label) for name, label in self.others.items()},
             "roots": {name: shares.tolist() for name, shares in self.roots.items()},
             "conditionals": {name: rows.tolist() for name, rows in self.conditionals.items()},
             "rows": self.rows,
-            "epsilon": exact_text(self.epsilon),
-            "edges_epsilon": exact_text(self.edges_epsilon),
-            "tables_epsilon": exact_text(self.tables_epsilon),
+            **amounts,
             "thresholds": list(self.thresholds),
         }
 
@@ -565,14 +520,11 @@ class DependencyTree(Tabular):
     def sheet(self) -> Sheet:
         """The edges as rows."""
         parents, children = zip(*self.edges, strict=True) if self.edges else ((), ())
+        strengths = [self.strength(*edge) for edge in self.edges]
         return Sheet(
             title=f"{len(self.edges)} dependencies of {len(self.columns)} attributes",
             brief=f"epsilon {exact_text(self.epsilon)}; strength is the distance from independence, from 0 to 1",
-            columns={
-                "parent": parents,
-                "child": children,
-                "strength": [self.strength(parent, child) for parent, child in self.edges],
-            },
+            columns={"parent": parents, "child": children, "strength": strengths},
             numbers=frozenset({"strength"}),
             bars="strength",
             precision=0.01,
@@ -585,8 +537,7 @@ class DependencyTree(Tabular):
 
     def plot(self) -> Figure:
         """The tree, roots above; a thicker line is a stronger dependency."""
-        places = layout(self)
-        wide, deep = 1 + max(x for x, _ in places.values()), 1 + max(y for _, y in places.values())
+        wide, deep = (1 + max(ends) for ends in zip(*layout(self).values(), strict=True))
         figure: Figure = new_figure(max(6.0, 1.15 * wide), max(2.5, 1.15 * deep))
         draw_on(figure.add_subplot(), self)
         return figure
@@ -632,18 +583,15 @@ def draw_on(axes: Any, tree: DependencyTree) -> None:
 
 def layout(tree: DependencyTree) -> dict[str, tuple[float, int]]:
     """For each attribute its place from the left, leaves one apart, and its depth."""
-    children: dict[str, list[str]] = {name: [] for name in tree.columns}
-    for parent, child in tree.edges:
-        children[parent].append(child)
+    children = {name: [child for parent, child in tree.edges if parent == name] for name in tree.columns}
     depth = dict.fromkeys(tree.roots, 0)
     for parent, child in tree.edges:
         depth[child] = depth[parent] + 1
     order, waiting = list[str](), list(tree.roots)[::-1]
     while waiting:
         order.append(waiting.pop())
-        waiting.extend(reversed(children[order[-1]]))
-    leaves = [name for name in order if not children[name]]
-    left = {name: float(place) for place, name in enumerate(leaves)}
+        waiting += children[order[-1]][::-1]
+    left = {name: float(place) for place, name in enumerate(name for name in order if not children[name])}
     for name in reversed(order):  # children stand after their parents
         if below := children[name]:
             left[name] = sum(left[child] for child in below) / len(below)

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from importlib import import_module
-from inspect import Parameter, signature
+from inspect import signature
 from itertools import accumulate, repeat
 from typing import Any, Final
 
@@ -43,8 +43,7 @@ from sparsegate.selection.accuracy import check_confidence
 from sparsegate.uses.run_cost import ETA, RunCost, RunLaw, Runs, best_of
 
 SCHEMA: Final = "sparsegate/tuned/1"
-Train = Callable[[Any, np.random.Generator], tuple[Any, Any]]
-"""A candidate and a generator in, a score and a model out."""
+Train = Callable[[Any, np.random.Generator], tuple[Any, Any]]  # A candidate and a generator in, a score and a model out
 _MEANS: Final = (2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000)
 
 
@@ -153,18 +152,9 @@ def tune(
     noise = trusted_source(source, not_private)
     what = f"the best of {float(law.mean):g} runs in the mean ({law.name}), each {each.what}"
     keep = charge(ledger, **vars(cost), what=what).keep
-    best = _best(train, draw, noise, law)
-    score, candidate, model = (None, None, default) if best is None else best
-    tuned = Tuned(
-        candidate=candidate,
-        score=score,
-        model=model,
-        epsilon=cost.epsilon,
-        delta=cost.delta,
-        law=law.name,
-        mean=law.mean,
-        each=each.what,
-    )
+    score, candidate, model = _best(train, draw, noise, law) or (None, None, default)
+    costs: dict[str, Any] = {"epsilon": cost.epsilon, "delta": cost.delta, "each": each.what}
+    tuned = Tuned(candidate=candidate, score=score, model=model, law=law.name, mean=law.mean, **costs)
     keep({"release": "tune", **tuned.to_dict()})
     return tuned
 
@@ -252,14 +242,12 @@ def candidate_law(candidates: Any, weights: Sequence[Number] | None = None) -> C
 def _takes(call: Callable[..., Any], count: int) -> bool:
     """Whether it takes this many arguments by position, and asks for no more."""
     try:
-        listed = signature(call).parameters.values()
-    except (TypeError, ValueError):
+        signature(call).bind(*[None] * count)
+    except TypeError:
+        return False
+    except ValueError:
         return True  # a built-in one does not say
-    placed = [p for p in listed if p.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)]
-    asked = [
-        p for p in listed if p.default is p.empty and p.kind not in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
-    ]
-    return asked == placed[: len(asked)] and len(asked) <= count and (len(placed) >= count or len(listed) > len(placed))
+    return True
 
 
 class OptunaSpace:

@@ -2,29 +2,11 @@
 
 **Theorem.** Let ``start``, ``width``, ``lateness`` and the clock be public, and let rows be added, in any order, and
 never taken away. Then one person more, with all their rows, moves the count of each window by 0 or by +1; and with
-``per_user`` = w those of at most w windows. *Proof.* Which window a row is in follows from that row and from public
-numbers, and so does whether it came in time. A count is the number of people with at least one such row, so a person
-adds 0 or 1 to each, and changes nothing about the others. With w, a person counts in window t exactly if t is among
-the w earliest windows that are known of them *when t closes*. Let them have counted in t1 < ... < tj. When tj closed,
-t1 ... t(j-1) were known, because what is known only grows, and they are earlier. So tj was no earlier than their j-th
-window, and j <= w. []
+``per_user`` = w those of at most w windows. After a restart the same holds if all rows are added again from ``start``.
 
-*After a restart* the same holds if all rows from ``start`` on are added again, also those of windows that were closed
-before: a person who counted in a window then has that window among those known. Without them a person could count in w
-windows more. (Without w there is nothing to remember.)
-
-**Time is public, or it leaks.** Windows are closed by a clock that the caller brings: the wall clock, or the end of
-history that was fixed ahead. The rows' own times are no clock: "close a window when a later row arrives" lets one row,
-dated tomorrow by mistake, close today's windows for everybody, and every count moves by as much as it likes. Nor does
-it help to wait for K people with later rows: one person is the K-th, or is not.
-
-**What is not in the theorem.** Rows of others must reach the program at the same time whether a person is there or not:
-somebody whose rows are so many that the reader falls behind makes the rows of others late. And memory is not bounded by
-public numbers: it holds the people of every open window, at most 2 + lateness/width of them where ``latest`` is held to
-the clock; with w also everybody seen, and at most w windows of each.
-
-*An interrupt* (Ctrl-C, a time-out) leaves a row counted or not counted, and a window open or closed: in which windows a
-person counts changes in one step.
+Time is public, or it leaks: windows are closed by a clock that the caller brings, never by the rows' own times. Proof,
+and what is not in the theorem: docs/explanation/proofs_in_words/uses.md. *An interrupt* leaves a row counted or not
+counted, and a window open or closed: in which windows a person counts changes in one step.
 """
 
 from __future__ import annotations
@@ -173,11 +155,10 @@ class PeopleInCells:
 
     **Theorem.** One person more, with all their rows, moves the counts of at most m = ``per_user`` cells, and each of
     these by 0 or by +1 in every window. *Proof.* The cells of a person are the first m different cells among their
-    rows, in the order in which the rows came, whatever their times: a function of that person's rows, which nothing
-    that comes later changes. Rows in other cells are left out; in each of the m the theorem of this file holds. []
+    rows, in the order in which they came: a function of those rows, which nothing that comes later changes. []
 
-    *After a restart* it holds if all rows are added again, in their order: then the first m cells are the same. Memory
-    holds everybody seen, and m cells of each, beside the people of open windows.
+    *After a restart* it holds if all rows are added again, in their order. Memory holds everybody seen, and m cells of
+    each, beside the people of open windows.
     """
 
     def __init__(self, windows: TimeWindows, *, cells: Container[Hashable], per_user: int) -> None:

@@ -240,21 +240,6 @@ def test_a_count_is_the_count_of_the_whole_condition(
     assert [(people.count(condition), rows.count(read_condition(text, rows.schema)))] == expected
 
 
-def test_what_concerns_one_column_is_brought_to_the_rows_once(
-    served: tuple[ServedTable, ServedTable], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Terms on one column are combined on its values, wherever they stand: that is what makes a count cheap."""
-    people, _ = served
-    taken = []
-    monkeypatch.setattr(
-        np,
-        "take",
-        lambda values, *given, take=np.take, **more: (taken.append(len(values)), take(values, *given, **more))[1],
-    )
-    people.count(read_condition("seconds > 3 AND page = '/' AND seconds < 9 AND NOT seconds = 5", people.schema))
-    assert len(taken) == 2
-
-
 LENGTHS = st.integers(1, 5) | st.sampled_from([63, 64, 65, 127, 128, 129, 200])
 """Rows of a person: few, and as many as fill a word, or pass through several."""
 

@@ -244,17 +244,3 @@ def test_it_changes_nothing_in_the_database(database: Database, monkeypatch: pyt
         database.open()
     assert caught.value.__context__ is None
     assert database.run("SELECT count(*) FROM visits") == [(len(ROWS),)]
-
-
-@pytest.mark.parametrize("max_cell", [3, 1000])
-def test_a_selection_is_that_of_a_file(database: Database, visits: str, max_cell: int) -> None:
-    asked: dict[str, Any] = {"count": 3, "epsilon": 1, "domain": ["/pay", "/pa", "/cart", "it's", "nobody"]}
-    with (
-        database.open(max_cell=max_cell) as data,
-        ServedTable.open([visits], user="visitor", max_cell=max_cell) as copy,
-    ):
-        first, copied = (
-            top_items(each.relation(), item="page", **each.unit_options, source=Seeded(2), not_private=True, **asked)
-            for each in (data, copy)
-        )
-        assert first == copied

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from urllib.parse import quote
@@ -32,27 +31,14 @@ def test_an_owner_opens_a_gate_an_analyst_asks_it_and_closed_it_answers_no_more(
     assert answer == {"gate": gate, "number": 1, "above": True, "remaining": 2, "closed": False, "practice": False}
     assert carried["spent"] == service.send("GET", f"/v1/gates/{gate}").json()["spent"] > "0"
     assert type(carried["estimate"]) is int
-    assert carried["standard_error"] == opened.json()["standard_error"] > 0
     assert service.ask(gate, NOBODY).json()["above"] is False
-    (seen,) = service.send("GET", "/v1/gates", token="analyst").json()
-    assert (seen["asked"], seen["positives"], seen["remaining"], seen["closed"]) == (2, 1, 2, False)
     lines = service.send("GET", "/v1/activity").json()
     assert [(line["number"], line["by"], line["where"], line["above"], line["gate_name"]) for line in lines] == [
         (2, "anna", NOBODY, False, "Visits, weekly"),
         (1, "anna", MANY, True, "Visits, weekly"),
     ]
     assert service.send("DELETE", f"/v1/gates/{gate}").json()["because"] == "it was closed by hand"
-    assert "closed by hand" in assert_problem(service.ask(gate, MANY), 409, "gate-closed")["detail"]
-
-
-def test_the_budget_is_the_ledgers_and_more_than_that_is_402(service):
-    service.open_gate(epsilon=0.1)
-    problem = assert_problem(service.send("POST", "/v1/gates", CERTAIN | {"epsilon": "999.95"}), 402, "budget-exceeded")
-    assert "nothing was spent" in problem["detail"]
-    statement = service.send("GET", "/v1/budget").json()
-    assert (statement["dataset"], [entry["kind"] for entry in statement["entries"]]) == ("visits", ["budget", "spend"])
-    assert statement["spent"] == {"epsilon": "0.1", "delta": "0", "rho": None}
-    assert statement["remaining"] == {"epsilon": "999.9", "delta": "0", "rho": None}
+    assert_problem(service.ask(gate, MANY), 409, "gate-closed")
 
 
 def test_an_owner_gets_a_top_list_once_for_each_key_and_all_above_a_bar(service):
@@ -60,14 +46,14 @@ def test_an_owner_gets_a_top_list_once_for_each_key_and_all_above_a_bar(service)
     assert valid(first)
     assert [row["item"] for row in first["items"]] == ["/home"]
     assert service.send("POST", "/v1/top", TOP | {"answers_epsilon": "50.0"}, key="k").json() == first
-    assert service.send("GET", "/v1/budget").json()["spent"]["epsilon"] == "150"
+    assert service.send("GET", "/v1/budget").json()["spent"] == {"epsilon": "150", "delta": "0", "rho": None}
     assert_problem(service.send("POST", "/v1/top", TOP, key="k"), 409, "key-reused")
+    assert_problem(service.send("POST", "/v1/top", TOP | {"epsilon": "850.5"}), 402, "budget-exceeded")
     service.keeper.ledger.raise_budget(budget=1000, budget_delta=0.1, why="a test")
     bar = {"item": "page", "above": 200, "epsilon": 20, "delta": 1e-6, "domain": "observed", "max_items_per_user": 2}
     above = service.send("POST", "/v1/top", bar).json()
     assert ([row["item"] for row in above["items"]], above["record"]["method"]) == (["/home"], "partition-selection")
-    for wrong in (bar | {"count": 3}, bar | {"above": None}):
-        assert_problem(service.send("POST", "/v1/top", wrong), 422, "parameter")
+    assert_problem(service.send("POST", "/v1/top", bar | {"count": 3}), 422, "parameter")
 
 
 def test_a_preview_is_what_the_gate_will_be_and_tells_owners_alone_what_is_left(service):
@@ -76,59 +62,12 @@ def test_a_preview_is_what_the_gate_will_be_and_tells_owners_alone_what_is_left(
     for name in ("margin", "margin_all", "confidence", "standard_error", "noise"):
         assert preview[name] == opened[name], name
     assert (preview["cost"], preview["remaining"], preview["warning"]) == ("0.5", "1000", None)
-    assert {"epsilon": 0.5, "margin": preview["margin"]} in preview["curve"]
-    assert {"cutoff": NUMBERS["cutoff"], "margin": preview["margin"]} in preview["by_cutoff"]
     assert service.send("GET", "/v1/budget").json()["spent"]["epsilon"] == "0.5", "the gate alone"
     wanted = NUMBERS | {"epsilon": "1000.5"}
     told = service.send("POST", "/v1/preview", wanted, key=None).json()
     assert "costs more than the epsilon 999.5 that the ledger has left" in told["warning"]
-    assert (told["rho"], told["remaining_rho"]) == ("1000.5", None)  # tanh(500) is 1 to hundreds of digits
     untold = service.send("POST", "/v1/preview", wanted, key=None, token="analyst").json()
     assert (untold["remaining"], untold["remaining_rho"], untold["warning"]) == (None, None, None)
-
-
-def test_a_preview_on_a_zcdp_ledger_counts_rho(tmp_path, data):
-    with serving(tmp_path, data, epsilon=(3, 1e-6)) as service:
-        cheap, dear = (
-            service.send("POST", "/v1/preview", NUMBERS | {"epsilon": epsilon}, key=None).json()
-            for epsilon in ("0.5", "2")
-        )
-        assert float(cheap["rho"]) < float(cheap["remaining_rho"])
-        assert cheap["warning"] is None
-        assert "costs more than the rho" in dear["warning"]
-
-
-def test_a_token_is_made_shown_once_used_within_its_quota_and_revoked(service):
-    made = service.send("POST", "/v1/tokens", {"name": "berta", "expires": "30d", "most_above": 1}, key=None)
-    assert made.status_code == 201, made.text
-    text = made.json()["token"]
-    assert re.fullmatch(r"sg_[A-Za-z0-9_-]{43}", text)
-    assert made.headers["location"] == "/v1/tokens/berta"
-    gate = service.open_gate(epsilon="2")
-    assert service.ask(gate, MANY, token=text).status_code == 200
-    assert_problem(service.ask(gate, MANY, token=text), 403, "quota-exceeded")
-    listed = service.send("GET", "/v1/tokens").json()
-    assert [(each["name"], each["role"]) for each in listed] == [
-        ("olga", "owner"),
-        ("anna", "analyst"),
-        ("berta", "analyst"),
-    ]
-    assert text not in json.dumps(listed)
-    assert listed[0]["quota"] is None
-    quota = {"most_above": 1, "above": 1, "most_epsilon": None, "epsilon": "0"}
-    me = service.send("GET", "/v1/whoami", token=text).json()
-    assert (me["name"], me["expires_at"], me["quota"]) == ("berta", listed[2]["expires_at"], quota)
-    assert listed[2]["quota"] == quota
-    olga = service.send("GET", "/v1/whoami").json()
-    assert (olga["name"], olga["role"], olga["quota"]["epsilon"]) == ("olga", "owner", "2")
-    assert service.send("DELETE", "/v1/tokens/berta").json()["revoked_at"] is not None
-    assert_problem(service.send("GET", "/v1/whoami", token=text), 401, "unauthenticated")
-
-
-def test_the_schema_names_the_declared_columns_and_not_the_person(standing):
-    served = standing.send("GET", "/v1/schema", token="analyst").json()
-    assert (served["dataset"], served["unit"], served["delay"]) == ("visits", "user", 0)
-    assert [column["name"] for column in served["columns"]] == ["country", "page", "seconds"]
 
 
 OWNERS = [
@@ -153,9 +92,9 @@ def test_an_analyst_may_not_do_what_is_the_owners(standing, method, path, body):
 def test_all_but_health_and_readiness_needs_a_token_and_says_nothing_without_one(standing):
     described = {(method.upper(), path) for path, each in standing.app.openapi()["paths"].items() for method in each}
     for method, path in sorted(described | {("GET", "/v1/x")}):
-        for token in (None, "", "sg_" + "A" * 43):
-            there = path.replace("{id}", "g-0123456789abcdef")
-            response = standing.send(method, there, token=token, content=b"{", key=None)
+        for token, headers in ((None, {}), ("", {}), ("sg_" + "A" * 43, {}), (None, {"Authorization": "Basic x"})):
+            place = path.replace("{id}", "g-0123456789abcdef")
+            response = standing.send(method, place, token=token, content=b"{", key=None, headers=headers)
             if path in ("/v1/health", "/v1/ready"):
                 assert response.status_code == 200
             else:
@@ -163,25 +102,7 @@ def test_all_but_health_and_readiness_needs_a_token_and_says_nothing_without_one
                 assert response.headers["www-authenticate"] == "Bearer"
 
 
-def test_a_token_that_is_revoked_or_in_another_scheme_is_none(service):
-    header = {"Authorization": f"Basic {service.owner}"}
-    assert_problem(service.send("GET", "/v1/gates", token=None, headers=header), 401, "unauthenticated")
-    service.tokens.revoke("anna")
-    assert_problem(service.send("GET", "/v1/gates", token="analyst"), 401, "unauthenticated")
-
-
-def test_a_repeated_request_gets_the_first_answer_and_a_key_with_another_body_409(service):
-    first = service.send("POST", "/v1/gates", CERTAIN, key="k")
-    assert service.send("POST", "/v1/gates", CERTAIN | {"epsilon": 100.0}, key="k").json() == first.json()
-    assert service.send("GET", "/v1/budget").json()["spent"]["epsilon"] == "100"
-    gate = first.json()["id"]
-    assert {service.ask(gate, MANY, key="k").json()["number"] for _ in range(3)} == {1}
-    assert_problem(service.ask(gate, NOBODY, key="k"), 409, "key-reused")
-    assert service.send("GET", f"/v1/gates/{gate}").json()["asked"] == 1
-    assert service.ask(gate, NOBODY, key="k", token="owner").status_code == 200, "another token has keys of its own"
-
-
-@pytest.mark.parametrize("path", ["/v1/health", "/v1/gates", "/v1/nothing", "/openapi.json", "/nothing", "/"])
+@pytest.mark.parametrize("path", ["/v1/gates", "/v1/nothing", "/openapi.json", "/nothing", "/"])
 def test_every_response_carries_the_safe_headers(standing, path):
     for token in ("owner", None):
         headers = standing.send("GET", path, token=token).headers
@@ -190,19 +111,6 @@ def test_every_response_carries_the_safe_headers(standing, path):
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["referrer-policy"] == "no-referrer"
         assert headers["cache-control"] == ("no-store" if path.startswith("/v1") else "no-cache")
-
-
-def test_the_description_has_every_problem_with_an_example(standing):
-    description = standing.send("GET", "/openapi.json", token=None).json()
-    assert "HTTPValidationError" not in description["components"]["schemas"]
-    operations = [each for path in description["paths"].values() for each in path.values()]
-    assert len(operations) == 26
-    for operation in operations:
-        for status, response in operation["responses"].items():
-            if status >= "4":
-                ((kind, problem),) = response["content"].items()
-                assert kind == "application/problem+json"
-                assert {example["value"]["status"] for example in problem["examples"].values()} == {int(status)}
 
 
 def test_the_examples_of_requests_are_requests_that_the_service_takes(service):
@@ -226,53 +134,32 @@ def busy(tmp_path_factory, data):
         yield service
 
 
-def next_page(response, rel):
-    found = re.fullmatch(rf'<(/v1/[^>]*)>; rel="{rel}"', response.headers.get("link", ""))
-    return None if found is None else found[1]
-
-
-def followed(service, path, rel="next"):
-    found = []
+def followed(service, path, rel="next", token="analyst"):
+    pages = []
     while path is not None:
-        response = service.send("GET", path, token="analyst")
+        response = service.send("GET", path, token=token)
         assert response.status_code == 200, response.text
-        found.append(response.json())
-        path = next_page(response, rel)
-        assert len(found) < 10, "the pages have no end"
-    return found
+        pages.append(response.json())
+        link = re.fullmatch(rf'<(/v1/[^>]*)>; rel="{rel}"', response.headers.get("link", ""))
+        path = None if link is None else link[1]
+        assert len(pages) < 10, "the pages have no end"
+    return pages
 
 
-@pytest.mark.parametrize("limit", [1, 3, 7, 1000])
+@pytest.mark.parametrize("limit", [1, 3, 7])
 def test_all_gates_are_on_the_pages_newest_first_and_none_twice(busy, limit):
     pages = followed(busy, f"/v1/gates?limit={limit}")
     assert [gate["id"] for page in pages for gate in page] == busy.names[::-1]
-    assert [len(page) for page in pages[:-1]] == [limit] * (len(pages) - 1)
-    assert 1 <= len(pages[-1]) <= limit
-
-
-def test_gates_are_listed_by_whether_they_are_closed(busy):
-    closed = {busy.names[0], busy.names[3]}
-    for wanted, names in (("true", closed), ("false", set(busy.names) - closed)):
-        pages = followed(busy, f"/v1/gates?closed={wanted}&limit=2")
-        assert [gate["id"] for page in pages for gate in page] == [name for name in busy.names[::-1] if name in names]
-        assert {gate["closed"] for page in pages for gate in page} == {wanted == "true"}
-
-
-def test_who_asked_what_is_on_pages_too(busy):
-    first = busy.send("GET", "/v1/activity?limit=4")
-    second = busy.send("GET", next_page(first, "next"))
-    assert [line["number"] for line in first.json() + second.json()] == [7, 6, 5, 4, 3, 2, 1]
-    assert "link" not in second.headers
-
-
-def test_the_answers_are_read_from_either_end(busy):
-    path = f"/v1/gates/{busy.names[-1]}/answers"
-    forward = followed(busy, f"{path}?limit=3")
-    assert [[answer["number"] for answer in page] for page in forward] == [[1, 2, 3], [4, 5, 6], [7]]
-    back = followed(busy, f"{path}?limit=3&before=2147483647", "prev")
-    assert [[answer["number"] for answer in page] for page in back] == [[5, 6, 7], [2, 3, 4], [1]]
-    between = busy.send("GET", f"{path}?after=2&before=6").json()
-    assert [answer["number"] for answer in between] == [3, 4, 5]
+    assert {len(page) for page in pages[:-1]} <= {limit}
+    closed = followed(busy, f"/v1/gates?limit={limit}&closed=true")
+    assert [gate["id"] for page in closed for gate in page] == [busy.names[3], busy.names[0]]
+    lines = followed(busy, f"/v1/activity?limit={limit}", token="owner")
+    assert [line["number"] for page in lines for line in page] == [7, 6, 5, 4, 3, 2, 1]
+    answers = f"/v1/gates/{busy.names[-1]}/answers?limit={limit}"
+    forward, back = followed(busy, answers), followed(busy, f"{answers}&before=2147483647", "prev")
+    for pages in (forward, back[::-1]):
+        assert [answer["number"] for page in pages for answer in page] == [1, 2, 3, 4, 5, 6, 7]
+    assert len(back[0]) == limit
 
 
 def test_who_asked_is_told_to_owners_and_to_whoever_asked(busy):
@@ -295,40 +182,30 @@ def test_a_page_that_cannot_be_is_refused(busy, path):
     for query in PAGES[path]:
         sent = busy.send("GET", f"{path.format(id=busy.names[-1])}?{query}")
         assert assert_problem(sent, 422, "parameter")["parameter"] == query.partition("=")[0]
-
-
-@pytest.mark.parametrize("after", ["g-0123456789abcdef", "g-x", "%00", "9" * 40, "%ED%A0%80"])
-def test_the_pages_begin_after_a_gate_that_is_there(busy, after):
-    assert_problem(busy.send("GET", f"/v1/gates?after={after}"), 404, "unknown-gate")
+    for after in ("g-0123456789abcdef", "g-x", "%00", "9" * 40, "%ED%A0%80"):
+        assert_problem(busy.send("GET", f"/v1/gates?after={after}"), 404, "unknown-gate")
 
 
 def test_a_name_is_part_of_the_request_and_no_name_is_none(service):
-    service.send("POST", "/v1/gates", NAMED, key="k")
+    """A repeated request gets the first answer, and another one under its key none; another token has its own keys."""
+    gate = service.send("POST", "/v1/gates", NAMED, key="k").json()
+    assert service.send("POST", "/v1/gates", NAMED | {"epsilon": 100.0}, key="k").json() == gate
     assert_problem(service.send("POST", "/v1/gates", NAMED | {"name": "Others"}, key="k"), 409, "key-reused")
     first = service.send("POST", "/v1/gates", CERTAIN, key="plain").json()
     assert service.send("POST", "/v1/gates", CERTAIN | {"name": "", "description": ""}, key="plain").json() == first
-
-
-def test_a_gate_without_a_cutoff_is_refused_where_epsilons_add(service):
-    for path in ("/v1/gates", "/v1/practice/gates"):
-        problem = assert_problem(service.send("POST", path, {"threshold": 100, "within": 60}), 422, "parameter")
-        assert (problem["parameter"], "adds epsilons" in problem["rule"]) == ("within", True)
-        assert "cutoff" in problem["next_step"]
-    preview = service.send("POST", "/v1/preview", {"threshold": 100, "within": 60}, key=None).json()
-    assert "would be refused: this ledger adds epsilons" in preview["warning"]
-    assert service.send("GET", "/v1/budget").json()["spent"]["epsilon"] == "0"
+    assert {service.ask(gate["id"], MANY, key="k").json()["number"] for _ in range(3)} == {1}
+    assert_problem(service.ask(gate["id"], NOBODY, key="k"), 409, "key-reused")
+    assert service.ask(gate["id"], NOBODY, key="k", token="owner").status_code == 200
+    assert service.send("GET", "/v1/budget").json()["spent"]["epsilon"] == "200"
 
 
 @pytest.mark.parametrize(("path", "most"), [("/v1/preview", 1000), ("/v1/gates", 20_000)])
 def test_a_plan_that_would_take_all_memory_is_refused_at_once(service, path, most):
     few = most // 20
     for cutoff, queries in ((few + 1, few + 1), (most + 1, 2**31 - 1), (2**31 - 1, 2**31 - 1)):
-        problem = assert_problem(
-            service.send("POST", path, NUMBERS | {"cutoff": cutoff, "queries": queries}), 422, "parameter"
-        )
-        assert problem["pointer"] == "/cutoff"
+        sent = service.send("POST", path, NUMBERS | {"cutoff": cutoff, "queries": queries})
+        assert assert_problem(sent, 422, "parameter")["pointer"] == "/cutoff"
     assert service.send("POST", path, NUMBERS | {"cutoff": most, "queries": 2**31 - 1}).status_code < 300
-    assert service.send("POST", path, NUMBERS | {"cutoff": 2**31 - 1}).status_code < 300
 
 
 @pytest.mark.parametrize(

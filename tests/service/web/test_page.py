@@ -5,10 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 import shlex
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -16,7 +14,6 @@ from tests.support.browsing import PHONE, ask, call, fill_gate, go, needs_browse
 from tests.support.serving import MANY, NOBODY, listening, serving, visits
 
 from sparsegate.conditions import Column, Kind, Schema, read_condition
-from sparsegate.ledger.account import exact_text
 
 pytestmark = needs_browser
 
@@ -110,17 +107,6 @@ def test_it_says_who_is_there_and_shows_an_analyst_nothing_of_an_owner(page, ser
         assert page.get_by_role("link", name=name, exact=True).is_hidden()
     go(page, "#/budget")
     page.get_by_role("heading", name="Gates").wait_for()
-
-
-def test_a_link_to_a_gate_survives_signing_in_and_a_reload(page, service):
-    made = service.open_gate(name="Ward 7")
-    page.goto(f"{service.url}/#/gates/{made}")
-    page.reload()
-    sign_in(page, service.analyst)
-    page.get_by_role("heading", name="Ward 7").wait_for()
-    page.reload()
-    page.get_by_role("heading", name="Ward 7").wait_for()
-    assert page.title() == "Ward 7 · sparsegate"
 
 
 def test_signing_out_leaves_nothing_in_the_page_or_its_storage(page, service):
@@ -225,9 +211,7 @@ def test_a_gate_that_pays_for_each_above_says_how_many_and_what_one_costs(browse
         tab(browser, url) as page,
     ):
         view = service.send("POST", "/v1/gates", {"threshold": 100, "within": 60, "name": "metered"}).json()
-        sign_in(page, service.analyst)
-        go(page, "#/gates")
-        page.get_by_text("0 ABOVE given").wait_for()
+        sign_in(page, service.owner)
         go(page, f"#/gates/{view['id']}")
         page.get_by_label("Count where").wait_for()
         each = f"ρ ≈ {float(view['above_rho']):.6g}"
@@ -236,24 +220,17 @@ def test_a_gate_that_pays_for_each_above_says_how_many_and_what_one_costs(browse
         assert "It was free." in ask(page, NOBODY)
         page.get_by_text("1 ABOVE given").wait_for()
         assert ", of which the next is reserved." in str(page.locator("#standing").text_content())
-        whole = service.send("POST", "/v1/gates", {"threshold": 100, "cutoff": 3, "epsilon": "0.5"}).json()
-        page.get_by_role("button", name="Sign out").click()
-        sign_in(page, service.owner)
-        for gate, back in ((view, f"The {each} that is held for the next ABOVE goes back."), (whole, "none goes back")):
-            go(page, f"#/gates/{gate['id']}")
-            page.get_by_text(f"{gate['id']}, opened").wait_for()
-            page.get_by_role("button", name="Close this gate").click()
-            assert back in str(page.locator("#sure-text").text_content()), "rho, and only what does"
-            page.get_by_role("button", name="Back").click()
+        page.get_by_role("button", name="Close this gate").click()
+        back = f"The {each} that is held for the next ABOVE goes back."
+        assert back in str(page.locator("#sure-text").text_content()), "rho, and only what does"
+        page.get_by_role("button", name="Back").click()
         go(page, "#/budget")
         links = page.locator("#entries a")
         links.first.wait_for()
-        opened = [view["id"]] * 3 + [whole["id"]]
-        assert links.evaluate_all("all => all.map(a => a.hash)") == [f"#/gates/{id}" for id in reversed(opened)]
+        assert links.evaluate_all("all => all.map(a => a.hash)") == [f"#/gates/{view['id']}"] * 3
         assert page.locator("#amounts").text_content() == "Rho"
         service.send("DELETE", f"/v1/gates/{view['id']}")
         go(page, f"#/gates/{view['id']}")
-        page.reload()
         page.get_by_text("Closed: it was closed by hand. 1 ABOVE given.").wait_for()
         assert "null" not in str(page.locator("main").text_content())
 
@@ -304,11 +281,6 @@ def test_a_condition_is_saved_under_a_name_in_this_browser_alone(page, service):
     page.reload()
     page.get_by_role("button", name=f"Use {MARKUP}").click()
     assert where.input_value() == f"country = '{MARKUP}'"
-    where.fill("country = 'FR'")
-    name.fill(MARKUP)
-    page.keyboard.press("Enter")
-    page.get_by_role("dialog").get_by_text("is saved already").wait_for()
-    page.get_by_role("button", name="Back").click()
     page.get_by_role("button", name="Sign out").click()
     sign_in(page, service.owner)
     go(page, f"#/gates/{gate}")
@@ -336,20 +308,13 @@ def test_answers_are_searched_and_noted_and_notes_stay_here(page, service):
     assert page.locator("#answers td.code").all_text_contents() == ["page = '/3'"]
     page.get_by_label("Search answers and notes").fill("ONERROR")
     page.locator("#answers td.code").get_by_text("/104").wait_for()
-    service.ask(gate, "page = 'onerror'")  # what others ask meanwhile is found
-    page.locator("#range").get_by_text("2 of 106 found").wait_for()
     page.get_by_label("Search answers and notes").fill("")
-    page.locator("#range").get_by_text("7 to 106 of 106").wait_for()
+    page.locator("#range").get_by_text("6 to 105 of 105").wait_for()
     with page.expect_download() as download:
         page.get_by_role("button", name="Download CSV").click()
+    assert download.value.suggested_filename == f"{gate}.csv"
     rows = list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text("utf-8-sig"))))
-    assert [row["note"] for row in rows[103:]] == ["", f"for {MARKUP}", ""]
-    assert (rows[3]["where"], rows[3]["answer"], download.value.suggested_filename) == (
-        "page = '/3'",
-        "below",
-        f"{gate}.csv",
-    )
-    assert rows[0]["at_utc"] == service.send("GET", f"/v1/gates/{gate}/answers").json()[0]["at"]
+    assert (rows[3]["where"], rows[3]["answer"], rows[104]["note"]) == ("page = '/3'", "below", f"for {MARKUP}")
     assert page.evaluate("document.querySelectorAll('main img').length") == 0
     go(page, "#/me")
     page.locator("#kept").get_by_text("notes on answers, 1").wait_for()
@@ -357,37 +322,6 @@ def test_answers_are_searched_and_noted_and_notes_stay_here(page, service):
     page.get_by_role("button", name="Delete them").click()
     page.locator("#kept").get_by_text("notes on answers, 0").wait_for()
     assert page.evaluate("Object.keys(localStorage).length") == 0
-
-
-def test_the_expected_wait_is_said_before_and_during_an_ask(browser, tmp_path, data):
-    with serving(tmp_path, data, delay=1.0) as service, listening(service.app) as url, tab(browser, url) as page:
-        gate = service.open_gate(cutoff=20)
-        sign_in(page, service.analyst)
-        go(page, f"#/gates/{gate}")
-        page.get_by_text("An answer takes about 1 s, whatever it is.").wait_for()
-        with ThreadPoolExecutor() as pool:
-            others = [pool.submit(service.ask, gate, NOBODY, token=role) for role in ("owner", "owner")]
-            page.locator("#wait").get_by_text("1 question is before yours: about 2 s.").wait_for()
-            page.get_by_label("Count where").fill(MANY)
-            page.keyboard.press("Enter")
-            page.locator("#asking-note").get_by_text("Asking… ").wait_for()
-            page.locator("#latest strong").wait_for()
-            assert [other.result().status_code for other in others] == [200, 200]
-        assert page.locator("#asking-note").is_hidden()
-
-
-def test_a_column_completes_itself_with_the_keyboard(at_gate):
-    box = at_gate.get_by_label("Count where")
-    box.press_sequentially("cou")
-    at_gate.get_by_role("option", name="country text").wait_for()
-    assert box.get_attribute("aria-expanded") == "true"
-    at_gate.keyboard.press("ArrowDown")
-    assert at_gate.locator(f"#{box.get_attribute('aria-activedescendant')}").text_content() == "country text"
-    at_gate.keyboard.press("Enter")
-    assert box.input_value() == "country "
-    box.press_sequentially("= 'page")
-    assert at_gate.get_by_role("option").count() == 0, "no column inside a text"
-    at_gate.keyboard.press("Escape")
 
 
 def test_curly_quotes_are_explained_and_mended_before_anything_is_sent(at_gate):
@@ -404,14 +338,18 @@ def test_curly_quotes_are_explained_and_mended_before_anything_is_sent(at_gate):
 
 
 def test_a_wrong_condition_is_shown_where_it_is_wrong_and_asks_nothing(at_gate):
-    at_gate.get_by_label("Count where").fill("page = '/pay' AND contry = 'DE'")
+    box = at_gate.get_by_label("Count where")
+    box.press_sequentially("cou")
+    at_gate.get_by_role("option", name="country text").wait_for()
+    at_gate.keyboard.press("ArrowDown")
+    at_gate.keyboard.press("Enter")
+    assert box.input_value() == "country ", "a column completes itself with the keyboard"
+    box.fill("page = '/pay' AND contry = 'DE'")
     at_gate.keyboard.press("Enter")
     at_gate.locator("#where-wrong mark").wait_for()
     assert at_gate.locator("#where-wrong mark").text_content() == "contry"
-    said = at_gate.locator("#ask-form [role=alert] span").text_content()
-    assert "country" in said
-    assert "nothing spent" in said
-    assert at_gate.get_by_label("Count where").get_attribute("aria-invalid") == "true"
+    assert "nothing spent" in at_gate.locator("#ask-form [role=alert] span").text_content()
+    assert box.get_attribute("aria-invalid") == "true"
     assert at_gate.locator("#answers tr").count() == 0
 
 
@@ -482,60 +420,29 @@ def test_a_dead_server_is_noticed_within_two_seconds_and_so_is_its_return(browse
 ODD = "page = 'it''s \"odd\", $HOME' OR country = 'DE'"
 
 
-@pytest.fixture(scope="module")
-def few(service):
-    """A gate that was asked three times."""
-    gate = service.open_gate(name="few", cutoff=5)
-    for where in (MANY, NOBODY, ODD):
-        assert service.ask(gate, where).status_code == 200
-    return gate
-
-
-def show(page, gate):
-    go(page, "#/me")
-    go(page, f"#/gates/{gate}")
-    page.locator("#answers tr").first.wait_for()
-
-
 def test_no_cell_of_the_csv_is_a_formula(analyst):
     answer = {"number": 1, "at": "2030-01-01T00:00:00Z", "above": False, "estimate": -3}
     made = call(analyst, "answers.js", "asCsv", [answer | {"by": "=cmd", "where": '-1 < 2, "x"'}], ["@note"])
-    number, _, _, word, estimate, by, where, note = next(csv.reader(io.StringIO(made.split("\r\n")[1])))
-    assert (number, word, estimate, by, where) == ("1", "below", "-3", " =cmd", ' -1 < 2, "x"')
-    assert note == " @note"
+    number, _, _, word, estimate, *texts = next(csv.reader(io.StringIO(made.split("\r\n")[1])))
+    assert (number, word, estimate, texts) == ("1", "below", "-3", [" =cmd", ' -1 < 2, "x"', " @note"])
 
 
-def test_a_row_is_copied_as_curl_and_as_python_without_the_token(analyst, service, few):
-    show(analyst, few)
-    analyst.get_by_role("button", name="Copy as curl or Python").first.click()
-    assert "new question" in analyst.locator("#code-note").text_content()
-    curl, python = (analyst.locator("#code textarea").nth(place).input_value() for place in range(2))
+def test_a_row_is_copied_as_curl_and_as_python_without_the_token(at_gate, service):
+    ask(at_gate, ODD)
+    at_gate.get_by_role("button", name="Copy as curl or Python").first.click()
+    assert "new question" in at_gate.locator("#code-note").text_content()
+    curl, python = (at_gate.locator("#code textarea").nth(place).input_value() for place in range(2))
     for text in (curl, python):
         assert service.analyst not in text
         assert "SPARSEGATE_TOKEN" in text
     words = shlex.split(curl.replace("\\\n", " "))
-    assert words[3] == f"{service.url}/v1/gates/{few}/ask"
+    assert words[3] == f"{service.url}/v1/gates/{at_gate.gate}/ask"
     assert json.loads(words[-1]) == {"where": ODD}
     assert compile(python, "recipe", "exec")
-    analyst.get_by_role("button", name="Copy Python").click()
-    analyst.get_by_role("button", name="Copied").wait_for()
-    assert analyst.evaluate("navigator.clipboard.readText()") == python
-    analyst.get_by_role("button", name="Done").click()
-
-
-def test_asking_again_from_a_row_is_a_new_question_and_says_that_it_costs(analyst, service):
-    gate = service.open_gate(name="again")
-    service.ask(gate, MANY)
-    show(analyst, gate)
-    analyst.get_by_role("button", name=f"Ask again: {MANY}").click()
-    dialog = analyst.get_by_role("dialog")
-    dialog.get_by_text("An ABOVE costs one of the gate's 3").wait_for()
-    analyst.get_by_role("button", name="Back").click()
-    assert service.send("GET", f"/v1/gates/{gate}").json()["asked"] == 1
-    analyst.get_by_role("button", name=f"Ask again: {MANY}").click()
-    analyst.get_by_role("button", name="Ask, as a new question").click()
-    analyst.locator("#latest").get_by_text("It cost one ABOVE: 1 of 3 left.").wait_for()
-    analyst.locator("#answers tr").nth(1).wait_for()
+    at_gate.get_by_role("button", name="Copy Python").click()
+    at_gate.get_by_role("button", name="Copied").wait_for()
+    assert at_gate.evaluate("navigator.clipboard.readText()") == python
+    at_gate.get_by_role("button", name="Done").click()
 
 
 def sent(page, path):
@@ -553,16 +460,12 @@ def test_margin_cost_and_a_plot_are_shown_while_typing_and_spend_nothing(owner, 
     shown = str(owner.locator("#preview-list").text_content())
     for name in ("margin", "margin_all"):
         assert f"± {-(-plan[name] // 1):,.0f}, 95 % of the time" in shown
-    assert "ε 0.5 is reserved" in shown
     assert "An ABOVE costs one of the gate's 25. A BELOW is free" in shown
     assert owner.locator("#warning").is_hidden()
     assert owner.get_by_role("button", name="Open, and reserve ε 0.5").is_visible()
     texts = owner.locator("#margin-plot text").all_text_contents()
-    assert {"epsilon of the gate (cost)", "margin ±", "threshold 1,000", f"± {-(-plan['margin'] // 1):,.0f}"} <= {
-        *texts
-    }
-    texts = owner.locator("#cutoff-plot text").all_text_contents()
-    assert {"cutoff (c), at this epsilon", "margin ±", "threshold 1,000", "10", "100"} <= {*texts}
+    labels = {"epsilon of the gate (cost)", "margin ±", "threshold 1,000", f"± {-(-plan['margin'] // 1):,.0f}"}
+    assert labels <= {*texts}
     for plot in ("#margin-plot", "#cutoff-plot"):
         assert owner.locator(f"{plot} .curve").get_attribute("d").count("L") >= 5
         chosen, curve = (owner.locator(f"{plot} {part}").bounding_box() for part in (".chosen", ".curve"))
@@ -604,47 +507,25 @@ def test_an_owner_opens_a_gate_asks_and_closes_it_with_the_keyboard_alone(owner,
     owner.keyboard.press("Enter")
     owner.get_by_role("heading", name="Ward 7").wait_for()
     assert owner.locator("#description").text_content() == "Seen in <b>2030</b>"
-    assert "by olga" in owner.locator("#origin").text_content()
-    owner.get_by_text("3 of 3 ABOVE left").wait_for()
     assert [ask(owner, where).partition(" ")[0] for where in (MANY, NOBODY)] == ["ABOVE", "BELOW"]
     owner.get_by_text("2 of 3 ABOVE left. 2 asked, 0 lost.").wait_for()
+    owner.get_by_role("button", name=f"Ask again: {MANY}").click()  # is a new question, and says that it costs
+    owner.get_by_role("dialog").get_by_text("An ABOVE costs one of the gate's 3").wait_for()
+    owner.get_by_role("button", name="Back").click()
     owner.get_by_role("button", name="Close this gate").focus()
     owner.keyboard.press("Enter")
     owner.get_by_role("dialog").wait_for()
     owner.keyboard.press("Tab")
     owner.keyboard.press("Enter")
     owner.get_by_text("Closed: it was closed by hand.").wait_for()
-    assert re.search(r"ε [≈\d. ]+ of 100 spent, [≈\d. ]+ given back", owner.locator("#standing").text_content())
     assert owner.get_by_role("button", name="Ask", exact=True).is_hidden()
-
-
-def test_the_budget_has_its_entries_and_a_chart_of_spending(browser, tmp_path, data):
-    with serving(tmp_path, data) as service, listening(service.app) as url, tab(browser, url) as owner:
-        sign_in(owner, service.owner)
-        gate = service.open_gate(name="spent")
-        service.ask(gate, MANY)
-        service.send("DELETE", f"/v1/gates/{gate}")
-        go(owner, "#/budget")
-        owner.locator("#entries tr").first.wait_for()
-        statement = service.keeper.budget()
-        assert owner.locator("#entries tr").count() == len(statement.entries)
-        kinds = owner.locator("#entries td:nth-child(3)").all_text_contents()
-        assert kinds == ["given back", "spent", "budget set to"]
-        links = owner.locator("#entries a").evaluate_all("all => all.map(a => a.hash)")
-        assert links == [f"#/gates/{gate}"] * 2, "what a gate cost and gave back leads to it"
-        spent = exact_text(statement.spent.epsilon)
-        exact = owner.locator("#spent .amount").first
-        assert spent in (exact.get_attribute("title"), exact.text_content())
-        assert owner.locator("#spent-meter").get_attribute("max") == "1000"
-        assert {"time", "epsilon", "budget", "spent or reserved"} <= {
-            *owner.locator("#spending text").all_text_contents()
-        }
-        drawn = owner.locator("#spending .curve").get_attribute("d")
-        # Up by the whole gate, and down by what it gave back; one step each.
-        heights = [float(point.split()[1]) for point in re.findall(r"[\d.]+ [\d.]+", drawn)]
-        zero, top, end = heights[0], min(heights), heights[-1]
-        assert zero > end > top
-        assert (zero - end) / (zero - top) == pytest.approx(float(statement.spent.epsilon) / 100, abs=0.02)
+    go(owner, "#/activity")  # who asked what, and a link to the gate
+    line = owner.locator("#activity tr").filter(has_text="Ward 7").first
+    line.wait_for()
+    assert all(part in line.text_content() for part in ("olga", "BELOW", NOBODY))
+    line.get_by_role("link").click()
+    owner.reload()
+    owner.get_by_role("heading", name="Ward 7").wait_for()
 
 
 def test_a_token_is_made_with_its_limits_shown_once_and_revoked(browser, owner, service):
@@ -669,52 +550,26 @@ def test_a_token_is_made_with_its_limits_shown_once_and_revoked(browser, owner, 
     with tab(browser, service.url) as other:
         sign_in(other, text)
         line.get_by_role("button", name="Revoke").click()
-        owner.get_by_role("dialog").get_by_text("bert <b>").wait_for()
-        owner.get_by_role("button", name="Back").click()
-        assert service.send("GET", "/v1/whoami", token=text).status_code == 200
-        line.get_by_role("button", name="Revoke").click()
         owner.get_by_role("button", name="Revoke it").click()
         line.get_by_text("revoked").wait_for()
         other.get_by_label("Token").wait_for()
     owner.get_by_label("Whose").fill("bert <b>")
     owner.keyboard.press("Enter")
     owner.locator("#token-form [role=alert]").get_by_text("name").wait_for()
-    owner.get_by_label("Whose").fill("berta")
-    owner.get_by_label("Role").select_option("owner")
-    owner.get_by_label("At most this much epsilon").fill("0.5")
-    owner.get_by_role("button", name="Make a token").click()
-    owner.locator("#token-list tr").filter(has_text="ε 0 of 0.5").wait_for()
 
 
-def test_an_owner_sees_who_asked_what(owner, service):
-    gate = service.open_gate(name="watched")
-    service.ask(gate, NOBODY)
-    go(owner, "#/activity")
-    line = owner.locator("#activity tr").filter(has_text="watched")
-    line.wait_for()
-    for part in ("anna", "watched", "BELOW", NOBODY):
-        assert part in line.text_content()
-    line.get_by_role("link").click()
-    owner.get_by_role("heading", name="watched").wait_for()
-    owner.locator("#answers tr").filter(has_text="anna").wait_for()
-
-
-def test_anybody_practises_on_made_up_data_and_it_costs_nothing(browser, service):
+def test_anybody_practises_on_made_up_data_and_it_costs_nothing(page, service):
     before = service.keeper.budget().spent.epsilon
-    with tab(browser, service.url) as page:
-        sign_in(page, service.analyst)
-        page.get_by_role("link", name="Practice").click()
-        page.locator("#practice-note").get_by_text("made-up").wait_for()
-        page.get_by_role("link", name="Open a gate").click()
-        fill_gate(page, Threshold=1)
-        assert "Nothing: this is practice" in page.locator("#preview-list").text_content()
-        page.get_by_role("button", name="Open (free)").click()
-        page.get_by_role("button", name="Ask", exact=True).wait_for()
-        assert page.locator("#practice-note").get_by_text("Nothing here costs anything").is_visible()
-        assert page.url.startswith(f"{service.url}/#/practice/gates/g-")
-        assert ask(page, "country IS NULL OR country IS NOT NULL").startswith("ABOVE")
-        page.reload()
-        page.locator("#answers td.code").get_by_text("country IS NOT NULL").wait_for()
-        page.get_by_role("link", name="All gates").click()
-        page.get_by_role("heading", name="Practice gates").wait_for()
+    sign_in(page, service.analyst)
+    page.get_by_role("link", name="Practice").click()
+    page.locator("#practice-note").get_by_text("made-up").wait_for()
+    page.get_by_role("link", name="Open a gate").click()
+    fill_gate(page, Threshold=1)
+    assert "Nothing: this is practice" in page.locator("#preview-list").text_content()
+    page.get_by_role("button", name="Open (free)").click()
+    page.get_by_role("button", name="Ask", exact=True).wait_for()
+    assert page.url.startswith(f"{service.url}/#/practice/gates/g-")
+    assert ask(page, "country IS NULL OR country IS NOT NULL").startswith("ABOVE")
+    page.reload()
+    page.locator("#answers td.code").get_by_text("country IS NOT NULL").wait_for()
     assert service.keeper.budget().spent.epsilon == before

@@ -73,12 +73,10 @@ def test_a_disk_that_is_nearly_full_is_not_ready(ready, monkeypatch, caplog):
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "disk_usage", lambda _: type("Usage", (), {"free": free}))
         assert_not_ready(ready, caplog, "has less than 100 MiB free beside it")
-        assert_problem(ready.ask(gate, MANY), 503, "ledger-unavailable")
-        assert_problem(ready.send("POST", "/v1/gates", CERTAIN), 503, "ledger-unavailable")
-        assert_problem(ready.send("POST", "/v1/top", TOP), 503, "ledger-unavailable")
+        for path, body in ((f"/v1/gates/{gate}/ask", {"where": MANY}), ("/v1/gates", CERTAIN), ("/v1/top", TOP)):
+            assert_problem(ready.send("POST", path, body), 503, "ledger-unavailable")
         view = ready.send("GET", f"/v1/gates/{gate}").json()
         assert (view["asked"], view["spent"]) == (0, "0"), "nothing is spent"
-    assert ready.send("GET", "/v1/budget").json()["entries"][-1]["epsilon"] == CERTAIN["epsilon"]
     assert ready.ask(gate, MANY).json()["above"] is True
 
 
@@ -111,15 +109,14 @@ def test_they_are_for_owners(service):
     assert_problem(service.send("GET", "/metrics", token=None), 401, "unauthenticated")
 
 
-def test_a_zcdp_ledger_shows_its_rho(tmp_path):
-    with visits(tmp_path) as data, serving(tmp_path, data, epsilon=(3, 1e-6)) as service:
+def test_a_zcdp_ledger_shows_its_rho(tmp_path, data):
+    with serving(tmp_path, data, epsilon=(3, 1e-6)) as service:
         service.open_gate(epsilon=0.5)
         told = numbers(service.send("GET", "/metrics").text)
     parts = {part: told[f'sparsegate_budget_rho{{part="{part}"}}'] for part in ("allowed", "spent", "remaining")}
     assert parts["spent"] == pytest.approx(0.5 * math.tanh(0.25))
     assert parts["spent"] + parts["remaining"] == pytest.approx(parts["allowed"])
-    epsilons = {name: value for name, value in told.items() if "budget_epsilon" in name}
-    assert epsilons == {'sparsegate_budget_epsilon{part="allowed"}': 3}
+    assert [name for name in told if "budget_epsilon" in name] == ['sparsegate_budget_epsilon{part="allowed"}']
 
 
 def test_they_count_what_clients_were_told_and_above_and_below_are_one(service, monkeypatch):
@@ -131,20 +128,20 @@ def test_they_count_what_clients_were_told_and_above_and_below_are_one(service, 
     service.send("POST", f"/v1/gates/{gate}/ask", {"where": 1})
     monkeypatch.setattr(service.keeper._store, "settle", lambda *_, **__: 1 / 0)
     service.ask(service.open_gate(), MANY)
+    assert "headroom" not in service.send("GET", "/metrics").text, "nobody asked in the last minute"
+    service.keeper.pressure.overruns = 3
+    monkeypatch.setattr(service.keeper.pressure, "headroom", lambda: 0.75)
     told = numbers(service.send("GET", "/metrics").text)
     outcomes = ("answered", "outcome-lost", "condition", "gate-closed", "unknown-gate", "status-422")
     asks = {f'sparsegate_asks_total{{outcome="{outcome}"}}': 1 for outcome in outcomes}
     asks['sparsegate_asks_total{outcome="answered"}'] = 3
     assert {name: value for name, value in told.items() if "asks_total" in name} == asks
-    assert told['sparsegate_requests_total{status="201"}'] == 3
-    assert told["sparsegate_gates_open"] == 2
-    assert told["sparsegate_overruns_total"] == 0
-    assert told["sparsegate_delay_seconds"] == 0
-    assert told['sparsegate_budget_epsilon{part="allowed"}'] == 1000
+    expected = {'requests_total{status="201"}': 3, "gates_open": 2, "overruns_total": 3, "delay_headroom_ratio": 0.75}
+    expected |= {"delay_seconds": 0, 'budget_epsilon{part="allowed"}': 1000}
+    expected |= {f'waiting{{at="{place}"}}': 0 for place in ("gates", "places", "reading")}
+    assert told.items() >= {f"sparsegate_{name}": value for name, value in expected.items()}.items()
     spent, left = (told[f'sparsegate_budget_epsilon{{part="{part}"}}'] for part in ("spent", "remaining"))
-    assert 200 < spent <= 300
-    assert spent + left == 1000
-    assert {told[f'sparsegate_waiting{{at="{place}"}}'] for place in ("gates", "places", "reading")} == {0}
+    assert (200 < spent <= 300, spent + left) == (True, 1000)
 
 
 def test_an_answer_that_has_not_left_changes_no_number(tmp_path, data):
@@ -171,35 +168,19 @@ def test_an_answer_that_has_not_left_changes_no_number(tmp_path, data):
     assert texts[0] == texts[1]
 
 
-def test_they_tell_overruns_and_what_is_left_of_d(service, monkeypatch):
-    pressure = service.keeper.pressure
-    pressure.overruns = 3
-    assert "headroom" not in service.send("GET", "/metrics").text, "nobody asked in the last minute"
-    monkeypatch.setattr(pressure, "headroom", lambda: 0.75)
-    told = numbers(service.send("GET", "/metrics").text)
-    assert told["sparsegate_overruns_total"] == 3
-    assert told["sparsegate_delay_headroom_ratio"] == 0.75
-
-
-def test_on_a_port_of_its_own_there_is_nothing_else(tmp_path, data):
+def test_the_same_port_of_another_address_is_the_service(tmp_path, data):
+    """And on the port of the metrics there is nothing else."""
     with closing(listen("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    with serving(tmp_path, data, metrics_port=port) as service, listening(service.app, port=port) as url:
-        assert "sparsegate_info" in httpx.get(f"{url}/metrics").text
-        for path in ("/", "/v1/health", "/v1/gates"):
-            headers = {"Authorization": f"Bearer {service.owner}"}
-            assert_problem(httpx.get(url + path, headers=headers), 404, "not-found")
-
-
-def test_the_same_port_of_another_address_is_the_service(tmp_path, data):
-    with closing(listen("127.0.0.2", 0)) as outside:
-        port = outside.getsockname()[1]
-    with (
-        serving(tmp_path, data, metrics_port=port) as service,
-        listening(service.app, port=port, host="127.0.0.2") as url,
-    ):
-        assert_problem(httpx.get(f"{url}/metrics"), 401, "unauthenticated")
-        assert httpx.get(f"{url}/v1/health").status_code == 200
+    with serving(tmp_path, data, metrics_port=port) as service:
+        headers = {"Authorization": f"Bearer {service.owner}"}
+        with listening(service.app, port=port) as url:
+            assert "sparsegate_info" in httpx.get(f"{url}/metrics").text
+            for path in ("/", "/v1/health", "/v1/gates"):
+                assert_problem(httpx.get(url + path, headers=headers), 404, "not-found")
+        with listening(service.app, port=port, host="127.0.0.2") as url:
+            assert_problem(httpx.get(f"{url}/metrics"), 401, "unauthenticated")
+            assert httpx.get(f"{url}/v1/health").status_code == 200
 
 
 def test_figures_that_could_not_be_written_once_are_written_again(tmp_path, monkeypatch):

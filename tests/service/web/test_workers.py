@@ -73,19 +73,23 @@ class Team:
             return [each.result() for each in [pool.submit(ask) for ask in asks]]
 
 
+def orders_of(folder: Path, **keeping: Any) -> workers.Orders:
+    """What the workers of a service of two in this folder are told."""
+    return workers.Orders(
+        ledger=str(folder / "v.ledger"),
+        dataset="visits",
+        key=folder / "v.key",
+        keeping={"pace": DelayPlan()} | keeping,
+        limits=UNLIMITED.of_each(2),
+        connections=ConnectionLimits(),
+    )
+
+
 @contextmanager
 def team(folder: Path, count: int = 2, *, delay: float = 0.0) -> Iterator[Team]:
     Ledger.create(folder / "v.ledger", dataset="visits", budget=1000).close()
     key, pace = SealingKey.create(folder / "v.key"), DelayPlan(delay=delay, places=2)
-    orders = workers.Orders(
-        ledger=str(folder / "v.ledger"),
-        dataset="visits",
-        key=folder / "v.key",
-        keeping={"pace": pace},
-        limits=UNLIMITED.of_each(2),
-        connections=ConnectionLimits(),
-    )
-    crews = [workers.Crew(orders) for _ in range(count)]
+    crews = [workers.Crew(orders_of(folder, pace=pace)) for _ in range(count)]
     sockets = [listen("127.0.0.1", 0) for _ in crews]
     ledger = Ledger(folder / "v.ledger", pooled=True)
     with visits(folder) as data, closing(Keeper(ledger, data, key, pace=pace)) as keeper, closing(ledger):
@@ -278,16 +282,7 @@ def test_a_service_of_which_a_process_is_killed_ends_whole(victim: str, options:
 
 def test_a_worker_that_cannot_start_stops_the_start(tmp_path: Path) -> None:
     """It says why, and nobody is left behind."""
-    crew = workers.Crew(
-        workers.Orders(
-            ledger=str(tmp_path / "nowhere"),
-            dataset="visits",
-            key=tmp_path / "v.key",
-            keeping={"pace": DelayPlan()},
-            limits=Limits().of_each(2),
-            connections=ConnectionLimits(),
-        )
-    )
+    crew = workers.Crew(orders_of(tmp_path))
     with visits(tmp_path) as data, closing(listen("127.0.0.1", 0)) as sock:
         with crew, pytest.raises(SparsegateError, match="could not start: there is no ledger"):
             crew.start(data, (sock, None))
@@ -298,19 +293,12 @@ def test_a_worker_that_cannot_start_stops_the_start(tmp_path: Path) -> None:
 
 def test_no_copy_is_left_when_the_first_process_is_killed_while_others_start(tmp_path: Path) -> None:
     """The end of a line is all that they hear of it; whoever has it removes what was handed over."""
-    orders = workers.Orders(
-        ledger=str(tmp_path / "v.ledger"),
-        dataset="visits",
-        key=tmp_path / "v.key",
-        keeping={"pace": DelayPlan()},
-        limits=Limits().of_each(2),
-        connections=ConnectionLimits(),
-    )
     spawn = multiprocessing.get_context("spawn")
     ours, theirs = spawn.Pipe()
     with visits(tmp_path) as data, closing(listen("127.0.0.1", 0)) as sock:
         handed = data.hand_over()
-        worker = spawn.Process(target=waiting_work, args=(orders, handed, tmp_path, 2, (sock, None), theirs))
+        told = (orders_of(tmp_path), handed, tmp_path, 2, (sock, None), theirs)
+        worker = spawn.Process(target=waiting_work, args=told)
         worker.start()
         theirs.close()
         ours.close()

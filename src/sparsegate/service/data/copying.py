@@ -2,28 +2,14 @@
 
 What is copied, and how, is told from the schema of the table, which is public, and from what the owner asked for. Every
 column is kept twice: in the table ``SERVED``, row by row, and as *values and codes*: its different values in a table,
-with those of all columns that are filled up to the same size, and for each row the place of its value there, as an
-array in the order of the people. Nothing is sorted but numbers. See ``constant_work``.
+filled up with those of all columns of the same size, and for each row the place of its value there (``constant_work``).
+``copy_files`` or ``copy_rows`` reads all that is needed, and ``fill`` makes of it what is counted, because the sizes
+that the copy is filled up to are drawn, and paid for, in between.
 
-It takes two steps, because the sizes that the copy is filled up to are drawn, and paid for, in between: ``copy_files``
-or ``copy_rows`` reads all that is needed, and ``fill`` makes of it what is counted. No code points to a filled value,
-and no end of a person to a filled row.
-
-**Characters, and not only cells.** What the engine does with a text takes a time for each cell, and for each character
-one that depends on its bytes: ``lower`` takes ten times as long for é as for e. So in a copy as many characters of each
-width are added as a uniform draw says, up to those of ``CELLS`` cells, in cells as long as may be, anew at each start.
-They show in no shown size, in no D and in no refusal, and so are not charged. They are for whoever has a stopwatch and
-no D: x characters of one person are told by an advantage of at most x / (CELLS max_cell), because with all but that
-probability the sum could have come from both (the sums are uniform on ranges that are shifted by x).
-
-**Declared types**, such as ``note=timestamptz``. Where strangers ask, no text is cast (``conditions.operations``). It
-is read here, once, before anything is asked: a cell that is written as a value of its type, in the forms of a condition
-(``conditions.reading``), is that value, and every other cell is null: a function of the cell alone. The form is checked
-by a pattern first, so the engine never looks for the name of a time zone, and 1.7 is no whole number. A zone is Z, UTC
-or an offset; without one a ``timestamptz`` is in UTC, which is what it is brought to.
-
-**Cells**, such as ``city=3``: each different value of a column is a cell, and each person counts in at most m of them.
-It is the owner's to say which m, and it is cut here, once (``rows_of_cells``).
+**Characters**: text columns are filled up by a uniform draw of as many of each width as ``CELLS`` cells have, because
+``lower`` takes ten times as long for é as for e (docs/explanation/proofs_in_words/ledger.md). **Declared types**, such
+as ``note=timestamptz``: a cell that is written as a value of its type is that value, and every other one is null. The
+form is checked by a pattern first, so nobody looks for the name of a zone. **Cells** as ``city=3``: ``rows_of_cells``.
 """
 
 from __future__ import annotations
@@ -186,12 +172,8 @@ def rows_of_cells(owners: npt.NDArray[np.int64], ranks: npt.NDArray[np.int64], m
     """Which rows count in their cell: those of the ``most`` cells that their person has most rows in.
 
     ``ranks`` has the place of each row's value among all values, in *their* order, and -1 where it is null, which is no
-    cell. Of cells with equally many rows the smaller values stay.
-
-    **Theorem.** Whether a row counts depends on the rows of its person alone; each person counts in at most ``most``
-    cells. *Proof.* How many rows a person has with a value is counted among their own. Which of two values is smaller
-    is the same whatever other values there are: ranks change with the data, and their order does not. (Codes have no
-    such order: they are as the engine met them, so that a person could decide where others count.) []
+    cell. Of cells with equally many rows the smaller values stay. **Theorem.** Whether a row counts depends on the rows
+    of its person alone; each counts in at most ``most`` cells. Proof: docs/explanation/proofs_in_words/ledger.md
 
     >>> import numpy as np
     >>> rows_of_cells(np.array([0, 0, 0, 0, 1]), np.array([2, 1, 2, 0, 1]), 2).tolist()

@@ -1,38 +1,15 @@
 """The sizes that a service shows of its data: paid for, then drawn, then kept, once for each dataset.
 
-What is shown has an epsilon and a delta. They are charged before the draw, and what was drawn is stored with its entry
-before anything is filled up to it (``copying``). Whoever opens the same data on the same ledger again finds it there,
-at no cost. Other data, other columns or other terms are another release, with a charge of its own. Of two servers that
-start at once the store decides: one entry, and the first to keep its draw; the other's is thrown away unseen. One that
-was charged and died before it kept anything has shown nothing: the next start draws for its entry.
+The charge comes before the draw, and what was drawn is stored with its entry before anything is filled up to it
+(``copying``). Whoever opens the same data on the same ledger again finds it there, at no cost. Of two servers that
+start at once the store decides: one entry, and the first to keep its draw. What a count takes, and so D, follows from
+the *shown sizes*: of the rows, and of the different values of each column. One person of up to s rows adds at most s to
+each. Columns share draws, by at most ``GROUPS`` groups of text and of others, and a group of text has ``TEXT`` shares.
+Sizes that an owner gives (--capacity) cost nothing. What was drawn is rounded up to eight steps to a doubling.
 
-**Sizes.** What a count takes, and so D and what is refused as too dear, follows from the *shown sizes*: the rows, and
-the different values of each column. One person of up to ``FillTerms.person_rows`` rows adds at most that many, s, to
-each of them. A shown size is the size and a draw Z from ``FillLaw``, and never less than the size. Sizes that an owner
-gives (--capacity) take its place, and cost nothing.
-
-**Theorem.** Let Z be in 0..2h with P[Z = z] = C exp(-|z - h| / b), b = s / eps. Then n + Z is (eps, delta)-DP for
-sizes n that one person moves by at most s, with delta = C (q^(h-s+1) - q^(h+1)) / (1 - q), q = exp(-1/b): the mass of
-the s least values. *Proof.* Let the sizes be n and n + t, 0 <= t <= s. A shown size from n + t to n + 2h can come from
-both: its probabilities have the ratio exp((|x - h| - |x - t - h|) / b), at most exp(t / b) <= exp(eps), either way.
-What else can be shown comes from one of them alone: n..n + t - 1 from the first, and n + 2h + 1..n + 2h + t from the
-second. These are the t least and the t greatest values of Z, of the same mass, which grows with t. [] (Where the sizes
-are s apart no delta does with less: no event there has a ratio at all.)
-
-With C = (1 - q) / (1 + q - 2 q^(h+1)), delta = q^(h+1) (e^eps - 1) / (1 + q - 2 q^(h+1)), so it is kept just where
-
-    h + 1 >= b log((e^eps - 1 + 2 delta) / (delta (1 + q))).
-
-**All sizes at once.** One person moves all of them, each by at most s, and the draws are independent: epsilons and
-deltas add, and ``FillTerms.epsilon`` and ``delta`` are the sums. So that a wide table does not take a draw for each
-column, columns share them, as the schema and the order of the columns say: those of text and the others each fall into
-at most ``GROUPS`` groups, and what is shown of a column is the largest size of its group (which one person moves by at
-most s) and the group's draw. A group of text columns has ``TEXT`` shares of epsilon and delta, another one, because a
-count takes longest over text. A person of j times as many rows has a loss of at most j epsilon, and as a delta the mass
-of as many values; nobody's rows are cut off.
-
-**Steps.** A shown size is then rounded up to one of eight steps to a doubling, so that columns can share a table. What
-is rounded is what was drawn: nobody stands at the edge of such a step.
+**Theorem.** Let Z be in 0..2h with P[Z = z] = C exp(-|z - h| / b), b = s / eps. Then n + Z is (eps, delta)-DP for sizes
+n that one person moves by at most s, just where h + 1 >= b log((e^eps - 1 + 2 delta) / (delta (1 + exp(-1/b)))), and
+epsilons and deltas of the draws add. Proof: docs/explanation/proofs_in_words/ledger.md
 """
 
 from __future__ import annotations
@@ -46,13 +23,10 @@ from fractions import Fraction
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from sqlalchemy import select
-
 from sparsegate.budget import Number
 from sparsegate.errors import BudgetExceeded, LedgerError, ParameterError
 from sparsegate.ledger.account import Amount, BudgetLike, exact_amount, exact_budget, exact_text
 from sparsegate.ledger.ledger import USED, Ledger, add_part, last_part, read_statement
-from sparsegate.ledger.schema import RELEASES
 from sparsegate.noise import Secure, Source, discrete_laplace
 
 if TYPE_CHECKING:
@@ -239,9 +213,9 @@ def _charged(ledger: Ledger, data: ServedTable, terms: FillTerms, sizes: Mapping
     whose = "single rows" if data.unit == "row" else f"people of up to {terms.person_rows} rows"
     try:
         with ledger.database.writing() as connection:
-            same = select(RELEASES.c.entry).where(RELEASES.c.part == USED, RELEASES.c.gave == json.dumps(mark))
+            same = "SELECT entry FROM releases WHERE part = :part AND gave = :mark ORDER BY entry"
             before = read_statement(ledger.database, connection, ledger.dataset)
-            for number in connection.execute(same.order_by(RELEASES.c.entry)).scalars():
+            for (number,) in connection.rows(same, part=USED, mark=json.dumps(mark)):
                 # After a restore nobody knows whether a draw that is not here was shown.
                 if last_part(connection, number) or number >= before.balance.restored:
                     return int(number)

@@ -2,16 +2,9 @@
 
 Every request under /v1 carries a token, before its body is even read. Senders are tokens, and take turns everywhere
 (``FairTurn``): how many requests one of them has sent is her own affair. All but the lookup of a token runs in the
-event loop, in one thread, and needs no lock.
-
-A keeper blocks: an ask sleeps until its answer may leave. So every call of one runs in a thread, questions and the rest
-in separate pools, and nobody who only looks has to wait behind those who ask.
-
-**Reading a condition costs its sender.** A refused condition spends nothing, and reading a long one takes the processor
-as long as many counts. So conditions are read before they stand in any line, and each token has a share of processor
-time for it: when that is used up, further ones are refused unread. Short ones are read at once, and the others one at a
-time; questions that were admitted do not wait for these, and what they lose is the one thread that reads beside them,
-which lets go of the interpreter every millisecond (``server.SWITCH_SECONDS``).
+event loop, in one thread, and needs no lock. A keeper blocks: an ask sleeps until its answer may leave. So every call
+of one runs in a thread, questions and the rest in separate pools, and nobody who only looks has to wait behind those
+who ask. Why reading a condition costs its sender: docs/explanation/proofs_in_words/web.md.
 """
 
 from __future__ import annotations
@@ -110,17 +103,14 @@ class RateLimiter:
 
     def take(self, key: Hashable) -> float:
         """Take one: 0, or how many seconds to wait until there is one; then nothing was taken."""
-        wait = self.wait(key, 1)
-        if not wait:
+        if not (wait := self.wait(key, 1)):
             self.charge(key, 1)
         return wait
 
     def wait(self, key: Hashable, amount: float) -> float:
-        """How many seconds until there is this much."""
         return max(0.0, amount - self._level(key)) / self._rate
 
     def charge(self, key: Hashable, amount: float) -> None:
-        """Take this much, whether it is there or not."""
         level = self._level(key) - amount
         # Put back at the end: whoever was seen least recently is forgotten first, and starts anew with a full bucket.
         self._levels.pop(key, None)
@@ -172,19 +162,15 @@ class Authentication:
 
     async def _admitted(self, scope: Scope) -> Token:
         scheme, _, text = Headers(scope=scope).get("authorization", "").partition(" ")
-        token = await self._found(text.strip()) if scheme.lower() == "bearer" else None
+        token = self._tokens.remembered(text.strip()) if scheme.lower() == "bearer" else None
+        if token is None and scheme.lower() == "bearer":
+            token = await anyio.to_thread.run_sync(self._tokens.authenticate, text.strip(), limiter=self._lookups)
         if token is None:
             wait = self._failures.take(_address(scope))
             raise Refused(TOO_MANY, wait=wait) if wait else Refused(UNAUTHENTICATED)
         if wait := self._requests.take(token.number):
             raise Refused(TOO_MANY, wait=wait)
         return token
-
-    async def _found(self, text: str) -> Token | None:
-        known = self._tokens.remembered(text)
-        if known is not None:
-            return known
-        return await anyio.to_thread.run_sync(self._tokens.authenticate, text, limiter=self._lookups)
 
 
 def _address(scope: Scope) -> str:
@@ -241,8 +227,7 @@ async def _owner_calling(token: Owner, key: _Key) -> KeyedRequest:
     return KeyedRequest(token=token.number, key=key, by=token.name)
 
 
-Calling = Annotated[KeyedRequest, Depends(_calling)]
-"""A request that must come with an idempotency key, from either role."""
+Calling = Annotated[KeyedRequest, Depends(_calling)]  # with an idempotency key, from either role
 
 OwnerCalling = Annotated[KeyedRequest, Depends(_owner_calling)]  # the same, from an owner
 
@@ -264,11 +249,8 @@ class _Waiting:
 class FairTurn:
     """One place for tasks, in rounds: one request of each sender in a round, whoever came first is first in it.
 
-    First come, first served would let one sender with fifty questions a second stand in front of everybody else.
-    Whoever comes is in the round under way, unless she was served in it: then she is in the next one. (Start-time fair
-    queueing: Goyal, Vin, Cheng 1996, for requests of one size.) So a newcomer waits for whoever is served now, and for
-    at most one request of each sender who was not served in this round; and nobody waits for ever. Where ``most`` wait
-    already, whoever has the longest line loses her last: a sender cannot fill a line against the others.
+    Whoever comes is in the round under way, unless she was served in it: then she is in the next one. Where ``most``
+    wait already, whoever has the longest line loses her last. Why: docs/explanation/proofs_in_words/web.md.
     """
 
     def __init__(self, most: float = math.inf) -> None:
@@ -280,7 +262,6 @@ class FairTurn:
 
     @asynccontextmanager
     async def at(self, sender: Hashable) -> AsyncIterator[None]:
-        """Wait for the turn, and hold it; too long a line is ``GateBusy``."""
         if self.held:
             await self._wait(sender)
         else:
@@ -376,12 +357,11 @@ class GateQueues:
                 self._turns.pop(gate, None)
 
     def ahead(self, gate: str, sender: Hashable) -> int:
-        """How many are answered there before a sender."""
+        """How many are answered before a sender."""
         return self._turns[gate].ahead(sender) if gate in self._turns else 0
 
     @property
     def waiting(self) -> int:
-        """How many wait, at all gates."""
         return sum(len(turn.waiting) for turn in self._turns.values())
 
 
@@ -421,10 +401,9 @@ def _timed(method: Callable[..., _Result], args: tuple[Any, ...]) -> tuple[Calla
     begun = time.thread_time()
     try:
         result = method(*args)
+        return lambda *_: result, time.thread_time() - begun
     except SparsegateError as error:
         refusal = error
-    else:
-        return lambda *_: result, time.thread_time() - begun
 
     def refuse(*_: Any) -> _Result:
         raise refusal
@@ -457,7 +436,6 @@ class ThreadedKeeper:
         self._lookers = anyio.CapacityLimiter(_LOOKERS)
 
     async def run(self, method: Callable[..., _Result], *args: Any, ask: bool = False, **options: Any) -> _Result:
-        """A look, or a question."""
         limiter = self._askers if ask else self._lookers
         return await anyio.to_thread.run_sync(partial(method, *args, **options), limiter=limiter)
 
@@ -496,7 +474,6 @@ class ThreadedPractice:
         self._now: ThreadedKeeper | None = None
 
     async def at(self, token: Token, *, opens: bool) -> ThreadedKeeper:
-        """The keeper of the practice gates, for one request."""
         if wait := self._requests.take(token.number):
             raise Refused(TOO_MANY, wait=wait)
         wanted = partial(self._practice.keeper, opens=opens)
@@ -513,7 +490,6 @@ class ThreadedPractice:
         self._practice.follow(schema)
 
     def close(self) -> None:
-        """Throw the practice gates away."""
         self._practice.close()
 
 

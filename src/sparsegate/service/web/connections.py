@@ -1,20 +1,10 @@
 """Connections: how many there are, how long one may take to say something, and what goes first when there is no room.
 
-Whoever opens a thousand connections and sends half a header on each must not shut the others out. So
-
-- a connection that has no request under way is cut after ``header_seconds``, counted from when it was made or from the
-  first byte of the next request, whatever drips in meanwhile; one that only waits is closed after ``idle_seconds``;
-- a client that does not take its answer is cut after ``write_seconds``; a body has its own limit (``middleware``);
-- there are at most ``most`` connections, and ``most_of_one`` of one address. Where there is no room, the newcomer takes
-  the place of the one that has waited longest without a request under way: whoever sends a header in time is not it.
-  Whoever finds no place, or loses it before an answer, is told 503, and has ``LEAVE_SECONDS`` to read that: what is
-  closed while the other side still sends is reset, and the answer is lost with it. ``MOST_LEAVING`` leave at once;
-- a request that gives its length twice, as Content-Length and by Transfer-Encoding, is answered 400 and is the last of
-  its connection: who is in between may have believed the other one (RFC 9112, 6.1);
-- a body that comes in more than ``MOST_PIECES`` pieces is cut, whether anybody still waits for it or not: each takes
-  the event loop as long as kilobytes do, and a chunk of one byte is a piece.
-
-With TLS a connection is counted when it is made, and its handshake is part of the header.
+A connection that has no request under way is cut after ``header_seconds``, one that only waits after ``idle_seconds``,
+a client that does not take its answer after ``write_seconds``. There are at most ``most``, and ``most_of_one`` of one
+address; a newcomer takes the place of the one that has waited longest without a request. Whoever finds no place is told
+503. The rules, each with the attack that it is for, are in docs/explanation/proofs_in_words/web.md. With TLS a
+connection is counted when it is made, and its handshake is part of the header.
 """
 
 from __future__ import annotations
@@ -98,7 +88,6 @@ class Guard:
         self._waiting: dict[GuardedProtocol, None] = {}
 
     def admit(self, newcomer: GuardedProtocol) -> bool:
-        """Whether there is room, or somebody made some."""
         of_one = self._addresses[newcomer.address]
         crowded = of_one >= self.limits.most_of_one and newcomer.address not in self.limits.proxies
         if crowded or self._addresses.total() >= self._most:
@@ -110,7 +99,6 @@ class Guard:
         return True
 
     def left(self, connection: GuardedProtocol) -> None:
-        """A connection that was admitted has ended."""
         self._waiting.pop(connection, None)
         self._addresses[connection.address] -= 1
         if not self._addresses[connection.address]:
@@ -151,15 +139,11 @@ class GuardedProtocol(H11Protocol):
         self.conn = _Pieces(h11.SERVER)
         self._guard, self._admitted, self._tls = guard, False, tls
         self._handshake: asyncio.Task[None] | None = None
-        self._early = b""
-        self._header_timer: asyncio.TimerHandle | None = None
-        self._write_timer: asyncio.TimerHandle | None = None
-        self._leave_timer: asyncio.TimerHandle | None = None
-        self._unread = 0
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._early, self._unread = b"", 0
 
     @property
     def address(self) -> str:
-        """Whose connection it is."""
         return self.client[0] if self.client else ""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -196,7 +180,6 @@ class GuardedProtocol(H11Protocol):
                 self.data_received(self._early)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Make room."""
         super().connection_lost(exc)
         self._forget()
 
@@ -222,16 +205,12 @@ class GuardedProtocol(H11Protocol):
         self._guard.waits(self, self._idle and self._admitted)
 
     def pause_writing(self) -> None:
-        """The client does not take what it is sent."""
         super().pause_writing()
-        self._write_timer = self._write_timer or self.loop.call_later(self._guard.limits.write_seconds, self.cut)
+        self._cut_after("write", self._guard.limits.write_seconds)
 
     def resume_writing(self) -> None:
-        """It does again."""
         super().resume_writing()
-        if self._write_timer is not None:
-            self._write_timer.cancel()
-            self._write_timer = None
+        self._go_on("write")
 
     @property
     def _idle(self) -> bool:
@@ -239,11 +218,19 @@ class GuardedProtocol(H11Protocol):
 
     def _look(self) -> None:
         self._guard.waits(self, self._idle and self._admitted)
-        if not self._idle and self._header_timer is not None:
-            self._header_timer.cancel()
-            self._header_timer = None
-        elif self._idle and self._header_timer is None:
-            self._header_timer = self.loop.call_later(self._guard.limits.header_seconds, self.cut)
+        if self._idle:
+            self._cut_after("header", self._guard.limits.header_seconds)
+        else:
+            self._go_on("header")
+
+    def _cut_after(self, name: str, seconds: float) -> None:
+        if name not in self._timers:
+            self._timers[name] = self.loop.call_later(seconds, self.cut)
+
+    def _go_on(self, *names: str) -> None:
+        for name in names:
+            if name in self._timers:
+                self._timers.pop(name).cancel()
 
     def send_400_response(self, msg: str) -> None:
         """What cannot be read is told so in our words, and nothing more is read."""
@@ -273,7 +260,7 @@ class GuardedProtocol(H11Protocol):
         lingers = len(self._guard.leaving) < MOST_LEAVING
         if lingers:
             self._guard.leaving.add(self)
-            self._leave_timer = self.loop.call_later(LEAVE_SECONDS, self.cut)
+            self._cut_after("leave", LEAVE_SECONDS)
         if lingers and self.transport.can_write_eof():
             self.transport.write_eof()
         else:
@@ -281,9 +268,7 @@ class GuardedProtocol(H11Protocol):
 
     def _forget(self) -> None:
         self._guard.leaving.discard(self)
-        for timer in (self._header_timer, self._write_timer, self._leave_timer):
-            if timer is not None:
-                timer.cancel()
+        self._go_on(*self._timers)
         if self._admitted:
             self._admitted = False
             self._guard.left(self)
@@ -302,7 +287,6 @@ class GuardedServer(uvicorn.Server):
         self._places, self._limits = places, limits
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen."""
         await super().startup(sockets=[])
         guard, loop = Guard(self._limits), asyncio.get_running_loop()
         for place, tls in self._places:

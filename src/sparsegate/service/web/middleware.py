@@ -4,12 +4,8 @@ All that comes is HTTP: ``server`` has uvicorn send neither WebSockets nor a lif
 ``ErrorBoundary``. An error that nobody expected is a constant 500, and its class alone goes to the log: its text, its
 arguments and the variables around it may hold a cell.
 
-One line for each request, and the request's name: X-Request-Id.
-
-A line holds the time, who asked (the *name* of the token), the method, the path without its query, and the status. It
-holds nothing that depends on private data, by this argument: name, method and path are the client's own; the status is
-what the client was told; and there is no duration. The time of a line is when the answer left, which is public with a
-delay D, and says no more than a client's own clock without one.
+One line for each request, and the request's name: X-Request-Id. A line holds nothing that depends on private data; the
+argument is in docs/explanation/proofs_in_words/web.md.
 """
 
 from __future__ import annotations
@@ -45,7 +41,6 @@ class TextLines(logging.Formatter):
     """A line to be read; an exception is its class alone, because its text may hold a cell."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Time, level, and what happened."""
         text = " ".join([record.getMessage(), *_raised(record)])
         return f"{_moment(record)} {record.levelname} {text}"
 
@@ -54,7 +49,6 @@ class JsonLines(logging.Formatter):
     """One JSON object a line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The same, with the fields of a request by name."""
         fields = getattr(record, "request", {})
         line = {"time": _moment(record), "level": record.levelname.lower(), "logger": record.name, **fields}
         return json.dumps(line | ({} if fields else {"message": " ".join([record.getMessage(), *_raised(record)])}))
@@ -72,16 +66,15 @@ def logging_of(log_format: str) -> dict[str, Any]:
     """What ``logging.config.dictConfig`` is given."""
     if log_format not in FORMATS:
         raise ParameterError("log_format", f"must be {' or '.join(FORMATS)}", log_format)
-    lines = TextLines if log_format == "text" else JsonLines
     levels = {LOG.name: "INFO", REQUESTS.name: "INFO", "uvicorn.error": "WARNING"}
+    common = {"handlers": ["stderr"], "propagate": False}
+    handler = {"class": "logging.StreamHandler", "formatter": "line", "stream": "ext://sys.stderr"}
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "formatters": {"line": {"()": lines}},
-        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "stream": "ext://sys.stderr"}},
-        "loggers": {
-            name: {"handlers": ["stderr"], "level": level, "propagate": False} for name, level in levels.items()
-        },
+        "formatters": {"line": {"()": TextLines if log_format == "text" else JsonLines}},
+        "handlers": {"stderr": handler},
+        "loggers": {name: {"level": level, **common} for name, level in levels.items()},
     }
 
 
@@ -205,13 +198,11 @@ class HostCheck:
         self.app, self._hosts = app, {"localhost", *(host.lower() for host in hosts)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not self._known(Headers(scope=scope).getlist("host")):
+        named = Headers(scope=scope).getlist("host")
+        host = _HOST.fullmatch(named[0].lower()) if len(named) == 1 else None
+        if host is None or (host["host"] not in self._hosts and read_address(host["host"]) is None):
             raise Refused(WRONG_HOST)
         await self.app(scope, receive, send)
-
-    def _known(self, named: list[str]) -> bool:
-        host = _HOST.fullmatch(named[0].lower()) if len(named) == 1 else None
-        return host is not None and (host["host"] in self._hosts or read_address(host["host"]) is not None)
 
 
 class BodyLimit:
@@ -232,7 +223,8 @@ class BodyLimit:
         if body is None:  # the client has left
             return
         # Without a body there is nothing that could be JSON: what takes none may say that it takes no POST.
-        if body and scope["method"] == "POST" and not _is_json(headers.get("content-type", "")):
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if body and scope["method"] == "POST" and kind != "application/json":
             raise Refused(NOT_JSON)
         given = False
 
@@ -260,7 +252,3 @@ class BodyLimit:
                 if not message.get("more_body", False):
                     return b"".join(chunks)
         raise Refused(TOO_SLOW)
-
-
-def _is_json(content_type: str) -> bool:
-    return content_type.partition(";")[0].strip().lower() == "application/json"

@@ -54,15 +54,16 @@ def _exact(value: object) -> Fraction:
     raise PydanticCustomError("decimal", 'must be a decimal in text, such as "0.5", or a number of at least 0')
 
 
+_TEXT: Final[dict[str, Any]] = {"type": "string", "pattern": _DECIMAL}
+Exact = Annotated[Any, BeforeValidator(_exact), WithJsonSchema({"anyOf": [_TEXT, {"type": "number", "minimum": 0}]})]
+"""An exact number of at least 0."""
+
+
 def _positive(value: Fraction) -> Fraction:
     if not value:
         raise PydanticCustomError("positive", 'must be larger than 0; send for instance "0.5"')
     return value
 
-
-_TEXT: Final[dict[str, Any]] = {"type": "string", "pattern": _DECIMAL}
-Exact = Annotated[Any, BeforeValidator(_exact), WithJsonSchema({"anyOf": [_TEXT, {"type": "number", "minimum": 0}]})]
-"""An exact number of at least 0."""
 
 Positive = Annotated[
     Any,
@@ -81,19 +82,28 @@ _PRACTICE: Final = means("Whether it is made up, to practise on, and free.", def
 _CONFIDENCE: Final = means("The probability with which margins and error bars hold.", 0.95)
 _DELAY: Final = means("D: an answer leaves this many seconds after its turn came.", 0.05)
 _MARGIN: Final = means("An answer this far from the threshold is right with `confidence`.", 92.0)
-_MARGIN_ALL: Final = means(
-    "The same for several answers at once: with `confidence` all of any `cutoff` answers (all `queries` of a gate that "
-    "is planned for them; `expect` without a cutoff) whose counts are this far from the threshold are right.",
-    272.0,
-)
-_OPENING_RHO: Final = means("Without a cutoff: the rho that its opening costs; else null.", None)
-_ABOVE_RHO: Final = means("Without a cutoff: the rho that each ABOVE costs; else null.", None)
 _LEFT: Final = means("How many more ABOVE it can give; null: as many as the ledger pays for.", 24)
-_STANDARD_ERROR: Final = means("Of the estimate that an ABOVE carries, if it does.", 59.0)
 _ROLE: Final = "`analyst` asks; `owner` also opens gates, releases tops and sees the budget."
 
 
-class GateView(BaseModel):
+class GateNoise(BaseModel):
+    """How exact a gate is, and what a gate without a cutoff pays."""
+
+    noise: Literal["exponential", "laplace"] = means(_NOISE, "exponential")
+    standard_error: float | None = means("Of the estimate that an ABOVE carries, if it does.", 59.0)
+    margin: float = _MARGIN
+    margin_all: float = means(
+        "The same for several answers at once: with `confidence` all of any `cutoff` answers (all `queries` of a gate "
+        "that is planned for them; `expect` without a cutoff) whose counts are this far from the threshold are right.",
+        272.0,
+    )
+    confidence: float = _CONFIDENCE
+    opening_rho: str | None = means("Without a cutoff: the rho that its opening costs; else null.", None)
+    above_rho: str | None = means("Without a cutoff: the rho that each ABOVE costs; else null.", None)
+    practice: bool = _PRACTICE
+
+
+class GateView(GateNoise):
     """A gate as everybody may see it."""
 
     id: str = means("Its name in addresses.", _GATE)
@@ -105,17 +115,10 @@ class GateView(BaseModel):
     epsilon: str = means("The privacy loss: an exact decimal. Without a cutoff: what was charged so far.", "0.5")
     within: str | None = means("Without a cutoff: the margin that was asked for; else null.", None)
     expect: int | None = means("Without a cutoff: for how many ABOVE its noise was chosen; else null.", None)
-    opening_rho: str | None = _OPENING_RHO
-    above_rho: str | None = _ABOVE_RHO
     per: str | None = means("The column whose values have a gate each, at a share of `epsilon`; null: one gate.", None)
     cells_per_user: int | None = means("With `per`: in how many cells a person counts; else null.", None)
     queries: int | None = means("How many questions it is planned for; null: any number.", None)
-    noise: Literal["exponential", "laplace"] = means(_NOISE, "exponential")
     closes: Literal["above", "rarer"] = means(_CLOSES, "above")
-    standard_error: float | None = _STANDARD_ERROR
-    margin: float = _MARGIN
-    margin_all: float = _MARGIN_ALL
-    confidence: float = _CONFIDENCE
     asked: int = means("How many questions it was asked.", 3)
     positives: int = means("What counts as ABOVE, lost answers included.", 1)
     lost: int = means("How many of its answers nobody can see; each counts as an ABOVE.", 0)
@@ -132,7 +135,6 @@ class GateView(BaseModel):
         0,
         default=None,
     )
-    practice: bool = _PRACTICE
 
 
 class AnswerView(BaseModel):
@@ -149,7 +151,7 @@ class AnswerView(BaseModel):
     practice: bool = _PRACTICE
 
 
-class PastAnswer(BaseModel):
+class AskedQuestion(BaseModel):
     """A question that was asked before; ``above`` is null where the answer was lost."""
 
     number: int = means("Which question of the gate it is, from 1.", 4)
@@ -158,6 +160,11 @@ class PastAnswer(BaseModel):
     above: bool | None = means("Whether it was ABOVE; null where the answer was lost.", True)
     estimate: int | None = means("Of an ABOVE: about how many people match; else null.", 1870)
     by: str | None = means("The token that asked: for owners, and for whoever asked it.", "anna")
+
+
+class PastAnswer(AskedQuestion):
+    """A question that was asked before; ``above`` is null where the answer was lost."""
+
     practice: bool = _PRACTICE
 
 
@@ -210,18 +217,11 @@ class CutoffPoint(BaseModel):
     margin: float = _MARGIN
 
 
-class GatePreview(BaseModel):
+class GatePreview(GateNoise):
     """What a gate would be good for: public numbers, without a look at the data, and free."""
 
-    confidence: float = _CONFIDENCE
-    margin: float = _MARGIN
-    margin_all: float = _MARGIN_ALL
-    standard_error: float | None = _STANDARD_ERROR
-    noise: Literal["exponential", "laplace"] = means(_NOISE, "exponential")
     cost: str = means("The epsilon that opening it reserves; without a cutoff with its first ABOVE.", "0.5")
     rho: str = means("What opening it is charged where the ledger is a zCDP one.", "0.12245933120185456")
-    opening_rho: str | None = _OPENING_RHO
-    above_rho: str | None = _ABOVE_RHO
     remaining: str | None = means("The epsilon that the ledger has left; null for analysts.", "1.5")
     remaining_rho: str | None = means("The rho that a zCDP ledger has left; null of others, and for analysts.", None)
     warning: str | None = means("Why it is of little use, or cannot be opened; in sentences.", None)
@@ -229,7 +229,6 @@ class GatePreview(BaseModel):
     by_cutoff: list[CutoffPoint] = means(
         "From a tenth of its cutoff to ten times that, but for those whose plans take long."
     )
-    practice: bool = _PRACTICE
 
 
 class AskGate(Posted):
@@ -250,22 +249,24 @@ class Quota(BaseModel):
     epsilon: str = means("How much it charged.", "0.5")
 
 
-class WhoAmI(BaseModel):
-    """Whose token this is, and what it may do."""
+class TokenHolder(BaseModel):
+    """Whose token it is, and what it may do."""
 
     name: str = means("Whose token it is.", "anna")
     role: Literal["owner", "analyst"] = means(_ROLE, "analyst")
     expires_at: str | None = means("From when on it lets nobody in; null: never.", None)
+
+
+class WhoAmI(TokenHolder):
+    """Whose token this is, and what it may do."""
+
     quota: Quota = means("What the token may have, and had.")
 
 
-class TokenView(BaseModel):
+class TokenView(TokenHolder):
     """A token, without its text."""
 
-    name: str = means("Whose token it is.", "anna")
-    role: Literal["owner", "analyst"] = means(_ROLE, "analyst")
     added_at: str = means("When it was made: ISO 8601, UTC.", _AT)
-    expires_at: str | None = means("From when on it lets nobody in; null: never.", None)
     last_used_at: str | None = means("To the minute.", None)
     revoked_at: str | None = means("When it was revoked; null where it was not.", None)
     quota: Quota | None = means("Null where it has none.")
@@ -289,17 +290,11 @@ class AddToken(Posted):
     most_epsilon: Positive | None = means("How much an owner may charge.", default=None)
 
 
-class ActivityLine(BaseModel):
+class ActivityLine(AskedQuestion):
     """One question, and what came of it; ``above`` is null where the answer was lost."""
 
     gate: str = means("The id of the gate.", _GATE)
     gate_name: str = means("What people call the gate.", "Visits to the new page")
-    number: int = means("Which question of the gate it is, from 1.", 4)
-    by: str | None = means("The name of a token.", "anna")
-    at: str = means("When: ISO 8601, UTC.", _AT)
-    where: str = means("The condition that was asked.", "country = 'DE'")
-    above: bool | None = means("Whether it was ABOVE; null where the answer was lost.", True)
-    estimate: int | None = means("Of an ABOVE: about how many people match; else null.", 1870)
     cursor: str = means("What is older is `after` this.", f"{_AT}_1_4")
 
 
@@ -423,13 +418,15 @@ Candidates = Annotated[
 ]
 
 
+_METHODS: Final = (AUTO, *METHODS)
+
+
 def _method(value: str) -> str:
     if value not in _METHODS:
         raise PydanticCustomError("method", f"must be one of {', '.join(_METHODS)}")
     return value
 
 
-_METHODS: Final = (AUTO, *METHODS)
 Method = Annotated[str, AfterValidator(_method), WithJsonSchema({"type": "string", "enum": list(_METHODS)})]
 """How a top-c is selected."""
 

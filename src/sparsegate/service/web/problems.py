@@ -16,21 +16,8 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from sparsegate.errors import (
-    BudgetExceeded,
-    ConditionError,
-    GateBusy,
-    GateClosed,
-    KeyReused,
-    LedgerError,
-    OutcomeLost,
-    ParameterError,
-    QuotaExceeded,
-    RequestLost,
-    SparsegateError,
-    TableError,
-    UnknownGate,
-)
+from sparsegate import errors
+from sparsegate.errors import ParameterError, SparsegateError
 from sparsegate.service.web.models import FIELDS
 
 MEDIA_TYPE: Final = "application/problem+json"
@@ -47,7 +34,6 @@ class Sort:
     own_words: bool = False
 
     def body(self, detail: str = "", **members: Any) -> dict[str, Any]:
-        """The problem as an object."""
         shown = detail if self.own_words and detail else self.says
         return {"type": self.type, "title": self.title, "status": self.status, "detail": shown, **members}
 
@@ -91,7 +77,7 @@ NOT_FOUND: Final = Sort("not-found", 404, "Not found", "there is nothing at this
 UNKNOWN_TOKEN: Final = Sort(
     "unknown-token", 404, "No such token", "there is no token of that name; list the tokens to see their names"
 )
-UNKNOWN_GATE: Final = Sort("unknown-gate", 404, "No such gate", str(UnknownGate()))
+UNKNOWN_GATE: Final = Sort("unknown-gate", 404, "No such gate", str(errors.UnknownGate()))
 WRONG_METHOD: Final = Sort(
     "method-not-allowed", 405, "Method not allowed", "this address does not take that method; see the header Allow"
 )
@@ -105,7 +91,7 @@ GATE_CLOSED: Final = Sort(
     "this gate is closed: it was closed by hand; open another, which spends a new budget",
     own_words=True,
 )
-KEY_REUSED: Final = Sort("key-reused", 409, "The idempotency key was used before", str(KeyReused()))
+KEY_REUSED: Final = Sort("key-reused", 409, "The idempotency key was used before", str(errors.KeyReused()))
 TOO_LARGE: Final = Sort("too-large", 413, "The request is too large", "a body may have 64 KiB at most")
 NOT_JSON: Final = Sort(
     "unsupported-media-type", 415, "The body must be JSON", "send the body as JSON, with Content-Type: application/json"
@@ -131,15 +117,15 @@ TOO_MANY: Final = Sort(
     "too many requests came at once, or conditions that take long to read; nothing was spent; wait as long as the "
     "header Retry-After says",
 )
-GATE_BUSY: Final = Sort("gate-busy", 429, "Too many questions wait at this gate", str(GateBusy()))
+GATE_BUSY: Final = Sort("gate-busy", 429, "Too many questions wait at this gate", str(errors.GateBusy()))
 INTERNAL: Final = Sort(
     "internal",
     500,
     "The service failed",
     "something went wrong that should not; whoever runs the service finds a line in its log",
 )
-OUTCOME_LOST: Final = Sort("outcome-lost", 503, "The answer is lost", str(OutcomeLost()))
-REQUEST_LOST: Final = Sort("request-lost", 503, "The request has no result", str(RequestLost()))
+OUTCOME_LOST: Final = Sort("outcome-lost", 503, "The answer is lost", str(errors.OutcomeLost()))
+REQUEST_LOST: Final = Sort("request-lost", 503, "The request has no result", str(errors.RequestLost()))
 NOT_READY: Final = Sort(
     "not-ready",
     503,
@@ -169,18 +155,18 @@ DATA_UNAVAILABLE: Final = Sort(
 
 SORTS: Final[Mapping[type[SparsegateError], Sort]] = MappingProxyType(
     {
-        ConditionError: CONDITION,
+        errors.ConditionError: CONDITION,
         ParameterError: PARAMETER,
-        GateClosed: GATE_CLOSED,
-        KeyReused: KEY_REUSED,
-        UnknownGate: UNKNOWN_GATE,
-        BudgetExceeded: BUDGET_EXCEEDED,
-        QuotaExceeded: QUOTA_EXCEEDED,
-        OutcomeLost: OUTCOME_LOST,
-        RequestLost: REQUEST_LOST,
-        GateBusy: GATE_BUSY,
-        LedgerError: LEDGER_UNAVAILABLE,
-        TableError: DATA_UNAVAILABLE,
+        errors.GateClosed: GATE_CLOSED,
+        errors.KeyReused: KEY_REUSED,
+        errors.UnknownGate: UNKNOWN_GATE,
+        errors.BudgetExceeded: BUDGET_EXCEEDED,
+        errors.QuotaExceeded: QUOTA_EXCEEDED,
+        errors.OutcomeLost: OUTCOME_LOST,
+        errors.RequestLost: REQUEST_LOST,
+        errors.GateBusy: GATE_BUSY,
+        errors.LedgerError: LEDGER_UNAVAILABLE,
+        errors.TableError: DATA_UNAVAILABLE,
     }
 )
 BUSY_SECONDS: Final = 1.0
@@ -194,7 +180,6 @@ class Refused(Exception):
         self.sort, self.detail, self.wait, self.members = sort, detail, wait, members
 
     def response(self) -> Response:
-        """The problem, with the headers that belong to it."""
         headers = {}
         if self.wait is not None:
             headers["Retry-After"] = str(max(1, math.ceil(self.wait)))
@@ -217,9 +202,9 @@ def problem_of(error: SparsegateError) -> Refused:
         members = parameter_members(error.parameter, error.rule, error.next_step)
         # Not every parameter is a field: a scale that is out of range, for instance, follows from several of them.
         members |= {"pointer": f"/{error.parameter}"} if error.parameter in FIELDS else {}
-    if isinstance(error, ConditionError):
+    if isinstance(error, errors.ConditionError):
         members |= {"start": error.start, "end": error.end, "near": list(error.near)}
-    wait = BUSY_SECONDS if isinstance(error, GateBusy) else None
+    wait = BUSY_SECONDS if isinstance(error, errors.GateBusy) else None
     return Refused(sort, str(error), wait=wait, **members)
 
 

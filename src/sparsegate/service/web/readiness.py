@@ -4,23 +4,9 @@ Health says that a process is there, and whoever restarts it looks at that; read
 to it. A look takes a write lock of the ledger for a moment and writes nothing; it is kept for a second, so that looking
 often is no load. For want of room asks are refused by the same look (``Database.room``), without that second.
 
-Numbers for whoever watches the service, in the text format of Prometheus.
-
-**Nothing here tells what the answers did not.** Each number is a function of what was sent and received over HTTP, or
-of what the service tells an owner elsewhere:
-
-- requests and asks are counted when their answer leaves, by what the client was told: answered, lost, or the reason of
-  a refusal. ABOVE and BELOW are one number. A count that is under way is in none of them;
-- lines and places count those who wait, which depends on when others leave, and that is public;
-- the budget and the open gates are those of ``/v1/budget`` and ``/v1/gates``, which show an answer, and what it cost,
-  not before it has left;
-- overruns, and how much of D was left: the number of asks that were told so, and one number for the slowest ask of the
-  last whole minute, in quarters of D (``deadline.Pressure`` says why that is the same whatever the data).
-
-There is no duration of any ask, and no number for a gate, a token or a condition.
-
-Of several workers each writes its own numbers to a file once a second, and whoever is asked adds them up with its own:
-those of the others are up to a second old.
+And numbers for whoever watches the service, in the text format of Prometheus. **Nothing here tells what the answers did
+not**: the argument is in docs/explanation/proofs_in_words/web.md. Of several workers each writes its own numbers to a
+file once a second, and whoever is asked adds them up: those of the others are up to a second old.
 """
 
 from __future__ import annotations
@@ -123,11 +109,9 @@ class SharedFigures:
         return self
 
     def others(self) -> list[dict[str, Any]]:
-        """Those that the other workers wrote last."""
         return [json.loads(file.read_text()) for file in self.folder.glob("*.figures") if file != self._own]
 
     def close(self) -> None:
-        """Write no more."""
         self._stopped.set()
 
 

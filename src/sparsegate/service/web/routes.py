@@ -169,13 +169,12 @@ async def health(request: Request) -> Body:
 @account_router.get("/schema", response_model=models.Served, responses=fails(*TOKEN))
 async def schema(service: Service, _: Anybody) -> Body:
     """What may be asked about: the declared columns."""
-    keeper = service.keeper
+    keeper, served = service.keeper, service.keeper.dataset
     columns = [
-        {"name": column.name, "kind": column.kind.value, "cells_per_user": keeper.dataset.cells.get(column.name)}
+        {"name": column.name, "kind": column.kind.value, "cells_per_user": served.cells.get(column.name)}
         | ({"example": practice_condition(column)} if service.practice else {})
-        for column in keeper.dataset.schema.columns
+        for column in served.schema.columns
     ]
-    served = keeper.dataset
     public = {"unit": served.unit, "delay": keeper.pace.delay, "max_cell": served.schema.max_cell}
     public |= {"rule": keeper.ledger.rule, "columns": columns, "left_out": served.schema.unreadable}
     return {"dataset": keeper.ledger.dataset, **public, "practice": service.practice}
@@ -251,14 +250,14 @@ token_router = APIRouter()
 _CURSOR: Final = re.compile(r"[0-9T:+.-]{1,40}_[0-9]{1,9}_[0-9]{1,9}", re.ASCII)
 
 
-async def _tokens(request: Request) -> Tokens:
-    return cast(Tokens, request.app.state.tokens)
-
-
 def _cursor(text: str) -> str:
     if not _CURSOR.fullmatch(text):
         raise PydanticCustomError("cursor", "must be the cursor of a line that was given before")
     return text
+
+
+async def _tokens(request: Request) -> Tokens:
+    return cast(Tokens, request.app.state.tokens)
 
 
 TokensOfService = Annotated[Tokens, Depends(_tokens)]

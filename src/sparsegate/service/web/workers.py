@@ -1,19 +1,8 @@
 """More than one process for one service: they share its sockets, its ledger and its key, and each counts on its own.
 
-The first process starts as a service of one does: it reads the data, pays for the sizes and draws them, fills the copy
-up and measures D. Then it hands the filled copy over (``ServedTable.hand_over``) and starts the others, which take it
-over: nothing is drawn, measured or charged twice. Between them holds what holds between two servers on one ledger:
-turns at a gate (``locks``), what has left (``departures``), charges, keys, quotas and tokens are the ledger's. Of what
-a process counts by itself each has a part: rates, lines and connections (``Limits.of_each``), and the places to be
-counted at, for which D is measured (``opening``).
-
-**A worker that ends** ends the service, as a crash ends a service of one: what was under way there is lost and counts,
-and whoever watches the service starts it again. It is not replaced: what made it fail may be a cell, and would be asked
-of the next one. Where the first process ends, in whatever way, the others hear the end of their line, answer what is
-under way, and end too. Signals are for the first: in the others they are blocked.
-
-uvicorn has a supervisor of its own. It does not fit: a signal has it start one worker more than the limits are divided
-by, it kills one that is too busy to say so, and it replaces those that end without an end.
+The first process starts as a service of one does, hands the filled copy over (``ServedTable.hand_over``) and starts the
+others, which take it over: nothing is drawn, measured or charged twice. A worker that ends ends the service. What holds
+between them, and why none is replaced, is in docs/explanation/proofs_in_words/web.md.
 """
 
 from __future__ import annotations
@@ -83,16 +72,8 @@ class Orders:
         """Answer on these sockets, the second of which is for metrics, until a signal or the end of the line."""
         with ExitStack() as stack:
             shared = None if folder is None else SharedFigures(folder, number)
-            app = create_app(
-                keeper,
-                tokens,
-                limits=self.limits,
-                hosts=self.hosts,
-                proxies=self.connections.proxies,
-                metrics_port=self.metrics_port,
-                terms=terms,
-                shared=shared,
-            )
+            told: dict[str, Any] = {"limits": self.limits, "hosts": self.hosts, "metrics_port": self.metrics_port}
+            app = create_app(keeper, tokens, proxies=self.connections.proxies, terms=terms, shared=shared, **told)
             stack.enter_context(closing(app.state.practice))
             if shared is not None:
                 stack.enter_context(closing(shared.written(app.state)))
@@ -128,14 +109,19 @@ class Crew:
             return
         made = tempfile.TemporaryDirectory(prefix="sparsegate-workers-", ignore_cleanup_errors=True)
         self.folder = Path(self._stack.enter_context(made))
-        handed = data.hand_over()
+        handed, spawn = data.hand_over(), multiprocessing.get_context("spawn")
         try:
             # A signal that comes meanwhile is for this process, and waits; those that it starts never hear one.
             resource_tracker.ensure_running()  # which would unblock them again
             before = signal.pthread_sigmask(signal.SIG_BLOCK, _BLOCKED)
             try:
                 for number in range(2, self._orders.limits.workers + 1):
-                    self._spawn((self._orders, handed, self.folder, number, places))
+                    ours, theirs = spawn.Pipe()
+                    self._lines.append(ours)
+                    told = (self._orders, handed, self.folder, number, places, theirs)
+                    self.processes.append(spawn.Process(target=work, args=told, daemon=True))
+                    self.processes[-1].start()
+                    theirs.close()
             finally:
                 signal.pthread_sigmask(signal.SIG_SETMASK, before)
             for line in self._lines:
@@ -147,14 +133,6 @@ class Crew:
                     raise SparsegateError(f"a worker could not start: {trouble}")
         finally:
             handed.remove()
-
-    def _spawn(self, arguments: tuple[Any, ...]) -> None:
-        spawn = multiprocessing.get_context("spawn")
-        ours, theirs = spawn.Pipe()
-        self._lines.append(ours)
-        self.processes.append(spawn.Process(target=work, args=(*arguments, theirs), daemon=True))
-        self.processes[-1].start()
-        theirs.close()
 
     def watch(self, serving: GuardedServer) -> None:
         """Stop serving when one of them ends, and have them stop when this one does."""

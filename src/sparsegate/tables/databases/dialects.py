@@ -1,17 +1,13 @@
 """The rows of a table in the words of its database: what a dialect must say, SQLite's own, and others by a probe.
 
-**SQLite.** Its cells have types of their own: see ``tables.identity``. People are compared by SQLite itself. Items are
-labels, byte by byte: of whole numbers and of plain text SQLite writes them; all else (fractions, bytes, and text that
-is no ASCII and so may be no Unicode) goes through the functions that every other engine uses.
+**SQLite** compares people itself. Items are labels, byte by byte: of whole numbers and plain text SQLite writes them;
+all else (fractions, bytes, text that may be no Unicode) goes through the functions of ``tables.identity``.
 
-**Any other database** is taken if a probe shows that it compares as the contract asks. The probe is public: it puts
-literals under the type and collation of a column, without a row of it, and asks how many of them are different, which
-of them are equal, and in what order they come:
+**Any other database** is taken if a probe shows that it compares items as the contract asks; people, as it likes. The
+probe puts literals under the type and collation of a column, without a row of it, and asks how many of them are
+different, which are equal, and in what order they come:
 
     SELECT item FROM visits WHERE 1 = 0 UNION ALL SELECT 'a' UNION ALL SELECT 'A' UNION ALL SELECT 'a ' ...
-
-They differ in case, in a space at the end, in accents and in normal form; whole numbers differ in their last bit. A
-column of items that fails is refused. Text that names people may be compared as the database likes.
 """
 
 from __future__ import annotations
@@ -38,9 +34,8 @@ PROBES: Final[dict[LabelKind, tuple[Any, ...]]] = {
     STRING: ("", " a", "A", "A ", "a", "a ", "a\u0308", "ss", "\u00c4", "\u00df", "\u00e1", "\u00e4"),
     INTEGER: (-(2**63), -1, 0, 2**53, 2**53 + 1, 2**63 - 2, 2**63 - 1),
 }
-MOST_LISTED: Final = 10_000
-"""Each candidate is a parameter of the query."""
-_PEOPLE: Final = (sa.Integer, sa.String, sa.Boolean, sa.Date, sa.DateTime, sa.Uuid)
+MOST_LISTED: Final = 10_000  # each candidate is a parameter of the query
+_PEOPLE: Final = (sa.String, sa.Boolean, sa.Date, sa.DateTime, sa.Uuid)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,8 +56,7 @@ class DialectRows:
 
 def asked_columns(question: Question) -> list[str]:
     """The names that must be there."""
-    named = (question.item, question.user, question.value, question.per)
-    return [name for name in named if name is not None]
+    return [name for name in (question.item, question.user, question.value, question.per) if name is not None]
 
 
 def rows_of(place: str, columns: dict[str, str], condition: str = "") -> sa.Select[Any]:
@@ -80,13 +74,8 @@ def written(sql: str) -> sa.TextClause:
 def names_at(connection: sa.Connection, place: str) -> list[str]:
     """The columns there, told without a row."""
     # A statement with a parameter is one, or none: no driver takes a second one behind it.
-    empty: sa.Select[Any] = (
-        sa.select(literal_column("*")).select_from(written(place)).where(sa.literal(1) == sa.literal(0))
-    )
-    return list(connection.execute(empty).keys())
-
-
-# --- any database ----------------------------------------------------------------------------------------------------
+    rows: sa.Select[Any] = sa.select(literal_column("*")).select_from(written(place))
+    return list(connection.execute(rows.where(sa.literal(1) == sa.literal(0))).keys())
 
 
 def other_rows(connection: sa.Connection, question: Question, table_name: str | None) -> DialectRows:
@@ -102,10 +91,10 @@ def other_rows(connection: sa.Connection, question: Question, table_name: str | 
         refuse("per", "copy the table to Parquet, and release from that")
     if table_name is None:
         refuse("sql", "make a view of it, and name that with table")
-    schema, _, name = table_name.rpartition(".")
-    inspector = sa.inspect(connection)
-    check_table(name, [*inspector.get_table_names(schema or None), *inspector.get_view_names(schema or None)])
-    table = sa.Table(name, sa.MetaData(), schema=schema or None, autoload_with=connection)
+    parent, _, name = table_name.rpartition(".")
+    schema, inspector = parent or None, sa.inspect(connection)
+    check_table(name, [*inspector.get_table_names(schema), *inspector.get_view_names(schema)])
+    table = sa.Table(name, sa.MetaData(), schema=schema, autoload_with=connection)
     check_columns(list(table.c.keys()), asked_columns(question))
     item = table.c[question.item]
     known = INTEGER if isinstance(item.type, sa.Integer) else STRING if isinstance(item.type, sa.String) else None
@@ -118,9 +107,8 @@ def other_rows(connection: sa.Connection, question: Question, table_name: str | 
     columns = [item.label("item")]
     if question.user is not None:
         person = table.c[question.user]
-        told_apart = isinstance(person.type, _PEOPLE)
-        if isinstance(person.type, sa.Integer):
-            told_apart = exact(connection, person, INTEGER)
+        whole = isinstance(person.type, sa.Integer)
+        told_apart = exact(connection, person, INTEGER) if whole else isinstance(person.type, _PEOPLE)
         check_user(ColumnType(name=type(person.type).__name__, person=told_apart), question.user)
         columns.append(person.label("person"))
     rows = sa.select(*columns)
@@ -159,8 +147,6 @@ def exact(connection: sa.Connection, asked: sa.ColumnElement[Any], kind: LabelKi
 def _type(value: Any) -> Any:
     return sa.BigInteger() if isinstance(value, int) else sa.String()
 
-
-# --- SQLite ----------------------------------------------------------------------------------------------------------
 
 _LABEL: Final = """CASE typeof({0})
     WHEN 'integer' THEN CAST({0} AS TEXT)
@@ -220,8 +206,8 @@ def _label(kind: str, cell: Any) -> str | None:
 
 def _whole(label: str | None) -> int | None:
     read = _WHOLE.fullmatch(label or "")
-    number = int(read[1] + read[2]) if read else None
-    return number if number is not None and -(2**63) <= number < 2**63 else None
+    number = int(read[1] + read[2]) if read else 2**63
+    return number if -(2**63) <= number < 2**63 else None
 
 
 _FUNCTIONS: Final = (("sparsegate_label", 2, _label), ("sparsegate_whole", 1, _whole), ("sparsegate_digest", 1, digest))

@@ -2,21 +2,18 @@
 
 **Columns.** What they are is told from the catalogue, and nothing from a cell. A domain is what it is made of. No
 reading of a cell can fail: a numeric is read where its precision says that it fits, reals are the nearest doubles, and
-a moment after the last of the embedded engine, in 294247, is null. What has no cell as an item (``tables.labels``), a
-numeric beyond 64 bits, an infinite date, not-a-number, is null. **People** are told apart by the equality of the column
-itself: citext, a nondeterministic collation and the padding of char(n) make one person of what they call equal; of
-floats not-a-number is nobody.
+what has no cell as an item (``tables.labels``), or lies after the last moment of the embedded engine, is null.
+**People** are told apart by the equality of the column itself; of floats not-a-number is nobody.
 
 **Folding.** A collation of the operating system, or of PostgreSQL's own, changes the case of text code point by code
-point; one of ICU looks at what stands around. So candidates are of the first sort, and each is asked what becomes of
-every code point of the first two planes (no letter beyond them has a case). Where it leaves a character alone that the
-embedded engine folds, that can be mended, for a few (``Folding.corrections``); where it changes one otherwise, it is
-not taken. Nothing of this looks at the table.
+point (one of ICU looks at what stands around). Each is asked what becomes of every code point of the first two planes:
+no letter beyond them has a case. Where it leaves alone a few characters that the embedded engine folds, that is mended
+(``Folding.corrections``); where it changes one otherwise, it is not taken. Nothing of this looks at the table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Final
@@ -38,8 +35,7 @@ _CUT: Final = '(left({}::text, {cut}) COLLATE "C")'
 _UNCUT: Final = '({}::text COLLATE "C")'
 _MOMENT: Final = f"(CASE WHEN {{0}} <= '{MOST_TIMESTAMP}' OR {{0}} = 'infinity' THEN {{0}} END)"
 _READ_AS: Final[dict[str, tuple[Kind, str]]] = {
-    **dict.fromkeys(("text", "varchar", "bpchar", "citext"), (Kind.TEXT, _CUT)),
-    **dict.fromkeys(("name", "uuid", "enum"), (Kind.TEXT, _CUT)),
+    **dict.fromkeys(("text", "varchar", "bpchar", "citext", "name", "uuid", "enum"), (Kind.TEXT, _CUT)),
     **dict.fromkeys(("int2", "int4", "int8", "oid"), (Kind.INTEGER, "{}::bigint")),
     # Adding 0 leaves one of the two zeros.
     **dict.fromkeys(("float4", "float8"), (Kind.REAL, "({}::float8 + 0)")),
@@ -69,21 +65,19 @@ _NAMES: Final = text(
 _TYPE: Final = """CASE WHEN typtype = 'e' THEN 'enum'
         WHEN typnamespace = 'pg_catalog'::regnamespace OR typname = 'citext' THEN typname::text
         ELSE 'of a type of its own' END AS type
-    FROM found JOIN pg_type AS t ON t.oid = type WHERE typtype <> 'd'"""
+    FROM typed JOIN pg_type AS t ON t.oid = type WHERE typtype <> 'd'"""
 _COLUMNS: Final = text(
-    f"""WITH RECURSIVE found AS (
+    f"""WITH RECURSIVE typed AS (
         SELECT attnum, attname, atttypid AS type, atttypmod AS size, attgenerated::text AS made
         FROM pg_attribute WHERE attrelid = :oid AND attnum > 0 AND NOT attisdropped
         UNION ALL
-        SELECT attnum, attname, typbasetype, typtypmod, made FROM found JOIN pg_type AS t ON t.oid = type
+        SELECT attnum, attname, typbasetype, typtypmod, made FROM typed JOIN pg_type AS t ON t.oid = type
         WHERE typtype = 'd')
     SELECT attname, size, made, {_TYPE} ORDER BY attnum"""
 )
 _COLUMN: Final = text(
-    f"""WITH RECURSIVE found AS (
-        SELECT CAST(:oid AS oid) AS type
-        UNION ALL
-        SELECT typbasetype FROM found JOIN pg_type AS t ON t.oid = type WHERE typtype = 'd')
+    f"""WITH RECURSIVE typed AS (SELECT CAST(:oid AS oid) AS type UNION ALL
+        SELECT typbasetype FROM typed JOIN pg_type AS t ON t.oid = type WHERE typtype = 'd')
     SELECT {_TYPE}"""
 )
 
@@ -116,19 +110,19 @@ def find_table(
     connection: sa.Connection, name: str, *, user: str | None, columns: Sequence[str] | None, max_cell: int
 ) -> DatabaseTable:
     """Look the table up in the catalogue, or raise a TableError that says what is wrong with what was asked for."""
-    found = locate(connection, name, stored=True)
-    check_columns(list(found.types), [*([] if user is None else [user]), *(columns or ())])
+    table = locate(connection, name, stored=True)
+    check_columns(list(table.types), [*([] if user is None else [user]), *(columns or ())])
     if user is not None:
-        check_user(column_type(found.types[user]), user)
+        check_user(column_type(table.types[user]), user)
     for each in columns or ():
-        if (kind := found.types[each]) not in _READ_AS:
+        if (kind := table.types[each]) not in _READ_AS:
             step = "give it a precision, as numeric(20, 2)" if kind == "numeric" else "cast it"
             raise TableError(f"column {each!r} is {kind}, which cannot be asked about; {step}, in a materialized view")
-    chosen = columns if columns is not None else [each for each in found.readable() if each != user]
+    chosen = columns if columns is not None else [each for each in table.readable() if each != user]
     if not chosen:
         raise TableError("the table has no column to ask about: text, numbers, booleans, dates, timestamps")
-    others = (each for each in found.types if columns is None and each not in (user, *chosen))
-    return found.asked(chosen, max_cell, tuple(others))
+    others = (each for each in table.types if columns is None and each not in (user, *chosen))
+    return table.asked(chosen, max_cell, tuple(others))
 
 
 def locate(connection: sa.Connection, name: str, *, stored: bool = False) -> DatabaseTable:
@@ -136,19 +130,17 @@ def locate(connection: sa.Connection, name: str, *, stored: bool = False) -> Dat
     path = connection.exec_driver_sql("SELECT pg_catalog.current_schemas(false)").scalar_one()
     # An operator in another schema may fit better than the one that is meant, and its function would run as this user.
     connection.exec_driver_sql("SET LOCAL search_path = pg_catalog")
-    found = connection.execute(_FIND, {"name": name, "path": path}).one_or_none()
-    if found is None:
+    listed = connection.execute(_FIND, {"name": name, "path": path}).one_or_none()
+    if listed is None:
         near = near_names(name, [str(each) for (each,) in connection.execute(_NAMES, {"path": path})])
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "check its name, and its schema"
         raise TableError(f"the database has no table {name!r} that this user sees; {hint}")
-    if stored and found.sort in _OTHERS:
-        raise TableError(
-            f"{name!r} is a {_OTHERS[found.sort]}: how long it takes depends on more than its rows; make a copy of it, "
-            "with CREATE MATERIALIZED VIEW"
-        )
-    rows = connection.execute(_COLUMNS, {"oid": found.oid}).all()
+    if stored and listed.sort in _OTHERS:
+        trouble = f"{name!r} is a {_OTHERS[listed.sort]}: how long it takes depends on more than its rows"
+        raise TableError(f"{trouble}; make a copy of it, with CREATE MATERIALIZED VIEW")
+    rows = connection.execute(_COLUMNS, {"oid": listed.oid}).all()
     return DatabaseTable(
-        place=f"{identifier(str(found.nspname))}.{identifier(str(found.relname))}",
+        place=f"{identifier(str(listed.nspname))}.{identifier(str(listed.relname))}",
         types={str(row.attname): _COMPUTED if row.made == "v" else _named(row.type, row.size) for row in rows},
         sizes={str(row.attname): int(row.size) for row in rows},
     )
@@ -156,12 +148,11 @@ def locate(connection: sa.Connection, name: str, *, stored: bool = False) -> Dat
 
 def type_of(connection: sa.Connection, column: str, rows: str) -> str:
     """The type of a column of a query, told without a row of it."""
-    found = f"SELECT pg_typeof((SELECT {identifier(column)} FROM {rows} LIMIT 0))::oid::bigint"
-    return str(connection.execute(_COLUMN, {"oid": connection.execute(written(found)).scalar_one()}).scalar_one())
+    typed = written(f"SELECT pg_typeof((SELECT {identifier(column)} FROM {rows} LIMIT 0))::oid::bigint")
+    return str(connection.execute(_COLUMN, {"oid": connection.execute(typed).scalar_one()}).scalar_one())
 
 
 def _named(kind: str, size: int) -> str:
-    """The type, and of a numeric whether its precision allows it to be read."""
     if kind != "numeric" or size < 4:
         return kind
     digits, scale = (size - 4) >> 16, (size - 4) & 0x7FF
@@ -177,16 +168,14 @@ def _cell(name: str, kind: str, size: int, max_cell: int | None) -> str:
     return (_UNCUT if short else _READ_AS[kind][1]).format(f"t.{identifier(name)}", cut=max_cell)
 
 
-CANDIDATES: Final = ("pg_c_utf8", "C.utf8", "C.UTF-8", "en_US.utf8", "en_US.UTF-8")
-_FOLDED: Final = ((1, "lower"), (2, "upper"))
-MOST_MENDED: Final = 16
-"""Each costs a look at every character of every cell."""
-_POINTS: Final = "BETWEEN 1 AND 131071 AND i NOT BETWEEN 55296 AND 57343"
-
 Cases = dict[str, dict[str, str]]
 
+CANDIDATES: Final = ("pg_c_utf8", "C.utf8", "C.UTF-8", "en_US.utf8", "en_US.UTF-8")
+MOST_MENDED: Final = 16  # each costs a look at every character of every cell
+_POINTS: Final = "BETWEEN 1 AND 131071 AND i NOT BETWEEN 55296 AND 57343"
 
-def found_folding(connection: sa.Connection) -> Folding | None:
+
+def agreeing_folding(connection: sa.Connection) -> Folding | None:
     """The first candidate that folds as the embedded engine does, if there is one."""
     import duckdb
 
@@ -199,14 +188,12 @@ def found_folding(connection: sa.Connection) -> Folding | None:
         f"""SELECT collname::text FROM pg_collation WHERE collname IN ({names}) AND collprovider IN ('c', 'b')
         AND collencoding IN (-1, 6) AND collnamespace = 'pg_catalog'::regnamespace"""
     )
-    there = {str(name) for (name,) in rows}
-    for name in CANDIDATES:
-        if name in there and (folding := mended(name, _asked(connection, name), wanted)) is not None:
-            return folding
-    return None
+    known = {str(name) for (name,) in rows}
+    foldings = (mended(name, _asked(connection, name), wanted) for name in CANDIDATES if name in known)
+    return next((folding for folding in foldings if folding is not None), None)
 
 
-def mended(collation: str, found: Cases, wanted: Cases) -> Folding | None:
+def mended(collation: str, own: Cases, wanted: Cases) -> Folding | None:
     """The collation with its corrections, or None where there are none that would do.
 
     >>> mended("C.utf8", {"upper": {"a": "A"}}, {"upper": {"a": "A", "ß": "ẞ"}})
@@ -216,9 +203,9 @@ def mended(collation: str, found: Cases, wanted: Cases) -> Folding | None:
     """
     corrections = {}
     for function, cases in wanted.items():
-        own = found[function]
-        wrong = {mark for mark in cases.keys() | own.keys() if cases.get(mark) != own.get(mark)}
-        if len(wrong) > MOST_MENDED or any(mark in own or cases[mark] in own for mark in wrong):
+        folds = own[function]
+        wrong = {mark for mark in cases.keys() | folds.keys() if cases.get(mark) != folds.get(mark)}
+        if len(wrong) > MOST_MENDED or any(mark in folds or cases[mark] in folds for mark in wrong):
             return None
         if wrong:
             old = "".join(sorted(wrong))
@@ -227,9 +214,8 @@ def mended(collation: str, found: Cases, wanted: Cases) -> Folding | None:
 
 
 def _asked(connection: sa.Connection, collation: str) -> Cases:
-    fold = ", ".join(
-        f'{function}(x COLLATE {identifier(collation)}) COLLATE "C" AS {function}' for _, function in _FOLDED
-    )
+    name = identifier(collation)
+    fold = ", ".join(f'{each}(x COLLATE {name}) COLLATE "C" AS {each}' for each in ("lower", "upper"))
     rows = connection.exec_driver_sql(
         f"""SELECT x, lower, upper FROM (SELECT x, {fold} FROM (
             SELECT chr(i) COLLATE "C" AS x FROM generate_series(1, 131071) AS i WHERE i {_POINTS} OFFSET 0) AS points
@@ -238,19 +224,17 @@ def _asked(connection: sa.Connection, collation: str) -> Cases:
     return _cases(rows.all())
 
 
-def _cases(rows: Iterable[Any]) -> Cases:
+def _cases(rows: Sequence[Any]) -> Cases:
     """Of rows (character, lower, upper) what becomes of the characters that change."""
-    table = list(rows)
-    return {function: {row[0]: row[at] for row in table if row[at] != row[0]} for at, function in _FOLDED}
+    folded = ((1, "lower"), (2, "upper"))
+    return {function: {row[0]: row[at] for row in rows if row[at] != row[0]} for at, function in folded}
 
 
-_FLOATS: Final = ("float4", "float8")
-_NUMBERS: Final = (*_FLOATS, "int2", "int4", "int8", "whole numeric", "narrow numeric")
+_NUMBERS: Final = ("float4", "float8", "int2", "int4", "int8", "whole numeric", "narrow numeric")
 """What is a double, or near one; a numeric without a precision may lie beyond all of them."""
 # Adding 0 leaves one of the two zeros.
 _BITS: Final = "(CASE WHEN {0} <> 'NaN' THEN ('x' || encode(float8send({0}::float8 + 0), 'hex'))::bit(64)::bigint END)"
-_HELD: Final = "{0} >= '0001-01-01' AND {0} < '10000-01-01'"
-"""What Python has dates for; in UTC, which is the time zone of the transaction."""
+_HELD: Final = "{0} >= '0001-01-01' AND {0} < '10000-01-01'"  # what Python has dates for; the transaction is in UTC
 _MICROSECONDS: Final = "(extract(epoch FROM {0}) * 1000000)::bigint"
 _TEXT: Final = '({0}::text COLLATE "C")'
 _LABELS: Final = {
@@ -258,7 +242,7 @@ _LABELS: Final = {
     **dict.fromkeys(("varchar", "bpchar", "citext", "name", "enum"), (STRING, _TEXT)),
     **dict.fromkeys(("int2", "int4", "int8", "oid"), (INTEGER, "{0}::bigint")),
     "whole numeric": (INTEGER, f"(CASE WHEN {{0}} BETWEEN {-(2**63)} AND {2**63 - 1} THEN {{0}}::bigint END)"),
-    **dict.fromkeys(_FLOATS, (FLOAT, _BITS)),
+    **dict.fromkeys(("float4", "float8"), (FLOAT, _BITS)),
     "bool": (BOOLEAN, "{0}::int::bigint"),
     "uuid": (UUID, _TEXT),
     "bytea": (BINARY, "(encode({0}, 'hex') COLLATE \"C\")"),
@@ -288,9 +272,8 @@ def postgres_rows(connection: sa.Connection, question: Question, table: str | No
         if question.where is not None:
             readable = located.readable()
             located = located.asked(readable, None)
-            read = dict(zip(readable, located.cells, strict=True))
-            tree = read_condition(question.where, located.schema)
-            condition = postgres_sql(tree, read, cache(lambda: found_folding(connection)))
+            tree, read = read_condition(question.where, located.schema), dict(zip(readable, located.cells, strict=True))
+            condition = postgres_sql(tree, read, cache(lambda: agreeing_folding(connection)))
     else:
         if question.where is not None:
             raise ParameterError("where", "must not be given with sql", question.where, "put it into the query")
@@ -312,9 +295,8 @@ def postgres_rows(connection: sa.Connection, question: Question, table: str | No
         columns["part"] = types[per].cell.format(cells[per])
     if (value := question.value) is not None:
         if not types[value].numeric:
-            raise TableError(
-                f"the values in column {value!r} must be numbers, not {types[value].name}; cast the column"
-            )
+            rule = f"the values in column {value!r} must be numbers"
+            raise TableError(f"{rule}, not {types[value].name}; cast the column")
         columns["value"] = f"nullif({cells[value]}::float8, 'NaN')"
     rows = rows_of(place, columns, condition)
     return DialectRows(kind=kind, rows=rows, candidates=_candidates, digest=_digest, group_kind=group_kind)
@@ -324,7 +306,7 @@ def _candidates(labels: Sequence[Any]) -> sa.TextualSelect:
     # Sent as one text, and as a parameter: the driver writes a list word by word, and the planner knows the length of
     # an array that it is given.
     numbers = isinstance(labels[0], int)
-    array = ",".join(map(str, labels) if numbers else (_quoted(label) for label in labels))
+    array = ",".join(map(str if numbers else _quoted, labels))
     form = "unnest(CAST(:labels AS bigint[]))" if numbers else 'unnest(CAST(:labels AS text[])) COLLATE "C"'
     listed = text(f"SELECT {form} AS item").bindparams(sa.bindparam("labels", f"{{{array}}}", type_=NullType()))
     return listed.columns(sa.column("item", sa.BigInteger() if numbers else sa.Text()))

@@ -1,24 +1,19 @@
 """A transaction that only reads, and sees one moment, in any database that SQLAlchemy reaches.
 
-- **PostgreSQL**: REPEATABLE READ, READ ONLY. The planner is free; how values are written is not.
-- **SQLite**: ``query_only``, and a transaction: others may write meanwhile where the file is in WAL mode, and wait
-  otherwise. A file that is named by its URL is opened to be read alone.
-- **Others**: SERIALIZABLE, in which all that a transaction reads is of one moment, by the standard; a dialect without
-  that level is refused. Nothing keeps such a transaction from writing, so no query of a stranger runs in it.
-
-Whatever happens, the transaction is rolled back and the connection goes back as it came.
-
-**Quiet.** Whatever the server reports becomes a TableError in constant words: its own may quote a cell, and a URL may
-hold a password.
+**PostgreSQL**: REPEATABLE READ, READ ONLY. **SQLite**: ``query_only``, and a transaction; a file that is named by its
+URL is opened to be read alone. **Others**: SERIALIZABLE, in which all that is read is of one moment, by the standard; a
+dialect without that level is refused. Nothing keeps such a transaction from writing, so no query of a stranger runs in
+it. Whatever happens, the transaction is rolled back and the connection goes back as it came. Whatever the server
+reports becomes a TableError in constant words: its own may quote a cell, and a URL may hold a password.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import Connection, Engine, create_engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
@@ -29,8 +24,7 @@ from sparsegate.tables.engine_errors import raise_alone
 
 UNREAD: Final = "the database cannot be read"
 LEAST_VERSION: Final = 140_000
-CONNECT_SECONDS: Final = 10
-"""How long a connection, and a lock on the table, are waited for."""
+CONNECT_SECONDS: Final = 10  # that a connection, and a lock on the table, are waited for
 WRITTEN: Final = {
     "row_security": "off",
     "standard_conforming_strings": "on",
@@ -63,12 +57,8 @@ _REASONS: Final = {
     "57014": "the query was cancelled, or took too long",
     "40": "a standby took back what it had shown; serve from the primary, or set hot_standby_feedback",
 }
-_UNREACHED: Final = (
-    "it cannot be reached, or refuses this user, password or database; check the address, and the password"
-)
-_ELSEWHERE: Final = (
-    "it cannot be reached, is in use, or has not what was asked for; check the address, the names and the rights"
-)
+_UNREACHED: Final = "it cannot be reached, or refuses this user or password; check the address, and the password"
+_ELSEWHERE: Final = "it cannot be reached, is in use, or lacks what was asked for; check address, names and rights"
 
 
 @contextmanager
@@ -119,7 +109,8 @@ def engine_at(url: str, parameter: str = "data") -> Engine:
 @contextmanager
 def one_moment(engine: Engine) -> Iterator[Connection]:
     """A connection in such a transaction."""
-    with engine.connect() as connection, _BEGUN.get(engine.dialect.name, _serializable)(connection):
+    begun = {"postgresql": _postgresql, "sqlite": _sqlite}.get(engine.dialect.name, _serializable)
+    with engine.connect() as connection, begun(connection):
         try:
             yield connection
         finally:
@@ -156,18 +147,10 @@ def _sqlite(connection: Connection) -> Iterator[None]:
 
 @contextmanager
 def _serializable(connection: Connection) -> Iterator[None]:
-    dialect = connection.dialect
-    try:
-        levels = list(dialect.get_isolation_level_values(connection.connection.dbapi_connection))  # type: ignore[arg-type]
-    except NotImplementedError:
-        levels = []
+    dialect, levels = connection.dialect, list[str]()
+    with suppress(NotImplementedError):
+        levels += dialect.get_isolation_level_values(connection.connection.dbapi_connection)  # type: ignore[arg-type]
     if "SERIALIZABLE" not in levels:
         raise TableError(f"{dialect.name} has no transaction that sees one moment; copy the table to Parquet")
     connection.execution_options(isolation_level="SERIALIZABLE")
     yield
-
-
-_BEGUN: Final[dict[str, Callable[[Connection], AbstractContextManager[Any]]]] = {
-    "postgresql": _postgresql,
-    "sqlite": _sqlite,
-}

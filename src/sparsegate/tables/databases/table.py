@@ -7,17 +7,15 @@ equal seeds name equal items.
     SELECT score, count(*) FROM scored GROUP BY score
 
 A listed domain is joined from the left: a candidate that nobody has is one of score 0. Names come by a second count,
-in the same transaction, that numbers the items; in PostgreSQL they come without one, by ``HeldCounts``.
-
-**Groups** are counted by one query, as ``tables.prepared`` does it: the score s of the group at place p of the public
-list is p * STRIDE + s. People are cut to some of their groups by the rule of ``tables.groups``, without a join.
+in the same transaction, that numbers the items; in PostgreSQL without one, by ``HeldCounts``. **Groups** are counted by
+one query, as ``tables.prepared`` does it, and people cut to some of them by the rule of ``tables.groups``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property, partial
-from itertools import accumulate
+from itertools import accumulate, groupby
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -41,7 +39,6 @@ Candidates = Sized | Sequence[Any] | None
 
 MOST_PLACES: Final = 10_000
 """How many items are named by one query: the place of each is a parameter."""
-
 CURSOR: Final = "sparsegate_counts"
 
 
@@ -59,11 +56,10 @@ def scored(
     With ``clip`` a score is a sum of values, else a number of people; ``weighted``, a sum of weights, (item, score,
     people).
     """
-    rows, listed = readable(table), None
-    if isinstance(domain, Sized) or (domain is not None and most is not None):
+    listed = None if domain is None or isinstance(domain, Sized) else table.candidates(domain).cte("listed")
+    rows = readable(table)
+    if listed is None or most is not None:
         rows = _restricted(table, rows, domain)
-    if domain is not None and not isinstance(domain, Sized):
-        listed = table.candidates(domain).cte("listed")
     if clip is not None:
         counts = _sums(table, rows.cte("rows"), most, clip)
     else:
@@ -80,13 +76,10 @@ def scored(
 
 
 def _restricted(table: DialectRows, rows: sa.Select[Any], domain: Candidates) -> sa.Select[Any]:
-    """The rows of candidates."""
     item = rows.selected_columns.item
-    if domain is None:
-        return rows
     if isinstance(domain, Sized):
         return rows.where(item.between(0, domain.size - 1))
-    return rows.where(item.in_(sa.select(table.candidates(domain).cte("allowed").c.item)))
+    return rows if domain is None else rows.where(item.in_(sa.select(table.candidates(domain).cte("allowed").c.item)))
 
 
 def _cut(
@@ -106,8 +99,7 @@ def _cut(
     seed = func.sum(part).over(partition_by=[pairs.c[name] for name in within]).label("seed")
     seeded = sa.select(pairs, seed).cte(f"{pairs.name}_seeded")
     order = (table.digest(f"{seeded.name}.seed", f"{seeded.name}.{cut}"), seeded.c[cut])
-    person = [seeded.c[name] for name in within]
-    place = func.dense_rank().over(partition_by=person, order_by=order).label("place")
+    place = func.dense_rank().over(partition_by=[seeded.c[name] for name in within], order_by=order).label("place")
     placed = sa.select(seeded, place).subquery(f"{pairs.name}_placed")
     return sa.select(*(placed.c[each.name] for each in pairs.c)).where(placed.c.place <= most)
 
@@ -136,10 +128,8 @@ def _weights(kept: sa.Subquery) -> sa.Select[Any]:
     """Sums of the weights of different pairs: the rule, and the proof, of ``counting.weigh_items``."""
     size = func.count().over(partition_by=kept.c.person).label("size")
     sized = sa.select(kept.c.item, size).subquery("sized")
-    nearest = (
-        func.floor(_double(2**PARTS) / func.sqrt(sized.c.size.cast(sa.Double()))).cast(sa.BigInteger).label("weight")
-    )
-    near = sa.select(sized, nearest).subquery("near")
+    nearest = func.floor(_double(2**PARTS) / func.sqrt(sized.c.size.cast(sa.Double()))).cast(sa.BigInteger)
+    near = sa.select(sized, nearest.label("weight")).subquery("near")
     heavier = near.c.weight * near.c.weight * near.c.size > sa.literal(4**PARTS, sa.BigInteger())
     weight = near.c.weight - sa.case((heavier, 1), else_=0)
     total = func.sum(weight).cast(sa.BigInteger).label("score")
@@ -150,9 +140,7 @@ def _sums(table: DialectRows, rows: sa.CTE, most: int | None, clip: Clip) -> sa.
     """Sums of values on the lattice, each person's clipped: the rule, and the proof, of ``tables.sums``."""
     step, (low, high) = clip.granularity, clip.steps
     cap = float(CAP * step)
-    capped: sa.ColumnElement[float] = func.least(
-        func.greatest(rows.c.value, _double(-cap)), _double(cap), type_=sa.Double()
-    )
+    capped: Any = func.least(func.greatest(rows.c.value, _double(-cap)), _double(cap), type_=sa.Double())
     scaled = func.floor(capped * _double(step.denominator) / _double(step.numerator) + _double(0.5)).cast(sa.BigInteger)
     # A quotient too small for a double is an error in PostgreSQL; whatever is below half a step has the place 0.
     place = sa.case((func.abs(rows.c.value) < _double(float(step / 4)), sa.literal(0, sa.BigInteger())), else_=scaled)
@@ -172,10 +160,7 @@ def _double(number: float) -> sa.ColumnElement[float]:
 
 
 class DatabaseCounts(CountsInPlace):
-    """What a table in a database says about items. Counted when the histogram is first asked for, and private.
-
-    ``counted`` has (item, score), or (item, score, people) where scores are sums of weights.
-    """
+    """What a table in a database says about items. Counted when the histogram is first asked for, and private."""
 
     def __init__(self, connection: sa.Connection, table: DialectRows, domain: Candidates, counted: sa.CTE) -> None:
         self._connection, self._domain, self.read = connection, domain, table.kind.read
@@ -238,14 +223,12 @@ class DatabaseCounts(CountsInPlace):
         return {int(score): int(items) for score, items in sorted(sizes.all())}
 
     def _rows_at(self, places: Sequence[int]) -> list[tuple[int, Any, int]]:
-        """The (score, item, number) at these places, rising, of all in order of score and label."""
         score, item = self._scored.c.score, self._scored.c.item
         place = (func.row_number().over(order_by=(score, item)) - 1).label("place")
         at = self._at(sa.select(place, score, item, self._number.label("number")), places)
         return [(int(score), item, int(number)) for _, (score, item, number) in sorted(at.items())]
 
     def _at(self, query: sa.Select[Any], places: Sequence[int]) -> dict[int, Sequence[Any]]:
-        """The rows of a query whose first column is one of the places, by that."""
         numbered = query.subquery("numbered")
         rows: dict[int, Sequence[Any]] = {}
         for start in range(0, len(places), MOST_PLACES):
@@ -264,7 +247,7 @@ class DatabaseCounts(CountsInPlace):
         free = sa.select(listed.c.item).where(listed.c.item.not_in(taken)).subquery("free")
         rank = (func.row_number().over(order_by=free.c.item) - 1).label("rank")
         names = self._at(sa.select(rank, free.c.item), ranks)
-        if len(names) != len(set(ranks)):
+        if names.keys() != set(ranks):
             raise TableError(CHANGED)
         return [names[rank][0] for rank in ranks]
 
@@ -272,7 +255,6 @@ class DatabaseCounts(CountsInPlace):
         return self._scored.c.score.between(place * STRIDE + 1, (place + 1) * STRIDE - 1)
 
     def _taken(self, width: int, inside: Sequence[int] | None, *, place: int | None = None) -> dict[int, int]:
-        """How many items with a score, in a group, there are in blocks of ``width`` numbers; see ``domain.Taken``."""
         item = self._scored.c.item
         blocks = sa.select((item // width).label("block"))
         if place is not None:
@@ -286,9 +268,8 @@ class DatabaseCounts(CountsInPlace):
 class HeldCounts(DatabaseCounts):
     """The same in PostgreSQL, where the counts wait behind a cursor for the picks to be drawn.
 
-    A transaction that only reads cannot keep a table. But it can keep a query that has begun: this one gives the
-    histogram first, and then every item, by score and label. The rows before a picked one are passed over in the
-    server: MOVE sends none of them.
+    A transaction that only reads cannot keep a table, but a query that has begun: this one gives the histogram first,
+    and then every item, by score and label. MOVE passes over the rows before a picked one in the server.
     """
 
     _position = 0
@@ -301,17 +282,14 @@ class HeldCounts(DatabaseCounts):
         first = sa.select(sa.literal(0).label("part"), score.label("score"), none, func.count().label("items"))
         groups = func.count().over().label("groups")
         histogram = first.add_columns(groups).group_by(score)
-        others = sa.select(sa.literal(1), score, item, self._number, sa.null())
-        both = sa.union_all(histogram, others).order_by("part", "score", "item")
+        each = sa.select(sa.literal(1), score, item, self._number, sa.null())
+        both = sa.union_all(histogram, each).order_by("part", "score", "item")
         compiled = both.compile(dialect=self._connection.dialect)
         self._tell(f"DECLARE {CURSOR} NO SCROLL CURSOR FOR {compiled}", compiled.params)
-        sizes: dict[int, int] = {}
-        ahead = 1
-        while ahead > 0:
-            rows = self._fetch(ahead)
-            sizes |= {int(score): int(items) for part, score, _, items, _ in rows if part == 0}
-            ahead = int(rows[0][4]) - len(sizes) if rows else 0
-        return sizes
+        rows = self._fetch(1)
+        if rows and (others := int(rows[0].groups) - 1):
+            rows += self._fetch(others)
+        return {int(score): int(items) for _, score, _, items, _ in rows}
 
     def close(self) -> None:
         if "_sizes" in vars(self):
@@ -319,20 +297,15 @@ class HeldCounts(DatabaseCounts):
 
     def _rows_at(self, places: Sequence[int]) -> list[tuple[int, Any, int]]:
         rows: list[tuple[int, Any, int]] = []
-        runs: list[list[int]] = []
-        for place in places:
-            if runs and place == runs[-1][1]:
-                runs[-1][1] += 1
-            else:
-                runs.append([place, place + 1])
-        for start, end in runs:
-            if ahead := len(self._sizes) + start - self._position:
+        for _, run in groupby(enumerate(places), lambda each: each[1] - each[0]):  # of places side by side
+            together = [place for _, place in run]
+            if ahead := len(self._sizes) + together[0] - self._position:
                 self._tell(f"MOVE FORWARD {ahead} IN {CURSOR}")
                 self._position += ahead
-            rows += [(int(score), item, int(number)) for _, score, item, number, _ in self._fetch(end - start)]
+            rows += [(int(score), item, int(number)) for _, score, item, number, _ in self._fetch(len(together))]
         return rows
 
-    def _fetch(self, rows: int) -> Sequence[Any]:
+    def _fetch(self, rows: int) -> list[Any]:
         self._position += rows
         return list(self._tell(f"FETCH FORWARD {rows} FROM {CURSOR}"))
 
@@ -370,7 +343,7 @@ class TableInDatabase(TableInPlace):
             self.elsewhere = "pass the path of the file instead of its URL"
 
     def counts(self, question: Question, domain: Any) -> tuple[Sized | None, DatabaseCounts]:
-        if self._dialect != "postgresql":
+        if not self.weighs:
             self._refuse_sums(question)
         with quiet_database(UNREAD):
             connection, table, public = self._read(question, domain)
@@ -379,7 +352,7 @@ class TableInDatabase(TableInPlace):
             return _sized(public), self._counts(connection, table, public, counted)
 
     def _counts(self, *counted: Any) -> DatabaseCounts:
-        counts = (HeldCounts if self._dialect == "postgresql" else DatabaseCounts)(*counted)
+        counts = (HeldCounts if self.weighs else DatabaseCounts)(*counted)
         self._opened.callback(counts.close)
         return counts
 
@@ -410,17 +383,17 @@ class TableInDatabase(TableInPlace):
             raise ParameterError("value", rule, question.value, self.elsewhere)
 
     def _read(self, question: Question, domain: Any) -> tuple[sa.Connection, DialectRows, Candidates]:
-        """The rows of the table at one moment, and the public domain."""
         connection = self._opened.enter_context(one_moment(self._engine))
+        asked = connection, question, self._table
         if self._dialect == "postgresql":
             from sparsegate.tables.databases.postgres import postgres_rows
 
-            table = postgres_rows(connection, question, self._table, self._sql)
+            table = postgres_rows(*asked, self._sql)
         elif self._dialect == "sqlite":
             self._opened.enter_context(known_functions(connection))
-            table = sqlite_rows(connection, question, self._table, self._sql, whole=whole_labels(domain))
+            table = sqlite_rows(*asked, self._sql, whole=whole_labels(domain))
         else:
-            table = other_rows(connection, question, self._table)
+            table = other_rows(*asked)
         public = None if question.observed else public_labels(domain, item=question.item, kind=table.kind)
         if isinstance(public, list) and isinstance(public[0], str):
             _check_labels(public)
@@ -432,7 +405,6 @@ def _sized(public: Candidates) -> Sized | None:
 
 
 def _check_labels(labels: Sequence[Any], parameter: str = "domain") -> None:
-    """Refuse labels that cannot be sent to a database, before anything is read."""
     joined = "".join(map(str, labels))
     if "\0" in joined or joined.encode("utf-8", "replace").decode() != joined:
         raise ParameterError(parameter, "must hold text of Unicode without a zero byte, for a database")

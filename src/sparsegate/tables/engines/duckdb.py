@@ -8,23 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from sparsegate.tables import labels
 from sparsegate.tables.columns import identifier
 from sparsegate.tables.engines.engine import DIGITS, SALT, ColumnType, Engine, Frame
-from sparsegate.tables.labels import (
-    BINARY,
-    BOOLEAN,
-    DATE,
-    FLOAT,
-    INTEGER,
-    OBJECTS,
-    STRING,
-    TIME,
-    UUID,
-    Cell,
-    LabelKind,
-    decimals,
-    moments,
-)
+from sparsegate.tables.labels import Cell, LabelKind
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
@@ -34,23 +21,23 @@ _DOUBLE: Final = """CASE WHEN NOT isnan({0}) THEN
     CAST(CAST(CASE WHEN {0} = 0 THEN 0 ELSE CAST({0} AS DOUBLE) END AS BIT) AS BIGINT) END"""
 _SHORT: Final = ("tinyint", "smallint", "integer", "utinyint", "usmallint", "uinteger")
 _LABELS: Final[dict[str, tuple[LabelKind, str]]] = {
-    **dict.fromkeys(_SHORT, (INTEGER, "CAST({0} AS BIGINT)")),
-    "bigint": (INTEGER, "{0}"),
-    **dict.fromkeys(("ubigint", "hugeint", "uhugeint"), (INTEGER, "TRY_CAST({0} AS BIGINT)")),
-    **dict.fromkeys(("float", "double"), (FLOAT, _DOUBLE)),
-    "varchar": (STRING, "{0}"),
-    "enum": (STRING, "CAST({0} AS VARCHAR)"),
-    "uuid": (UUID, "CAST({0} AS VARCHAR)"),
-    "boolean": (BOOLEAN, "CAST({0} AS BIGINT)"),
-    "blob": (BINARY, "lower(hex({0}))"),
-    "date": (DATE, "CAST({0} - DATE '1970-01-01' AS BIGINT)"),
-    "time": (TIME, "epoch_us({0}) * 1000"),
-    "time_ns": (TIME, "epoch_ns({0})"),
-    "timestamp_s": (moments("s", zoned=False), "TRY(epoch_us({0})) // 1000000"),
-    "timestamp_ms": (moments("ms", zoned=False), "TRY(epoch_ms({0}))"),
-    "timestamp": (moments("us", zoned=False), "TRY(epoch_us({0}))"),
-    "timestamp with time zone": (moments("us", zoned=True), "TRY(epoch_us({0}))"),
-    "timestamp_ns": (moments("ns", zoned=False), "TRY(epoch_ns({0}))"),
+    **dict.fromkeys(_SHORT, (labels.INTEGER, "CAST({0} AS BIGINT)")),
+    "bigint": (labels.INTEGER, "{0}"),
+    **dict.fromkeys(("ubigint", "hugeint", "uhugeint"), (labels.INTEGER, "TRY_CAST({0} AS BIGINT)")),
+    **dict.fromkeys(("float", "double"), (labels.FLOAT, _DOUBLE)),
+    "varchar": (labels.STRING, "{0}"),
+    "enum": (labels.STRING, "CAST({0} AS VARCHAR)"),
+    "uuid": (labels.UUID, "CAST({0} AS VARCHAR)"),
+    "boolean": (labels.BOOLEAN, "CAST({0} AS BIGINT)"),
+    "blob": (labels.BINARY, "lower(hex({0}))"),
+    "date": (labels.DATE, "CAST({0} - DATE '1970-01-01' AS BIGINT)"),
+    "time": (labels.TIME, "epoch_us({0}) * 1000"),
+    "time_ns": (labels.TIME, "epoch_ns({0})"),
+    "timestamp_s": (labels.moments("s", zoned=False), "TRY(epoch_us({0})) // 1000000"),
+    "timestamp_ms": (labels.moments("ms", zoned=False), "TRY(epoch_ms({0}))"),
+    "timestamp": (labels.moments("us", zoned=False), "TRY(epoch_us({0}))"),
+    "timestamp with time zone": (labels.moments("us", zoned=True), "TRY(epoch_us({0}))"),
+    "timestamp_ns": (labels.moments("ns", zoned=False), "TRY(epoch_ns({0}))"),
 }
 """What the values of a type are, and SQL for their cells: see ``tables.labels``."""
 _DECIMAL: Final = r"regexp_replace(CAST({0} AS VARCHAR), '^(-?)\.', '\10.')"  # .5 where its type has no digit before it
@@ -61,7 +48,7 @@ def column_type(dtype: Any) -> ColumnType:
     name = str(dtype.id)
     if name == "decimal":
         scale = dict(dtype.children)["scale"]
-        return ColumnType(name=name, kind=decimals(scale), cell=_DECIMAL, numeric=True)
+        return ColumnType(name=name, kind=labels.decimals(scale), cell=_DECIMAL, numeric=True)
     known = ColumnType.of(name, *_LABELS.get(name, (None, "{0}")))
     return replace(known, person=True) if name == "interval" else known
 
@@ -103,9 +90,8 @@ class DuckDBFrame(Frame):
 class Relation(Engine):
     """A relation. What is kept becomes a temporary table of its connection, which spills to disk.
 
-    ``known`` says more of some columns than DuckDB's types do, and ``readings`` from which other column cells come, by
-    alias and name. Of a ``typed`` source a value in text is no number. ``connection`` is that of a relation over a
-    table of this process.
+    ``known`` says more of some columns than DuckDB's types do, ``readings`` from which other column cells come, by
+    alias and name. Of a ``typed`` source text is no value. ``connection`` is that of a table of this process.
     """
 
     name = "DuckDB"
@@ -120,9 +106,8 @@ class Relation(Engine):
         connection: DuckDBPyConnection | None = None,
     ) -> None:
         super().__init__(DuckDBFrame(relation))
-        self._relation, self._connection = relation, connection
+        self._relation, self._connection, self._kept = relation, connection, list[str]()
         self._known, self._readings, self._typed = known or {}, readings or {}, typed
-        self._kept: list[str] = []
 
     def over(self, relation: DuckDBPyRelation) -> Relation:
         """The same table with other rows, or more columns."""
@@ -138,10 +123,9 @@ class Relation(Engine):
         return [name for name in self.types if name not in self._readings.values()]
 
     def select(self, named: Mapping[str, str]) -> Frame:
-        types = self.frame.collect_schema()
-        chosen = []
+        types, chosen = self.frame.collect_schema(), []
         for alias, name in named.items():
-            untyped = alias in ("user", "value") and name in self._known and self._known[name].kind is OBJECTS
+            untyped = alias in ("user", "value") and name in self._known and self._known[name].kind is labels.OBJECTS
             column = self._readings[alias, name] if untyped else name
             chosen.append(f'{self._exact(column, types[column].name, alias)} AS "{alias}"')
         return DuckDBFrame(self._relation.project(", ".join(chosen)))
@@ -149,9 +133,8 @@ class Relation(Engine):
     def _exact(self, name: str, kind: str, alias: str) -> str:
         """SQL in which two labels are one only where they are written alike, and people where DuckDB calls them equal.
 
-        A collation, of the column or of the session, would make one group of 'Secret' and 'secret', and then show the
-        spelling of one person under the count of many. Of people nothing is shown: they are compared as their column
-        says. Values in text, as all columns of a CSV file are, are read as numbers, and are null where they are none.
+        A collation would make one group of 'Secret' and 'secret', and show the spelling of one person for both; of
+        people nothing is shown. Values in text, as of a CSV file, are read as numbers, null where they are none.
         """
         column = identifier(name)
         if kind == "varchar" and alias == "value" and not self._typed:
@@ -180,8 +163,8 @@ class Relation(Engine):
     def bring(self, columns: Mapping[str, Sequence[Cell]]) -> Frame:
         from duckdb import ConstantExpression, FunctionExpression
 
-        # The connection of a relation cannot be had, and it may be closed to Python's variables. A constant always gets
-        # in, and one text is read in a fraction of the time that a list of a million constants would take.
+        # The connection of a relation cannot be had, and may be closed to Python variables. A constant always gets in,
+        # and one text in a fraction of the time of a list of a million constants.
         kinds = {name: "varchar" if isinstance(values[0], str) else "bigint" for name, values in columns.items()}
         chosen = []
         for name, values in columns.items():

@@ -27,17 +27,14 @@ SALT: Final = "sparsegate:"
 DIGITS: Final = 15
 """Hexadecimal digits of the hash that are used: 60 bits fit every engine's integers."""
 
-_FEW: Final = 1000
-"""So many numbers at most are written into a query."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnType:
     """What the type of a column says.
 
     ``name`` is how an error calls it, without what it holds: the values of an enumeration are data. ``kind`` is what
-    its values are as labels, None where they are none; ``cell`` is SQL for their cells, see ``tables.labels``: null for
-    what has no cell, and never an error, whatever the column holds. ``person`` says that people are told apart exactly.
+    its values are as labels (None: none); ``cell`` is SQL for their cells (``tables.labels``): null for what has none,
+    and never an error, whatever the column holds. ``person``: people are told apart exactly.
     """
 
     name: str
@@ -66,7 +63,7 @@ class Frame(ABC):
     def collect_schema(self) -> dict[str, ColumnType]: ...
 
     @abstractmethod
-    def select(self, *expressions: str) -> Frame:
+    def select(self, *columns: str) -> Frame:
         """Columns, by their names or as ``expression AS name``."""
 
     @abstractmethod
@@ -87,16 +84,13 @@ class Frame(ABC):
     def order(self, *by: str) -> Frame: ...
 
     def with_columns(self, **expressions: str) -> Frame:
-        """The rows with these columns, in place of those of the same names."""
         kept = [name for name in self.columns if name not in expressions]
         return self.select(*kept, *(f'{sql} AS "{name}"' for name, sql in expressions.items()))
 
     def rename(self, **names: str) -> Frame:
-        """The rows with new names, by the old ones."""
         return self.select(*(f'"{name}" AS "{names.get(name, name)}"' for name in self.columns))
 
     def drop_nulls(self) -> Frame:
-        """The rows without a null."""
         return self.where(" AND ".join(f'"{name}" IS NOT NULL' for name in self.columns))
 
     def cells(self, column: str) -> Frame:
@@ -123,12 +117,10 @@ class Engine(ABC):
 
     @property
     def types(self) -> dict[str, ColumnType]:
-        """The columns of the table and their types."""
         return self.frame.collect_schema()
 
     @property
     def names(self) -> list[str]:
-        """The columns of the table."""
         return self.frame.columns
 
     @abstractmethod
@@ -173,13 +165,13 @@ class Engine(ABC):
 
     def among(self, frame: Frame, column: str, numbers: Sequence[int]) -> Frame:
         """The rows in which a column has one of these numbers."""
-        if len(numbers) <= _FEW:
+        if len(numbers) <= 1000:
             return frame.where(f'"{column}" IN ({", ".join(map(str, numbers))})')
         return frame.join(self.bring({column: numbers}), column, how="semi")
 
 
 def digest(*labels: int | str) -> int:
-    """The first bits of SHA-256 of labels: a fixed number that has nothing to do with their meaning.
+    """The first bits of SHA-256 of labels.
 
     >>> digest("/home") == digest("/home"), digest(7, "/home") < 2**60
     (True, True)
@@ -189,9 +181,9 @@ def digest(*labels: int | str) -> int:
 
 
 def guarded(name: str, action: Callable[[], Result], *, charged: bool = False) -> Result:
-    """Do something in an engine; what it raises becomes a TableError that says where, and never what.
+    """Do something in an engine; of what it raises, which may hold a cell, a TableError says where, and never what.
 
-    An engine's message may hold a cell. ``charged`` says that noise is drawn, so that the release counts as made.
+    ``charged``: noise is drawn, so that the release counts as made.
     """
     spent = "noise was drawn, so the release counts as spent" if charged else "nothing was spent"
     try:
@@ -206,8 +198,7 @@ def guarded(name: str, action: Callable[[], Result], *, charged: bool = False) -
         trouble = type(error).__name__
         step = "check that the engine is running and that the columns can be counted in it"
         reason = f"{name} could not run a query ({trouble}); its own message may hold data and is not repeated here"
-        step = NO_MEMORY if trouble == "OutOfMemoryException" else step
-        raise_alone(TableError(f"{reason}; {spent}; {step}"))
+        raise_alone(TableError(f"{reason}; {spent}; {NO_MEMORY if trouble == 'OutOfMemoryException' else step}"))
 
 
 def open_engine(table: Any) -> Engine:

@@ -13,7 +13,6 @@ from sparsegate.tables.labels import BINARY, BOOLEAN, DATE, FLOAT, INTEGER, STRI
 PLAIN: Final = "UTF8_BINARY"
 """The collation that tells all strings apart."""
 
-
 _DOUBLE: Final = """CASE WHEN NOT isnan({0}) THEN bigint(java_method('java.lang.Double', 'doubleToLongBits',
     CASE WHEN {0} = 0 THEN 0D ELSE double({0}) END)) END"""
 _LABELS: Final[dict[str, tuple[LabelKind, str]]] = {
@@ -121,9 +120,8 @@ class Cluster(Engine):
         return [tuple(row) for row in frame.native.collect()]
 
     def bring(self, columns: Mapping[str, Sequence[Cell]]) -> Frame:
-        schema = ", ".join(
-            f"{name} {'string' if isinstance(values[0], str) else 'bigint'}" for name, values in columns.items()
-        )
+        kinds = {name: "string" if isinstance(values[0], str) else "bigint" for name, values in columns.items()}
+        schema = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
         return SparkFrame(self._session.createDataFrame(list(zip(*columns.values(), strict=True)), schema))
 
     def joins(self, other: Engine) -> bool:
@@ -138,11 +136,8 @@ class Cluster(Engine):
         return labels.group("item")
 
     def numbered(self, frame: Frame, *order: str) -> Frame:
-        """Number the rows where they are: a window over all of them would be one task on one executor.
-
-        Sorting cuts the rows into ranges, one for each partition, and monotonically_increasing_id is 2**33 times the
-        partition plus the place in it. How many rows each partition has is then all that is missing.
-        """
+        # A window over all rows would be one task on one executor. Sorting cuts them into ranges, one for each
+        # partition, and monotonically_increasing_id is 2**33 times the partition plus the place in it.
         from pyspark.sql import functions as sql
 
         ordered = frame.native.orderBy(*order).withColumn("index", sql.monotonically_increasing_id()).persist()

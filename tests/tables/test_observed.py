@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -15,10 +15,23 @@ from hypothesis import strategies as st
 from tests.support.goodness import FALSE_ALARM, excess, law_p
 from tests.tables.conftest import Maker, table
 
+from sparsegate.budget import Cost
 from sparsegate.errors import ParameterError
+from sparsegate.gates.approximate import round_epsilon
 from sparsegate.noise import Seeded
 from sparsegate.noise.expansions import interval_arithmetic
-from sparsegate.tables.observed import CountBar, bar_at, pick_above, steps_of
+from sparsegate.tables.observed import (
+    Accounting,
+    CountBar,
+    bar_at,
+    bottom_margin,
+    bounded_range,
+    candidates,
+    pick_above,
+    pick_observed,
+    pure,
+    steps_of,
+)
 from sparsegate.tables.top import items_above
 
 SHARES = [
@@ -61,25 +74,14 @@ def test_the_numbers_used_keep_every_inequality_of_the_proof(epsilon: Fraction, 
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), SHARES[:4])
-def test_a_slope_that_is_a_fifth_steeper_does_not(epsilon: Fraction, delta: Fraction) -> None:
+def test_no_chance_could_be_larger(epsilon: Fraction, delta: Fraction) -> None:
+    """A fifth more of either, or a millionth of delta at any number of people, and an inequality breaks."""
     assert list(violations(chances(epsilon * 6 / 5, delta), epsilon, delta))
     assert list(violations(chances(epsilon, delta * 6 / 5), epsilon, delta))
-
-
-@pytest.mark.parametrize(("epsilon", "delta"), SHARES[:4])
-def test_no_chance_could_be_larger(epsilon: Fraction, delta: Fraction) -> None:
-    """A millionth of delta more, at any number of people, and an inequality breaks: the rule is the optimal one."""
     kept = chances(epsilon, delta)
     for n in range(1, len(kept) - 1, max(1, len(kept) // 40)):
         assert not list(violations(kept[n - 1 : n + 1], epsilon, delta))
         assert list(violations([kept[n - 1], kept[n] + delta / 10**6], epsilon, delta))
-
-
-def test_the_first_half_has_its_closed_form() -> None:
-    """pi(n) = d (e^(a n) - 1) / (e^a - 1) until it is even, by floats."""
-    kept = chances(Fraction(1, 10), Fraction(1, 10**6))
-    for n in range(109):
-        assert float(kept[n]) == pytest.approx(1e-6 * math.expm1(0.1 * n) / math.expm1(0.1), rel=1e-12)
 
 
 def bar(above: int, **changes: Any) -> CountBar:
@@ -107,13 +109,9 @@ def test_a_bar_that_is_too_low_is_refused_and_the_lowest_named(above: int, max_i
     with pytest.raises(ParameterError, match=f"above must be at least {least} .* got {above}; pass above={least}"):
         bar(above, max_items_per_user=max_items_per_user)
     assert bar(least, max_items_per_user=max_items_per_user).never_below == 1
-
-
-def test_a_share_that_asks_for_a_bar_beyond_all_counts_is_refused() -> None:
-    with pytest.raises(ParameterError, match="epsilon is too small for this delta and 3 labels"):
-        bar(10**11, epsilon=Fraction(1, 10**6), max_items_per_user=3)
-    with pytest.raises(ParameterError, match="epsilon is too small"):
-        bar(10**11, epsilon=Fraction(1, 10**400), delta=Fraction(1, 10**400))
+    for few in (Fraction(1, 10**6), Fraction(1, 10**400)):  # a bar beyond all counts
+        with pytest.raises(ParameterError, match="epsilon is too small for this delta and 3 labels"):
+            bar(10**11, epsilon=few, delta=min(few, Fraction(1, 10**6)), max_items_per_user=3)
 
 
 HISTOGRAM = {1: 1, 2: 2, 3: 1, 4: 1, 9: 2}
@@ -207,24 +205,150 @@ def test_every_engine_gives_the_set_that_plain_python_gives(make: Maker) -> None
 
 def test_without_estimates_nothing_tells_who_has_more() -> None:
     """By label, though the engine and the mechanism go by count."""
-    shown = items_above(table("polars", visits(COUNTS)), above=20, epsilon=1, max_items_per_user=1, **OPTIONS).items
+    asked: dict[str, Any] = {"above": 20, "epsilon": 1, "max_items_per_user": 2, "source": Seeded(1), **OPTIONS}
+    shown = items_above(table("polars", visits(COUNTS)), **asked).items
     assert list(shown) == sorted(shown)
     assert "m" in shown[:-1]
+    paid = items_above(table("polars", visits(COUNTS)), **asked, answers_epsilon=Fraction(1, 2))
+    assert list(paid.estimates or ()) == sorted(paid.estimates or (), reverse=True)
+    assert (paid.items[0], paid.error_bar) == ("m", 12)  # of scale 2 / 0.5: two items of a person, however many come
 
 
-def test_estimates_are_noisy_counts_and_the_largest_come_first() -> None:
-    release = items_above(
-        table("polars", visits(COUNTS)),
-        above=20,
-        epsilon=1,
-        answers_epsilon=Fraction(1, 2),
-        max_items_per_user=2,
-        source=Seeded(1),
-        **OPTIONS,
+Counts = Mapping[str, int]
+Order = Callable[[str], Hashable]
+
+
+def by_label(label: str) -> str:
+    return label
+
+
+def kept_of(counts: Counts, dbar: int, order: Order = by_label) -> tuple[dict[str, int], int]:
+    """The candidates of a table by another road, by sorting it: labels with their scores, and h_(dbar+1)."""
+    ranked = sorted((label for label in counts if counts[label] > 0), key=lambda label: (-counts[label], order(label)))
+    largest = {label: counts[label] for label in ranked[:dbar]}
+    largest |= {f"dummy {number}": 0 for number in range(dbar - len(largest))}
+    return largest, counts[ranked[dbar]] if len(ranked) > dbar else 0
+
+
+def law_of_top(
+    counts: Counts, *, count: int, rate: float, dbar: int, margin: float, order: Order = by_label
+) -> dict[Hashable, float]:
+    """The probability of everything that may be released, by enumeration of all transcripts."""
+    largest, following = kept_of(counts, dbar, order)
+    weights = {label: math.exp(rate * score) for label, score in largest.items()}
+    bottom = math.exp(rate * (following + 1 + margin))
+    released: Counter[Hashable] = Counter()
+    for length in range(count + 1):
+        for labels in itertools.permutations(weights, length):
+            left, probability = sum(weights.values()) + bottom, 1.0
+            for label in labels:
+                probability *= weights[label] / left
+                left -= weights[label]
+            if length < count:
+                probability *= bottom / left
+            released[tuple(label for label in labels if not label.startswith("dummy"))] += probability
+    return released
+
+
+def worst_excess(
+    table: Counts, person: set[str], *, accounting: str = "pure", order: Order = by_label, less: int = 0, **options: Any
+) -> float:
+    """The larger of both directions, for a table with and without one person, at bottom's margin less this much."""
+    count, dbar = options["count"], options["dbar"]
+    epsilon, delta = Fraction(options["epsilon"]), Fraction(options["delta"])
+    most = min(dbar, options["max_items_per_user"])
+    plan = ACCOUNTINGS[accounting](epsilon=epsilon, delta=delta, count=count, max_items_per_user=most)
+    more = {label: table.get(label, 0) + (label in person) for label in {*table, *person}}
+    rate, margin = float(plan.rate), plan.margin - less
+    one, other = (
+        law_of_top(counts, count=count, rate=rate, dbar=dbar, margin=margin, order=order) for counts in (table, more)
     )
-    assert release.estimates is not None
-    assert list(release.estimates) == sorted(release.estimates, reverse=True)
-    assert release.items[0] == "m"
-    assert release.error_bar == 12  # noise of scale 2 / 0.5: two items of a person, however many are released
-    assert any(COUNTS[str(page)] != count for page, count in zip(release.items, release.estimates, strict=True))
-    assert release.record.epsilon == Fraction(3, 2)
+    return max(excess(one, other, float(epsilon)), excess(other, one, float(epsilon)))
+
+
+ACCOUNTINGS = {"pure": pure, "bounded-range": bounded_range}
+tables = st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 3), max_size=6)
+
+
+@pytest.mark.parametrize("accounting", list(ACCOUNTINGS))
+@given(
+    table=tables,
+    person=st.sets(st.sampled_from("abcdefg"), min_size=1, max_size=3),
+    count=st.integers(1, 3),
+    more=st.integers(0, 2),
+    epsilon=st.sampled_from([0.25, 1.0, 3.0, 6.0]),
+    delta=st.sampled_from([0.3, 0.05, 0.001]),
+)
+def test_neighbours_are_within_epsilon_and_delta_by_either_accounting(
+    accounting: str, table: Counts, person: set[str], count: int, more: int, epsilon: float, delta: float
+) -> None:
+    """With as many candidates as rounds, too, where every candidate may come before bottom."""
+    options = {"count": count, "dbar": count + more, "epsilon": epsilon, "delta": delta}
+    found = worst_excess(table, person, accounting=accounting, max_items_per_user=len(person), **options)
+    assert found <= delta * (1 + 1e-9)
+
+
+BOUNDARY = dict.fromkeys("abcdef", 2)
+
+
+def test_the_guarantee_is_used_up_and_a_bottom_that_is_one_count_lower_breaks_it() -> None:
+    """One item pushes another out."""
+    options = {"count": 1, "dbar": 3, "epsilon": 3.0, "delta": 0.01, "max_items_per_user": 1}
+    assert 0.002 < worst_excess(BOUNDARY, {"f"}, **options) <= 0.01 < worst_excess(BOUNDARY, {"f"}, less=1, **options)
+
+
+def test_ties_in_an_order_that_changes_with_the_table_break_it() -> None:
+    """As an engine's order may: here the labels at the boundary come in another order once there are more rows."""
+    options = {"count": 1, "epsilon": 3.0, "dbar": 200, "delta": 0.01, "max_items_per_user": 1}
+    table = {**{f"{number:03}": 2 for number in range(400)}, "999": 3}
+    margin = bottom_margin(rate=Fraction(3), delta=Fraction("0.01"), max_items_per_user=1)
+    one = law_of_top(table, count=1, rate=3, dbar=200, margin=margin)
+    same = law_of_top({**table, "999": 4}, count=1, rate=3, dbar=200, margin=margin)
+    shuffled = law_of_top(
+        {**table, "999": 4}, count=1, rate=3, dbar=200, margin=margin, order=lambda label: -int(label)
+    )
+    assert excess(one, same, 3) == 0
+    assert excess(one, shuffled, 3) > 0.02
+    assert worst_excess(table, {"999"}, **options) <= 0.01
+
+
+@given(table=tables, dbar=st.integers(1, 7))
+def test_the_candidates_are_the_largest_scores_made_up_with_dummies(table: Counts, dbar: int) -> None:
+    histogram = Counter(score for score in table.values() if score > 0)
+    largest, following = kept_of(table, dbar)
+    assert candidates(histogram, dbar) == (Counter(largest.values()), following)
+
+
+TABLE = {"a": 4, "b": 3, "c": 1, "d": 1, "e": 1}
+
+
+def test_the_top_is_drawn_by_its_law_and_no_other() -> None:
+    histogram = {1: 3, 3: 1, 4: 1}
+    names = {(4, 0): "a", (3, 0): "b", (1, 0): "c"}  # of three items with the score 1, the first label takes part
+    source, cost = Seeded(3), Cost.of(Fraction(4))
+    accounting = Accounting(name="pure", count=2, rate=Fraction(2), margin=1, cost=cost)
+    seen = Counter(
+        tuple(names[pick] for pick in pick_observed(source, histogram, dbar=3, accounting=accounting))
+        for _ in range(1200)
+    )
+    assert law_p(seen, law_of_top(TABLE, count=2, rate=2, dbar=3, margin=1)) > FALSE_ALARM
+    assert law_p(seen, law_of_top(TABLE, count=2, rate=2.4, dbar=3, margin=1)) < FALSE_ALARM
+    assert law_p(seen, law_of_top(TABLE, count=2, rate=2, dbar=3, margin=2)) < FALSE_ALARM
+
+
+def test_bounded_range_pays_both_sides_of_the_comparison() -> None:
+    """ln(m / delta0) with delta0 = delta / (2 (1 + e^epsilon)), by floats; half the delta is left for the rounds."""
+    epsilon, delta = Fraction(3), Fraction(1, 10**6)
+    plan = bounded_range(epsilon=epsilon, delta=delta, count=100, max_items_per_user=9)
+    asked = math.log(9 * 2 * (1 + math.exp(3)) / 1e-6) / float(plan.rate)
+    assert 0 <= plan.margin - asked <= 1 + 1e-9
+    assert plan.rate == round_epsilon(epsilon=epsilon, delta=delta / 2, count=100)
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 1000), Fraction(1, 3), Fraction(7)])
+@pytest.mark.parametrize(("delta", "max_items_per_user"), [(Fraction(1, 2), 1), (Fraction(1, 10**30), 50)])
+def test_the_margin_is_the_logarithm_rounded_up(rate: Fraction, delta: Fraction, max_items_per_user: int) -> None:
+    exact = (math.log(max_items_per_user) - math.log(delta)) / float(rate)
+    assert 0 <= bottom_margin(rate=rate, delta=delta, max_items_per_user=max_items_per_user) - exact <= 1 + 1e-9
+    with pytest.raises(ParameterError, match="epsilon is too small for this delta"):  # beyond every count
+        bottom_margin(rate=rate / 10**20, delta=delta, max_items_per_user=max_items_per_user)
