@@ -12,7 +12,7 @@ docs/explanation/proofs_in_words/paper.md."""
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import cache, cached_property, partial
 from itertools import product
@@ -30,7 +30,7 @@ from sparsegate.gates.research import run, run_many
 from sparsegate.noise import Seeded, Source
 from sparsegate.paper.methods import METHODS
 from sparsegate.paper.ranked import Ladder
-from sparsegate.paper.results import MECHANISMS, OURS, UseRow, write_uses
+from sparsegate.paper.results import MECHANISMS, OURS, ResultFolder, UseRow, columns_of, table
 from sparsegate.paper.simulation import simulate
 from sparsegate.paper.workers import WorkerPool
 from sparsegate.selection.scores import Scores
@@ -255,10 +255,10 @@ def made_agreements() -> Integers:
     classes = rng.integers(0, 2, size=ROWS)
     right = np.append(np.linspace(0.75, 0.60, TELLING), np.full(COLUMNS - TELLING, 0.5))
     agrees = rng.random((ROWS, COLUMNS)) < right
-    table = np.where(agrees, classes[:, None], 1 - classes[:, None])
+    answers = np.where(agrees, classes[:, None], 1 - classes[:, None])
     score = SCORES["agreement"].of_table
     assert score is not None
-    return np.array([score(contingency(column, classes, shape=(2, 2))) for column in table.T])
+    return np.array([score(contingency(column, classes, shape=(2, 2))) for column in answers.T])
 
 
 def _features(way: str, epsilon: Fraction, runs: int, seed: int) -> Missed:
@@ -312,11 +312,6 @@ class EdgeTask:
         return largest_forest([pair for pair, answer in zip(pairs, answers, strict=False) if answer.above], self.count)
 
 
-def _corrected(task: EdgeTask) -> ChosenEdges:
-    """The paper's gate (Alg. 7) in the place of Chen et al.'s: it closes after d - 1 positives."""
-    return ChosenEdges(task.passed("standard", task.epsilon, cutoff=task.count - 1), task.epsilon)
-
-
 def _flawed_edges(task: EdgeTask, *, honest: bool) -> ChosenEdges:
     """The gate of Chen et al. over all pairs: it never closes, so its loss grows with the number of pairs.
 
@@ -325,10 +320,6 @@ def _flawed_edges(task: EdgeTask, *, honest: bool) -> ChosenEdges:
     factor = flawed_factor(len(task.scores))
     claim = task.epsilon / factor if honest else task.epsilon
     return ChosenEdges(task.passed("chen-2015", claim), claim * factor)
-
-
-def _one_noise(task: EdgeTask) -> ChosenEdges:
-    return noisy_tree(task.scores, task.count, epsilon=task.epsilon, source=task.source, reach=2 * SENSITIVITY)
 
 
 @cache
@@ -341,8 +332,13 @@ EDGE_WAYS: Final[Mapping[str, Callable[[EdgeTask], ChosenEdges]]] = MappingProxy
     {
         "chen-2015 as claimed": partial(_flawed_edges, honest=False),
         "chen-2015 at its loss": partial(_flawed_edges, honest=True),
-        "corrected gate (Alg. 7)": _corrected,
-        "one noise": _one_noise,
+        # The paper's gate (Alg. 7) in the place of Chen et al.'s: it closes after d - 1 positives.
+        "corrected gate (Alg. 7)": lambda task: ChosenEdges(
+            task.passed("standard", task.epsilon, cutoff=task.count - 1), task.epsilon
+        ),
+        "one noise": lambda task: noisy_tree(
+            task.scores, task.count, epsilon=task.epsilon, source=task.source, reach=2 * SENSITIVITY
+        ),
     }
 )
 """How edges are chosen by H."""
@@ -449,7 +445,7 @@ def measure_uses(out: str | Path, pool: WorkerPool, tasks: Sequence[UseTask]) ->
     """Work the tasks off, and write their rows into the folder of an experiment."""
     measured = dict(pool.each(STAGE, measure_use, tasks, expected=lambda task: task.expected))
     rows = tuple(measured[task] for task in tasks)
-    write_uses(out, rows)
+    ResultFolder.open(out).write("uses", table([asdict(row) for row in rows], columns_of(UseRow)))
     return rows
 
 
