@@ -15,7 +15,6 @@ from sparsegate.gates.variants import Compared, Released, Scales
 from sparsegate.privacy import Found, loss, search, tight_epsilon
 from sparsegate.privacy.loss import largest_losses
 
-PRIVATE = [key for key in sg.VARIANTS if sg.VARIANTS[key].private]
 TOLERANCE = 1e-9
 
 

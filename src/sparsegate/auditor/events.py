@@ -17,6 +17,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from statistics import NormalDist
 from typing import Any, Final, TypeAlias
 
@@ -28,6 +29,7 @@ from sparsegate.auditor.encoding import BITS, UNKNOWN, Integers, Reals, Sample, 
 
 Cells = NDArray[np.intp]
 Keys = NDArray[np.uint64]
+_DENSE: Final = 1 << 16
 _ODD: Final = np.uint64(0x9E3779B97F4A7C15)
 _MOST_ATOMS: Final = 1 << 13
 _FREQUENT: Final = 1 / 500
@@ -57,6 +59,13 @@ def place_of(wanted: Keys, known: Keys) -> Cells:
     """The place of each key in a sorted list, or the length of the list for a key that is not in it."""
     if not known.size:
         return np.zeros(wanted.size, dtype=np.intp)
+    span = int(known[-1] - known[0]) + 1
+    if span < _DENSE:  # bits of one shape: a table with a place for each is quicker than a search
+        table = np.full(span + 1, known.size, dtype=np.intp)
+        table[(known - known[0]).astype(np.intp)] = np.arange(known.size)
+        # What is smaller than the first wraps around, to beyond the table.
+        dense: Cells = table[np.minimum(wanted - known[0], np.uint64(span)).astype(np.intp)]
+        return dense
     place = np.minimum(np.searchsorted(known, wanted), known.size - 1)
     return np.where(known[place] == wanted, place, known.size)
 
@@ -163,7 +172,11 @@ class Bins:
             if word != UNKNOWN:
                 blank = {column for column, _ in cuts}
                 outcome = outcome_text(shapes[word >> BITS], word, self.examples.columns[group], blank)
-            texts.append(f"{outcome} with {_ranges(cuts, cells)}" if cuts else outcome)
+            ranges = _stretches(cuts[0][1], cells) if len(cuts) == 1 else []
+            within = " or ".join(ranges) if len(ranges) <= 3 else f"x in one of {len(ranges)} ranges"
+            if len(cuts) > 1:
+                within = f"its numbers x in {len(cells)} of {math.prod(cut.size + 1 for _, cut in cuts)} boxes"
+            texts.append(f"{outcome} with {within}" if cuts else outcome)
         if len(texts) > 3:
             kind = "outcomes" if self.discrete.size == self.width else "kinds"
             texts[2:] = [f"one of {len(texts) - 2} other {kind}"]
@@ -183,13 +196,6 @@ def _cuts(columns: Reals, varying: list[int], cells: int) -> tuple[tuple[int, Re
             # A cut at an observed value: it belongs to the cell below, so a value of large mass ends a cell.
             cuts.append((column, np.unique(np.quantile(values, np.arange(1, each) / each, method="lower"))))
     return tuple(cuts)
-
-
-def _ranges(cuts: tuple[tuple[int, Reals], ...], cells: list[int]) -> str:
-    if len(cuts) > 1:
-        return f"its numbers x in {len(cells)} of {math.prod(cut.size + 1 for _, cut in cuts)} boxes"
-    texts = _stretches(cuts[0][1], cells)
-    return " or ".join(texts) if len(texts) <= 3 else f"x in one of {len(texts)} ranges"
 
 
 def _stretches(cuts: Reals, cells: list[int]) -> list[str]:
@@ -515,18 +521,31 @@ class Estimate:
 
 @dataclass(frozen=True, kw_only=True)
 class FoundEvent:
-    """What training suggests: the event, whether it is likelier on the neighbour, and what it promises.
+    """What training suggests: the event, and whether it is likelier on the neighbour.
 
-    ``surely``: what it promises were the loss smaller by what the luckiest of all pairs may owe to chance. ``needed``:
-    about how many pairs it needs to refute the claim, at best; None where none is aimed at.
+    ``caution``: how many standard errors are taken off what it promises.
     """
 
     event: OutcomeEvent
     swapped: bool
     estimate: Estimate
-    promised: float
-    surely: float
-    needed: float | None
+    aim: Aim
+    caution: float
+
+    @cached_property
+    def promised(self) -> float:
+        return float(self.estimate.promised(self.aim, self.caution)[0])
+
+    @property
+    def surely(self) -> float:
+        """What it promises were the loss smaller by what the luckiest of all pairs may owe to chance."""
+        return float(self.estimate.promised(self.aim, self.caution + BEYOND_CHANCE)[0])
+
+    @property
+    def needed(self) -> float | None:
+        """About how many pairs it needs to refute the claim, at best; None where none is aimed at."""
+        p1, p2 = replace(self.estimate, loss=self.estimate.loss + self.estimate.error).chances
+        return self.aim.needed(float(p1[0]), float(p2[0]))
 
 
 def find_events(
@@ -559,7 +578,8 @@ def find_events(
             best = int(np.argmax(estimate.promised(aim, careful)))
             chosen = np.zeros(order.size, dtype=np.bool_)
             chosen[order[: ends[best] + 1]] = True
-            yield _finding(OutcomeEvent(partition=partition, chosen=chosen), swapped, estimate.at(best), aim, careful)
+            event = OutcomeEvent(partition=partition, chosen=chosen)
+            yield FoundEvent(event=event, swapped=swapped, estimate=estimate.at(best), aim=aim, caution=careful)
 
 
 def confirmed(finding: FoundEvent, judge: Runs, aim: Aim, *, caution: float) -> FoundEvent:
@@ -568,25 +588,12 @@ def confirmed(finding: FoundEvent, judge: Runs, aim: Aim, *, caution: float) -> 
     hits = [np.array([float(finding.event.hits(sample))]) for sample in samples]
     close = Estimate.of((hits[0], hits[1]), (len(samples[0]), len(samples[1])), judge.magnified)
     careful = caution * _luck(finding.event.chosen.size)
-    return _finding(finding.event, finding.swapped, finding.estimate.with_(close), aim, careful)
+    return replace(finding, estimate=finding.estimate.with_(close), aim=aim, caution=careful)
 
 
 def _luck(cells: int) -> float:
     """How many standard errors the luckiest of nested events may owe to chance: neighbours among them share runs."""
     return 0.75 * math.sqrt(math.log(1 + min(cells, _APART)))
-
-
-def _finding(event: OutcomeEvent, swapped: bool, estimate: Estimate, aim: Aim, caution: float) -> FoundEvent:
-    promised, surely = (float(estimate.promised(aim, errors)[0]) for errors in (caution, caution + BEYOND_CHANCE))
-    p1, p2 = replace(estimate, loss=estimate.loss + estimate.error).chances
-    return FoundEvent(
-        event=event,
-        swapped=swapped,
-        estimate=estimate,
-        promised=promised,
-        surely=surely,
-        needed=aim.needed(float(p1[0]), float(p2[0])),
-    )
 
 
 def _partitions(runs: Runs, thorough: bool, seed: int) -> Iterator[tuple[Partition, Reals | None]]:

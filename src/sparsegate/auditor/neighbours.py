@@ -167,11 +167,9 @@ def _statdp(space: Space) -> Iterator[tuple[list[float], list[float]]]:
     step = space.sensitivity / space.unit
     for n in sorted({space.most, min(space.most, 5)}):
         half, zeros = n // 2, [0.0] * n
-        for first, rest in ((1.0, 0.0), (-1.0, 0.0), (1.0, -1.0), (-1.0, 1.0)):
-            yield zeros, [first] + [rest] * (n - 1)
-        yield zeros, [-1.0] * half + [1.0] * (n - half)
-        yield zeros, [1.0] * n
-        yield zeros, [-1.0] * n
+        firsts = ((1, 1.0, 0.0), (1, -1.0, 0.0), (1, 1.0, -1.0), (1, -1.0, 1.0), (half, -1.0, 1.0))
+        for many, first, rest in (*firsts, (n, 1.0, 0.0), (n, -1.0, 0.0)):
+            yield zeros, [first] * many + [rest] * (n - many)
         yield [step] * half + [0.0] * (n - half), [-1.0] * half + [1.0] * (n - half)
 
 

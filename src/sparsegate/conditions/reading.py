@@ -433,7 +433,8 @@ class _Reader:
         """The parts brought to one kind, and that kind; None where every part is NULL."""
         if all(part.node.kind is None for part in parts):
             return tuple(part.node for part in parts), None
-        firm = [part for part in parts if part.node.kind and not _adapts(part.node)]
+        # A text in quotes takes the kind of what it is compared with.
+        firm = [p for p in parts if p.node.kind and not (isinstance(p.node, Literal) and p.node.kind is Kind.TEXT)]
         kinds = {part.node.kind for part in firm if part.node.kind} or {Kind.TEXT}
         kind = next((wide for wide in _WIDER if wide in kinds), next(iter(kinds)))
         if len(kinds) > 1 and not any(kinds <= family for family in _FAMILIES):
@@ -685,11 +686,6 @@ class _Reader:
             branches = tuple(zip(compared[len(subjects) :], values, strict=False))
             node = CaseWhen(compared[0] if subjects else None, branches, values[-1], kind)
         return self._joined(node, [*subjects, *tests, *results], word)
-
-
-def _adapts(node: Node) -> bool:
-    """Whether it is a text in quotes, which takes the kind of what it is compared with."""
-    return isinstance(node, Literal) and node.kind is Kind.TEXT
 
 
 def _liked(value: Node, pattern: str, *, fold: bool) -> Node:

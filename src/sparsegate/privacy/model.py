@@ -282,10 +282,6 @@ class Model:
         """Whether a positive carries a number other than its gap."""
         return self.fresh is not None or self.row.released is Released.NOISY_ANSWER
 
-    @property
-    def query_support(self) -> tuple[float, float]:
-        return (0.0, 0.0) if self.nu is None else self.nu.support
-
     def closed(self, below: int, above: int) -> bool:
         counted = {Closes.NEVER: -1, Closes.ABOVE: above, Closes.RARER: min(below, above)}
         return counted[self.row.closes] >= self.cutoff

@@ -176,7 +176,7 @@ def _round(asked: Comparisons, entries: list[OutcomeEntry], above: NDArray[np.bo
     log_f = _log_factors(below, over, gaps)
     if model.rho is None:
         return constant + float(log_f(Points.at(np.zeros(1)))[0]) if high >= 0 else -math.inf
-    (rho_low, rho_high), (nu_low, nu_high) = model.rho.support, model.query_support
+    (rho_low, rho_high), (nu_low, nu_high) = model.rho.support, model.nu.support if model.nu is not None else (0, 0)
     closed = 1.0 if lattice else 0.0  # z >= x is z > x - 1 on the integers
     low = max(rho_low - closed, *(below.centre + nu_low), *(gaps.centre + nu_low - closed), -math.inf)
     high = min(high, rho_high, *(over.centre + nu_high), *(gaps.centre + nu_high), math.inf)
