@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.measure import Result
 from sparsegate.gates.approximate import zcdp_rho
-from sparsegate.gates.normal import gaussian_sigma
+from sparsegate.gates.gaussian import gaussian_sigma
 from sparsegate.uses.run_cost import RunCost, RunLaw, best_of
 
 DELTA = Fraction(1, 10**6)

@@ -46,16 +46,6 @@ def test_the_rules_are_those_of_the_paper(allocation, monotonic, ratio):
     assert float(allocation_ratio(allocation, cutoff=64, monotonic=monotonic)) == pytest.approx(ratio, rel=1e-6)
 
 
-@given(st.integers(1, 500), st.booleans(), st.floats(0.01, 100))
-def test_no_ratio_has_less_variance_than_the_optimal_one(cutoff, monotonic, other):
-    def variance(ratio: float) -> float:
-        e1 = 1 / (1 + ratio)
-        return (1 / e1) ** 2 + ((1 if monotonic else 2) * cutoff / (1 - e1)) ** 2
-
-    best = float(allocation_ratio("optimal", cutoff=cutoff, monotonic=monotonic))
-    assert variance(best) <= variance(other * best) * (1 + 1e-9)
-
-
 def test_advanced_composition_is_the_formula_and_never_more_than_the_sum():
     eps, k, delta = 0.01, 10_000, 1e-6
     formula = math.sqrt(2 * k * math.log(1 / delta)) * eps + k * eps * (math.exp(eps) - 1)

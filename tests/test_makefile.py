@@ -56,7 +56,7 @@ def test_an_installed_package_of_this_name_does_not_hide_the_tests(tmp_path: Pat
 
 
 def test_the_tests_of_ctrl_c_hold_where_it_is_ignored_as_under_nohup() -> None:
-    one = "tests/tables/test_opening.py::test_before_the_charge_a_signal_ends_the_work_at_once"
+    one = "tests/tables/test_opening.py::test_ctrl_c_waits_until_what_is_paid_for_is_kept"
     tests = f"{sys.executable} -m pytest -q -p no:cacheprovider {one}"
     done = subprocess.run(["sh", "-c", f"trap '' INT HUP; exec {tests}"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout

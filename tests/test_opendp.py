@@ -27,20 +27,6 @@ def gate(measure: Any = PURE, **changed: Any) -> Any:
     return make_above_threshold(WHOLE, PEOPLE, measure, **asked | changed)
 
 
-def test_a_context_of_opendp_asks_a_gate() -> None:
-    context = dp.Context.compositor(
-        data=[1] * 300,
-        privacy_unit=dp.unit_of(contributions=1),
-        privacy_loss=dp.loss_of(epsilon=1.0),
-        split_evenly_over=1,
-    )
-    assert context.accountant.output_measure == PURE
-    asked = make_above_threshold(
-        context.accountant.input_domain, PEOPLE, PURE, d_in=1, threshold=100, cutoff=1, epsilon=1, monotonic=True
-    )
-    assert context.queryable(asked)(COUNT) is True
-
-
 @pytest.mark.parametrize(
     "query",
     [

@@ -28,8 +28,7 @@ from sparsegate.errors import ParameterError, SparsegateError
 
 Number = int | float | Fraction | Decimal
 Allocation = str | Number
-Keep = Callable[[Mapping[str, Any]], None]
-"""Stores what a release gave; call it before anybody sees that."""
+Keep = Callable[[Mapping[str, Any]], None]  # stores what a release gave; call it before anybody sees that
 
 LONGEST_LINE = 500  # of what a ledger records
 _SHARES = ("threshold_epsilon", "query_epsilon", "answer_epsilon")
@@ -340,24 +339,16 @@ class Charge:
 
 
 class Meter(Protocol):
-    """What pays for each ABOVE of a gate when it is given: ``ledger.gate`` has the one of a zCDP ledger."""
+    """What pays for each ABOVE of a gate when it is given, by ``open_meter`` of a zCDP ledger.
+
+    It charges the opening and holds the first ABOVE, both or neither; each amount is an epsilon and a rho.
+    """
 
     def pay(self, count: int) -> tuple[int, bool]:
         """Commit this many ABOVE before they are seen: how many are paid for, and whether one more is held."""
 
     def give_back(self, unused: Fraction) -> bool:
         """Give back what is held for the next one, if ``unused`` is not 0; False where it may be tried again."""
-
-
-class Metering(Protocol):
-    """A ledger that has such a meter. ``rule`` is "zcdp"."""
-
-    rule: str
-
-    def open_meter(self, *, opening: tuple[Number, Number], each: tuple[Number, Number], what: str) -> Meter:
-        """Charge the opening and hold the first ABOVE, both or neither; each amount is an epsilon and a rho."""
-
-    def statement(self) -> Any: ...
 
 
 class PaidByKeeper:

@@ -51,16 +51,6 @@ def test_results_are_written_where_they_are_asked_for(reproduce, tmp_path: Path)
     assert read(tmp_path / "out")["method"] == ["em", "svt-dpbook"]
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-def test_where_nothing_can_be_printed_one_line_says_where_all_of_it_is(reproduce, tmp_path: Path, monkeypatch) -> None:
-    with Path("/dev/full").open("w") as full, monkeypatch.context() as patched:
-        patched.setattr("sys.stdout", full)
-        code, _, err = reproduce(*SMALL)
-    reason = "standard output cannot be written: No space left on device"
-    assert (code, err) == (2, f"sparsegate: {reason}; all of it is in {tmp_path / 'out' / 'report.html'}\n")
-    assert (tmp_path / "out" / "results.csv").exists()
-
-
 def test_the_options_reach_the_experiment(reproduce, tmp_path: Path) -> None:
     asked = "--counts 25,50 --epsilon 0.1,0.5 --methods em --runs 2 --most-runs 4 --seed 9 --reading ser=totals"
     reproduce(*SMALL[:2], "--paper-only", *asked.split(), "--jobs", "1")

@@ -147,17 +147,6 @@ def test_arrays_have_the_places_that_their_numbers_have(lattice, array):
     assert lattice.private_steps_many(array).tolist() == [lattice.private_steps(value) for value in array]
 
 
-@given(st.sampled_from(LATTICES), st.data())
-def test_clamping_keeps_order_and_never_moves_two_answers_further_apart(lattice, data):
-    kinds = accepted(lattice, st.one_of(WHOLE, st.fractions(), st.floats(allow_nan=False, allow_infinity=False)))
-    delta = lattice.sensitivity * lattice.granularity
-    low = Fraction(data.draw(kinds))
-    share = data.draw(st.fractions(0, 1))
-    high = low + (math.floor(share * delta) if lattice.integers else share * delta)
-    places = [lattice.private_steps(int(x) if lattice.integers else x) for x in (low, high)]
-    assert 0 <= places[1] - places[0] <= lattice.sensitivity
-
-
 @pytest.mark.parametrize("lattice", LATTICES[2:])
 def test_nan_is_read_as_minus_infinity(lattice):
     lowest = lattice.private_steps(-math.inf)

@@ -80,21 +80,6 @@ def test_noise_inside_the_absolute_value_is_a_sum_of_masses_too(scale: float, of
             )
 
 
-@pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize("offset", [0.0, 1e-8, 0.4, 30.0])
-def test_continuous_noise_inside_agrees_with_mpmath(scale: float, offset: float) -> None:
-    law, u = NoiseLaw(scale=scale), offset * scale
-    with mpmath.workdps(400):
-        for x in (1e-9, 0.1, 0.4, 1.0, 29.0, 31.0, 300.0):
-            t = x * scale
-            ends = [(mpmath.mpf(t) * sign - mpmath.mpf(u)) / mpmath.mpf(scale) for sign in (1, -1)]
-            upper, lower = (mpmath.exp(e) / 2 if e < 0 else 1 - mpmath.exp(-e) / 2 for e in ends)
-            inside = upper - lower
-            got = law.log_inside(np.array([t]), np.array([u]))[0], law.log_outside(np.array([t]), np.array([u]))[0]
-            assert float(got[0]) == pytest.approx(float(mpmath.log(inside)), rel=2e-13, abs=1e-300)
-            assert float(got[1]) == pytest.approx(float(mpmath.log(1 - inside)), rel=2e-13, abs=1e-15)
-
-
 class DrawnAlone(GateLaw):
     """A third law, two-sided as Laplace noise is, of which nothing is known but how it is drawn."""
 

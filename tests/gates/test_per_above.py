@@ -16,7 +16,6 @@ import pytest
 from mpmath import mp
 from tests.support.interrupts import interrupt_everywhere
 from tests.support.metered_laws import MOVES, Play, adaptive, excess, searching, steady
-from tests.support.processes import in_forked_child
 
 import sparsegate as sg
 from sparsegate.gates.approximate import renyi_bound
@@ -253,29 +252,6 @@ def test_many_at_once_are_the_same_as_one_by_one(tmp_path: Path, rest: list[int]
     assert len(ends[0][0]) == 2 * ends[0][1] == 56
 
 
-def test_two_processes_share_a_ledger_and_a_forked_gate_is_dead(ledger: Ledger, tmp_path: Path):
-    gate = sg.SparseVector(**GATE, ledger=ledger)
-    opening, each = price_of(gate)
-
-    def elsewhere() -> tuple[int, str]:
-        died = ""
-        try:
-            gate.ask(FAR)
-        except sg.GateClosed as error:
-            died = str(error)
-        gate.close()  # gives nothing back: it is the other process's
-        with Ledger(tmp_path / "z.ledger") as own, sg.SparseVector(**GATE, ledger=own) as other:
-            return sum(bool(other.ask(FAR)) for _ in range(3)), died
-
-    above, died = in_forked_child(elsewhere)
-    assert above == 3
-    assert "belongs to another process" in died
-    assert gate.ask(FAR)
-    assert spent(ledger) == 2 * opening + (3 + 1 + 1) * each
-    gate.close()
-    assert spent(ledger) == 2 * opening + 4 * each
-
-
 @pytest.mark.parametrize("moment", ["before the ABOVE is written", "after it"])
 def test_what_a_killed_process_held_stays_spent(ledger: Ledger, tmp_path: Path, moment: str):
     def die(*_: object, **__: object) -> None:
@@ -384,20 +360,16 @@ def test_a_refund_on_a_zcdp_ledger_is_of_all_that_was_reserved(ledger: Ledger):
 @pytest.mark.parametrize(
     ("change", "parameter"),
     [
-        *(({"epsilon": wrong}, "epsilon") for wrong in (1, 0)),
+        ({"epsilon": 0}, "epsilon"),
         ({"budget": sg.Budget(threshold_epsilon=1, query_epsilon=1)}, "budget"),
-        ({"allocation": "1:1"}, "allocation"),
         ({"delta": 1e-6}, "delta"),
-        ({"queries": 10}, "queries"),
         ({"noise": "exponential"}, "noise"),
         ({"closes": "rarer"}, "closes"),
         ({"within": None}, "cutoff"),
-        *(({"within": wrong}, "within") for wrong in (float("nan"), 0, "90")),
-        *(({"expect": wrong}, "expect") for wrong in (0, 10**400)),
+        ({"within": "90"}, "within"),
+        ({"expect": 10**400}, "expect"),
         ({"monotonic": 1}, "monotonic"),
-        ({"sensitivity": 0}, "sensitivity"),
         ({"cutoff": 3, "epsilon": 1}, "within"),
-        ({"cutoff": 3, "epsilon": 1, "within": None, "expect": 3}, "expect"),
         *(({"ledger": wrong}, "ledger") for wrong in (None, "z.ledger")),
     ],
 )

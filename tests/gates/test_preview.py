@@ -13,7 +13,7 @@ from tests.support.goodness import discrete_laplace_mass, geometric_mass
 
 import sparsegate as sg
 from sparsegate.gates.calibration import Calibration
-from sparsegate.gates.preview import Curve, Preview, gate_preview
+from sparsegate.gates.preview import gate_preview
 from sparsegate.gates.sparse_vector import gate_calibration
 
 KINDS = [{"noise": "exponential"}, {"noise": "laplace"}, {"closes": "rarer"}, {"queries": 12}]
@@ -133,24 +133,3 @@ def test_a_preview_shows_itself(tmp_path):
     assert list(preview.points("cutoff")) == list(zip(*right.lines[0].get_data(), strict=True))
     figure.savefig(tmp_path / "preview.png")
     assert (tmp_path / "preview.png").stat().st_size > 5000
-
-
-def test_a_preview_shows_its_alternatives_and_a_line_for_each_of_several_methods():
-    rows = ({"method": "subset *", "within": 284}, {"method": "gumbel", "within": None})
-    curves = [
-        Curve(figure="within", parameter="epsilon", points=((0.5, y), (1, 0)), label=n) for n, y in (("a", 1), ("b", 2))
-    ]
-    preview = Preview(
-        release="top items",
-        epsilon=Fraction(1, 2),
-        accuracy={"within": 284},
-        settings={},
-        statement="S.",
-        alternatives=rows,
-        make_curves=lambda: curves,
-    )
-    assert preview.sheet().columns == {"method": ["subset *", "gumbel"], "within": [284, None]}
-    assert preview.sheet().numbers == {"within"}
-    (axes,) = preview.plot().axes
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["a", "b"]
-    assert preview.points("epsilon") == ((0.5, 1), (1, 0))

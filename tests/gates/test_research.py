@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -102,17 +101,6 @@ def test_a_field_of_another_kind_is_refused_by_its_name(changes, parameter):
     assert caught.value.parameter == parameter
 
 
-def test_without_noise_on_answers_one_question_is_hidden_by_two_sided_noise_alone():
-    silent = {"key": "silent", "threshold_noise": ONE, "query_noise": Scale(factor=0), "allocation": "1:1"}
-    losses = {
-        sg.privacy.tight_epsilon(Variant(**silent | changes), epsilon=1, queries=1)
-        for changes in ({"noise": Noise.EXPONENTIAL}, {"released": Released.NOISY_ANSWER})
-    }
-    assert losses == {math.inf}
-    assert sg.privacy.tight_epsilon(Variant(**silent), epsilon=1, queries=1) == 0.5
-    assert sg.privacy.tight_epsilon(MINE, budget=sg.Budget(threshold_epsilon=0, query_epsilon=1)) == math.inf
-
-
 def test_an_audit_takes_a_row_and_lays_answers_out_about_its_centre():
     flawed = Variant(key="flawed", threshold_noise=ONE, query_noise=Scale(factor=0), closes=Closes.NEVER)
     verdict = sg.audit(flawed, epsilon=1.0, queries=2, centre=500, samples=20_000, seed=1)
@@ -123,7 +111,6 @@ def test_an_audit_takes_a_row_and_lays_answers_out_about_its_centre():
 
 ROWS = list(sg.VARIANTS.values())
 ANSWERS = [0, 2, -1, 1, 0]
-ANSWERED = sg.Budget(threshold_epsilon=1, query_epsilon=1, answer_epsilon=1)
 
 
 def _options(row: Variant, seed: int) -> dict[str, Any]:
@@ -177,28 +164,6 @@ def test_a_flawed_row_runs_only_with_a_waiver_and_the_refusal_names_the_flaw(row
         with pytest.raises(sg.ParameterError) as caught:
             start()
         assert row.flaw in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("changes", "parameter"),
-    [
-        ({"runs": 0}, "runs"),
-        ({"answers": [[1]]}, "answers"),
-        ({"answers": [1.5]}, "answers"),
-        ({"threshold": [1, 2]}, "threshold"),
-        ({"estimates": [1]}, "estimates"),
-        ({"row": "nobody-1999"}, "row"),
-        ({"epsilon": -1}, "epsilon"),
-        ({"cutoff": 0}, "cutoff"),
-        ({"row": "hardt-rothblum-2010-repaired"}, "estimates"),
-        ({"row": "lyu-2017", "epsilon": None, "budget": ANSWERED}, "answers"),
-    ],
-)
-def test_a_bad_parameter_of_run_many_is_named(changes, parameter):
-    options: dict[str, Any] = {"row": "standard", "answers": [1], "runs": 3, "epsilon": 1} | changes
-    with pytest.raises(sg.ParameterError) as caught:
-        sg.run_many(options.pop("row"), options.pop("answers"), **options)
-    assert caught.value.parameter == parameter
 
 
 @pytest.mark.parametrize(

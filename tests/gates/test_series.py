@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.display import valid
 
 import sparsegate as sg
 from sparsegate.budget import Cost
@@ -90,20 +89,6 @@ def test_a_bar_that_a_smaller_epsilon_cannot_have_has_a_largest_epsilon(tmp_path
     assert cost(largest + Fraction(10) ** (math.floor(math.log10(largest)) - 2)).rho > limit
     # An epsilon that is so small that there is no such bar is none that fits.
     assert sg.preview(**asked, epsilon=0.5, delta=1e-7, times=10**6, budget=1).series.largest == {"epsilon": None}  # type: ignore[union-attr]
-
-
-def test_both_costs_and_the_series_are_in_the_json() -> None:
-    preview = sg.preview(**TOP, times=365, budget=(1, 1e-6))
-    record = preview.to_dict()
-    assert valid(record)
-    assert (record["epsilon"], record["rho"], record["rho_delta"]) == ("0.1", "0.000125", "0")
-    assert record["series"]["largest_epsilon"] == {"zcdp": "0.073", "epsilon": "0.00273"}
-    assert "365 of them cost" in repr(preview)
-    assert sg.preview(**TOP).to_dict()["series"] is None
-    assert "a zCDP ledger is better" in str(preview.series)
-    delta = sg.preview(**TOP | {"domain": "observed", "delta": 1e-8}, times=10).series
-    assert delta is not None
-    assert "at delta 1e-06 + 5e-08" in delta.statement
 
 
 REFUSED = [

@@ -220,28 +220,6 @@ def test_labels_above_a_bar_and_counts_have_a_part_for_each_that_a_person_has() 
     assert (question.cost.delta, question.cost.rho_delta) == (MILLIONTH, MILLIONTH)
 
 
-QUESTIONS: list[dict[str, Any]] = [
-    {"count": 5, "domain": 100},
-    {"count": 5, "domain": 100, "ordered": True, "answers_epsilon": 0.25},
-    {"count": 5, "domain": 100, "max_items_per_user": 2, "answers_epsilon": 0.25},
-    {"count": 50, "domain": 1000, "delta": 1e-6},
-    {"count": 50, "domain": 1000, "delta": 1e-6, "per": "city", "groups": "A,B", "groups_per_user": 2},
-    {"count": 5, "domain": "observed", "delta": 1e-6, "answers_epsilon": 0.25},
-    {"above": 900, "domain": "observed", "delta": 1e-6, "max_items_per_user": 3, "per": "city", "groups": "A,B"},
-    {"count": 5, "domain": 100, "value": "paid", "clip": (0, 10), "answers_epsilon": 0.25},
-    {"count": 5, "domain": 100, "method": "sparse-vector", "threshold": 50},
-]
-
-
-@pytest.mark.parametrize("asked", QUESTIONS, ids=lambda asked: ",".join(f"{k}={v}" for k, v in asked.items()))
-def test_both_costs_are_of_one_release(asked: dict[str, Any]) -> None:
-    question = Question(item="x", user="u", epsilon=0.5, **asked)
-    cost = question.cost
-    assert cost.epsilon == question.total == Fraction(1, 2) + Fraction(str(asked.get("answers_epsilon", 0)))
-    assert 0 < cost.rho <= pure_rho(cost.epsilon)
-    assert cost.rho_delta <= cost.delta <= MILLIONTH
-
-
 def test_what_is_made_of_parts_charges_its_parts() -> None:
     terms = HoldoutTerms.of(size=1000, threshold=0.1, cutoff=10, epsilon=1)
     cost = terms.charged(10)

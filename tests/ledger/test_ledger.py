@@ -315,15 +315,6 @@ def test_a_result_that_cannot_be_stored_still_goes_to_its_owner(
     assert shared.total_spent().epsilon * 2 == 1
 
 
-def test_what_a_release_gave_is_not_kept_on_another_ledger(shared: Ledger, tmp_path: Any) -> None:
-    shared.spend(epsilon=0.25, what="something else")
-    with Ledger.create(tmp_path / "other.ledger", dataset="others", budget=1) as other:
-        entry = other.spend(epsilon=0.5, what="a mean")
-    with pytest.raises(sg.ParameterError, match=r"^entry must be an entry of this ledger, got 2"):
-        shared.keep(entry, {"mean": 5})
-    assert shared.release(2).gave == ()
-
-
 def test_what_json_does_not_know_is_kept_as_numbers_or_text_and_what_it_cannot_hold_is_refused(shared: Ledger) -> None:
     entry = shared.spend(epsilon=0.25, what="a mean, by another library")
     for wrong in ({"x": 10**5000}, {(1, 2): 3}, 5, [1]):

@@ -75,15 +75,6 @@ def test_an_enclosure_holds_the_truth_and_shrinks_as_digits_come(word, top, bott
         assert high - low <= 4 + 2 ** max(0, 68 - min(word, 2**64 - word).bit_length())
 
 
-def test_digits_once_drawn_stay():
-    source, clock = Seeded(1), Clock(12345)
-    clock.extend(source, 200)
-    known, bits = clock.prefix, clock.bits
-    clock.extend(source, 300)
-    assert clock.prefix >> (clock.bits - bits) == known
-    assert "12345" not in repr(clock)
-
-
 SCALES = [
     Fraction(1, 50),
     Fraction(1, 2),

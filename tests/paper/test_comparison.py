@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -150,12 +149,6 @@ def test_rare_failures_make_a_wrong_place_no_more_likely_than_stated(factor: flo
     assert bool(max(ties, behind) > stats.norm.sf(DEFAULT_SIGMAS)) is wrong
 
 
-def test_cells_are_counted_by_who_wins_them_alone_and_who_ties() -> None:
-    cells = [CellPlaces(winners=tuple(winners)) for winners in ("a", "ba", "b", "b")]
-    cells.append(CellPlaces(winners=("c",), undecided=("a",)))
-    assert comparison.tallied(cells) == {"b": (2, 1), "a": (1, 1), "c": (0, 1)}
-
-
 LADDER = Ladder.of([2000 // rank for rank in range(1, 400)])
 VISITS = Dataset(name="visits", title="Visits", kind="real", records=2000, description="pages", ladder=LADDER)
 KEYS = ("em", "subset", "svt-dpbook", "alg-3", "alg-4", "alg-4-true", "svt-s-1:c23")
@@ -202,6 +195,13 @@ def test_what_decides_has_more_runs_and_mine_a_place(results: ComparisonResults)
     assert (chart.rows, chart.columns) == (["20", "5"], ["0.1", "1"])  # large c on top
     assert chart.cells[0][0].text == page.cell_text(places, page.letters(dict.fromkeys(results["method"])))
     assert (chart.cells[0][0].style is not None) == (len(places.winners) == 1)
+    told = {
+        key: comparison.release_options(METHODS[key]) for key in ("em", "gumbel", "alg-4", "svt-delta", "svt-retr-1d")
+    }
+    assert list(told.values()) == [{"method": "exponential"}, {"method": "gumbel", "delta": 1e-6}, None, None, None]
+    cells = [CellPlaces(winners=tuple(winners)) for winners in ("a", "ba", "b", "b")]
+    cells.append(CellPlaces(winners=("c",), undecided=("a",)))
+    assert comparison.tallied(cells) == {"b": (2, 1), "a": (1, 1), "c": (0, 1)}
 
 
 def no_noise(scores, count, epsilon, rng):
@@ -223,15 +223,6 @@ def test_a_folder_is_gone_on_with(results: ComparisonResults, folder: Path, monk
     monkeypatch.setattr(comparison, "time_release", None)
     same = compare(**{**SMALL, "counts": [20]}, runs=100, most_runs=100, out=folder)
     assert len(same) == 2 * len(KEYS)
-
-
-def test_what_can_be_released_is_timed() -> None:
-    told = {key: comparison.release_options(method) for key, method in METHODS.items()}
-    assert told["em"] == {"method": "exponential"}
-    assert told["gumbel"] == {"method": "gumbel", "delta": 1e-6}
-    assert told["alg-4"] is told["svt-delta"] is told["svt-retr-1d"] is None
-    for key in ("noisy-scores-10", "svt-s-1:1", "svt-retr-3d"):
-        assert 0 < comparison.time_release((("visits", key, 5), LADDER, told[key], Fraction(1))) < 30
 
 
 BAD = [

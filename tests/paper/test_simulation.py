@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.support.goodness import FALSE_ALARM, law_p
-from tests.support.per_item import Outcome, numpy_runs, numpy_score_errors, outcomes, real_runs, two_sample_p
+from tests.support.per_item import Outcome, numpy_runs, outcomes, real_runs, two_sample_p
 from tests.support.selection_laws import subsets
 
 from sparsegate.errors import ParameterError
@@ -102,19 +102,6 @@ def test_how_the_work_is_cut_changes_nothing_but_the_time(
     monkeypatch.setattr(simulation, constant, value)
     assert two_sample_p(usual, simulated(key)) > FALSE_ALARM
     assert constant != "_SLACK" or len(windows) > 2
-
-
-@pytest.mark.parametrize("key", LAWS)
-def test_means_at_scale_are_those_of_a_simulation_that_visits_every_item(key: str) -> None:
-    # 5,000 items of 60 scores, so that most are never touched; five standard errors are passed by 6e-7 of samples.
-    rank = np.arange(1, 5001)
-    ladder = Ladder.of(np.maximum(np.round(3000 * rank**-0.6 / 50) * 50, 1))
-    method = replace(METHODS[key], passes=min(METHODS[key].passes, 40))
-    slow = numpy_score_errors(method, ladder, count=20, epsilon=0.2, runs=60, seed=3)
-    rungs = simulate(method, ladder, count=20, epsilon=0.2, runs=4000, rng=4)
-    fast = measure(ladder, rungs, count=20).ser
-    error = fast.std() * np.sqrt(1 / slow.size + 1 / fast.size)
-    assert abs(slow.mean() - fast.mean()) < 5 * error + 1e-9
 
 
 @cache

@@ -74,7 +74,7 @@ GUARDED = SCRIPT.replace("print(", 'if __name__ == "__main__":\n    #').replace(
 def script(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
     path = folder / "script.py"
     path.write_text(text, encoding="utf-8")
-    return subprocess.run([sys.executable, str(path)], capture_output=True, text=True, timeout=60)
+    return subprocess.run([sys.executable, str(path)], capture_output=True, text=True, timeout=300)
 
 
 def test_a_script_without_a_guard_runs_once_and_needs_one_for_a_method_of_its_own(tmp_path: Path) -> None:

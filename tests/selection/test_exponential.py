@@ -16,8 +16,8 @@ from tests.support.scripted import Scripted, words64
 from tests.support.selection_laws import Law, named, peeled
 
 from sparsegate.errors import ParameterError
-from sparsegate.noise import Seeded, clocks
-from sparsegate.selection import exponential, race
+from sparsegate.noise import Seeded
+from sparsegate.selection import exponential
 from sparsegate.selection.exponential import exponential_groups, one_shot_groups, selection_rate
 from sparsegate.selection.scores import Scores
 
@@ -63,19 +63,6 @@ def log_time(numerator: int) -> mpmath.mpf:
         return mpmath.log(-mpmath.log(1 - mpmath.mpf(numerator) / mpmath.mpf(2) ** 64))
 
 
-def everything_through_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let many more groups survive, and let no first enclosure decide anything."""
-
-    exactly = race.largest_first
-
-    def blurred(low, high, count, refine, *, alike=None, bits=None):
-        blur = math.inf if bits is None else 0  # it calls itself for what is not decided, with more digits
-        return exactly(low - blur, high + blur, count, refine, alike=alike, bits=bits or 128)
-
-    monkeypatch.setattr(race, "largest_first", blurred)
-    monkeypatch.setattr(exponential, "SLACK", 0.9)
-
-
 @pytest.mark.parametrize(
     ("form", "monotonic", "count"),
     [(Scores.each, False, 1), (Scores.each, True, 2), (Scores.of, False, 2), (Scores.of, True, 4)],
@@ -91,13 +78,6 @@ def test_the_same_check_rejects_a_scale_that_is_a_fifth_off():
     rate = Fraction(2, 3)
     for off in (Fraction(4, 5), Fraction(6, 5)):
         assert law_p(observed(Scores.of(SCORES), rate * off, 2, seed=5, runs=2_500), law_at(rate, 2)) < FALSE_ALARM
-
-
-def test_the_law_holds_where_every_comparison_goes_through_intervals(monkeypatch):
-    everything_through_intervals(monkeypatch)
-    monkeypatch.setattr(clocks, "ROUNDING", 0.9)  # and hardly a lane is known to be out
-    rate = Fraction(2, 3)
-    assert law_p(observed(Scores.of(SCORES), rate, 2, seed=2, runs=600), law_at(rate, 2)) > FALSE_ALARM
 
 
 @pytest.mark.parametrize(

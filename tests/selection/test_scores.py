@@ -21,15 +21,6 @@ LARGEST = 2.0**1022
 SECRET = 8675309  # a score that must show in no message
 
 
-def test_each_item_as_its_own_group_copies_neither_scores_nor_sizes():
-    array = np.arange(1000)
-    scores = Scores.each(array)
-    assert np.shares_memory(scores.values, array)
-    assert scores.single
-    assert scores.multiplicities.strides == (0,)
-    assert scores.total == 1000
-
-
 @given(st.lists(st.integers(-3, 3), min_size=1, max_size=30), st.integers(0, 2**32), st.data())
 def test_drawn_members_are_different_items_of_the_groups_picked(values, seed, data):
     scores = Scores.of(values)

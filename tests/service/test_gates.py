@@ -41,14 +41,6 @@ def test_no_order_of_events_gives_more_than_the_cutoff(
         assert queries is None or tally.asked <= queries
 
 
-def test_an_ask_that_is_never_settled_costs_one_above_for_ever() -> None:
-    tally = fresh(2).intend().settle(above=False).intend()
-    assert (tally.remaining, tally.closed) == (1, "")
-    tally = tally.intend()
-    assert tally.closed == "all 2 of its positive answers are given or lost"
-    assert tally.settle(above=False).closed == ""
-
-
 def test_a_two_sided_gate_counts_the_rarer_answer_at_its_most() -> None:
     """Whatever became of the lost ones, neither was given more than c times while the other was, too."""
     spec = GateSpec(threshold=1, cutoff=3, epsilon=Fraction(1), closes="rarer")

@@ -81,21 +81,6 @@ def two_sample_p(one: Counter[Outcome], other: Counter[Outcome]) -> float:
     return float(stats.chi2.sf(((cells - expected) ** 2 / expected).sum(), len(cells) - 1))
 
 
-def numpy_score_errors(
-    method: Method, ladder: Ladder, *, count: int, epsilon: float, runs: int, seed: int
-) -> np.ndarray:
-    """The score error rate of each run of such a simulation."""
-    rng, scores = np.random.default_rng(seed), np.repeat(ladder.values, ladder.sizes)
-    best = np.sort(scores)[-count:].mean()
-    return np.array(
-        [1 - _mean(scores[_select(rng, method, ladder, scores, count, epsilon)]) / best for _ in range(runs)]
-    )
-
-
-def _mean(scores: np.ndarray) -> float:
-    return float(scores.mean()) if scores.size else 0.0
-
-
 def _select(
     rng: np.random.Generator, method: Method, ladder: Ladder, scores: np.ndarray, count: int, epsilon: float
 ) -> np.ndarray:

@@ -79,7 +79,7 @@ def _pass(
 def named(source: Source, scores: Scores, groups: NDArray[np.int64]) -> list[int]:
     """The items that were picked: their places where each is a group of its own, or where equal ones stand together."""
     starts = np.cumsum(scores.multiplicities) - scores.multiplicities
-    return (starts[groups] + scores.draw_members(source, groups)).tolist()
+    return list(map(int, starts[groups] + scores.draw_members(source, groups)))
 
 
 def laplace_mass(k: int, scale: float) -> float:

@@ -14,7 +14,7 @@ import polars
 import pyarrow
 import pyarrow.dataset
 import pytest
-from tests.support.table_counts import counts
+from tests.support.table_counts import TYPED_ENGINES, counts
 from tests.tables.conftest import FORMS, table
 
 from sparsegate.errors import ParameterError, SparsegateError, TableError
@@ -141,16 +141,10 @@ def test_an_instant_beyond_all_microseconds_fails_no_release(engine: str, unit: 
     rows = pyarrow.table({"page": ["a", "b", "b", "b"], "visitor": [1, 2, 3, 4], "seen": seen})
     if (engine, unit) == ("polars", "s"):
         return  # Polars has no seconds
-    forms: dict[str, Callable[[], Any]] = {
-        "pyarrow": lambda: rows,
-        "pandas": lambda: rows.to_pandas(types_mapper=pandas.ArrowDtype),
-        "polars": lambda: polars.from_arrow(rows),
-        "reader": rows.to_reader,
-        "dataset": lambda: pyarrow.dataset.dataset(rows),
-    }
-    assert counts(forms[engine](), where="year_month(seen) = '1970-01'") == {"a": 1, "b": 0, "c": 0}
+    made = (TYPED_ENGINES | {"reader": pyarrow.Table.to_reader, "dataset": pyarrow.dataset.dataset})[engine]
+    assert counts(made(rows), where="year_month(seen) = '1970-01'") == {"a": 1, "b": 0, "c": 0}
     asked: dict[str, Any] = {"item": "page", "user": "visitor", "count": 2, "epsilon": 60, "answers_epsilon": 60}
-    grouped = top_items(forms[engine](), **asked, domain=["a", "b"], per="year_month(seen)", groups=["1970-01"])
+    grouped = top_items(made(rows), **asked, domain=["a", "b"], per="year_month(seen)", groups=["1970-01"])
     assert dict(grouped.groups["1970-01"]) == {"a": 1, "b": 0}  # other noise has a probability below e**-29
 
 

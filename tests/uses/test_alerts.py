@@ -217,20 +217,6 @@ def test_an_alert_that_died_goes_on_with_its_noise_and_pays_nothing(ledger, kept
     assert (again.closed, again.spent) == (True, 5)
 
 
-def test_two_processes_cannot_go_on_with_one_alert(ledger, kept):
-    Alert(**kept).ask(0, LOW)
-    one, other = Alert(**kept), Alert(**kept)
-    one.ask(1, HIGH)
-    with pytest.raises(sg.GateClosed, match="goes on in another process"):
-        other.ask(1, HIGH)
-    assert (other.closed, 1 in other.answers) == (True, False)
-    other.close()  # gives nothing back: what it drew, nobody saw
-    assert ledger.total_spent().epsilon == 5
-    one.ask(2, LOW)
-    one.close()
-    assert [part["window"] for part in ledger.release(2).gave] == [0, 1, 2]
-
-
 @pytest.mark.parametrize(("method", "refund"), [("gate", True), ("gate", False), ("counts", True)])
 def test_what_was_closed_does_not_go_on_whether_it_gave_anything_back_or_not(ledger, kept, method, refund):
     options = {**kept, "windows_per_user": 1, "method": method, "refund": refund}
@@ -265,15 +251,6 @@ def test_a_two_sided_alert_closes_after_a_restart_where_it_would_have(kept):
     assert again.remaining == 1
     assert not again.ask(10, LOW)
     assert again.closed
-
-
-def test_without_a_state_a_restart_pays_again_and_asks_no_window_twice(ledger):
-    answer = Alert(**PUBLIC, ledger=ledger).ask(0, HIGH)
-    with Alert(**PUBLIC, ledger=ledger) as again:
-        assert ledger.total_spent().epsilon == 10
-        assert again.ask(0, LOW) == answer
-        assert again.remaining == 2
-    assert ledger.total_spent().epsilon == 5  # nothing of the first one goes back
 
 
 def test_noisy_counts_go_on_too(ledger, kept):

@@ -77,7 +77,6 @@ def largest_moves(score, shape, most):
 @pytest.mark.parametrize(("shape", "most"), [((2, 2), 11), ((3, 3), 3), ((4, 2), 3)])
 def test_no_row_moves_the_score_of_any_small_table_further_than_its_sensitivity(key, shape, most):
     row = OF_TABLES[key]
-    assert row.of_table is not None
     up, down = largest_moves(row.of_table, shape, most)
     assert up <= row.sensitivity
     assert down >= (0 if row.monotonic else -row.sensitivity)
@@ -86,7 +85,6 @@ def test_no_row_moves_the_score_of_any_small_table_further_than_its_sensitivity(
 @pytest.mark.parametrize("key", OF_TABLES)
 def test_a_sensitivity_a_fifth_smaller_would_be_wrong(key):
     row = OF_TABLES[key]
-    assert row.of_table is not None
     before = np.array([[10**6, 0], [0, int(key == "pairs of a tree")]])
     up = row.of_table(before + np.array([[0, 0], [0, 1]])) - row.of_table(before)
     assert 0.8 * row.sensitivity < 0.99 * row.sensitivity < up <= row.sensitivity
@@ -95,7 +93,6 @@ def test_a_sensitivity_a_fifth_smaller_would_be_wrong(key):
 def test_rounded_down_information_moves_by_one_step_more_than_its_bound():
     """Two numbers 1024 steps apart may be 1025 apart when floats round both: that step is in what is charged."""
     row = SCORES["information"]
-    assert row.of_table is not None
     before, new = np.array([[1, 0, 0], [0, 0, 708_843_641], [0, 0, 0]]), np.zeros((3, 3), dtype=np.int64)
     new[2, 1] = 1
     assert row.of_table(before + new) - row.of_table(before) == FINE + 1 == row.sensitivity
@@ -233,9 +230,9 @@ def adversarial(score):
 def test_the_law_of_the_selection_on_adversarial_neighbours_is_within_epsilon(score, monkeypatch):
     X, y, row = adversarial(score)  # noqa: N806
     estimator = made(score)
-    here = law_of(asked(monkeypatch, estimator, X, y))
-    there = law_of(asked(monkeypatch, estimator, np.vstack([X, row[:2]]), np.append(y, row[2])))
-    losses = [math.log(there[chosen] / here[chosen]) for chosen in here]
+    before = law_of(asked(monkeypatch, estimator, X, y))
+    after = law_of(asked(monkeypatch, estimator, np.vstack([X, row[:2]]), np.append(y, row[2])))
+    losses = [math.log(after[chosen] / before[chosen]) for chosen in before]
     assert max(map(abs, losses)) <= 1 + 1e-9
     assert max(losses) > {"agreement": 0.99, "dependence": 0.3, "information": 0.3, "covariance": 0.99}[score]
 
@@ -243,10 +240,10 @@ def test_the_law_of_the_selection_on_adversarial_neighbours_is_within_epsilon(sc
 def test_a_person_with_more_rows_is_paid_for(monkeypatch):
     X, y, row = adversarial("agreement")  # noqa: N806
     estimator = made("agreement", rows_per_person=3)
-    here = law_of(asked(monkeypatch, estimator, X, y))
+    before = law_of(asked(monkeypatch, estimator, X, y))
     three = np.vstack([X, *[row[:2]] * 3]), np.append(y, [row[2]] * 3)
-    there = law_of(asked(monkeypatch, estimator, *three))
-    assert 0.9 < max(abs(math.log(there[chosen] / here[chosen])) for chosen in here) <= 1 + 1e-9
+    after = law_of(asked(monkeypatch, estimator, *three))
+    assert 0.9 < max(abs(math.log(after[chosen] / before[chosen])) for chosen in before) <= 1 + 1e-9
 
 
 def test_a_fit_selects_what_select_top_selects_from_its_scores(monkeypatch):
@@ -265,11 +262,11 @@ def test_one_odd_cell_of_a_list_changes_no_other_row(place, cell, monkeypatch):
     """Numpy makes text of a whole list for one text in it: every row would change, and the scores by half."""
     rows, classes = [[0, 1], [1, 1]] * 40, [0, 1] * 40
     estimator = made("agreement")
-    here = asked(monkeypatch, estimator, rows, classes)["scores"]
+    before = asked(monkeypatch, estimator, rows, classes)["scores"]
     odd = ([cell, 0], 0) if place == "X" else ([0, 0], cell)
-    there = asked(monkeypatch, estimator, [*rows, odd[0]], [*classes, odd[1]])["scores"]
-    assert here.tolist() == [80, 40]
-    assert ((there - here >= 0) & (there - here <= 1)).all()
+    after = asked(monkeypatch, estimator, [*rows, odd[0]], [*classes, odd[1]])["scores"]
+    assert before.tolist() == [80, 40]
+    assert ((after - before >= 0) & (after - before <= 1)).all()
 
 
 @pytest.mark.parametrize("score", ["agreement", "dependence"])
@@ -316,19 +313,6 @@ def test_scikit_learn_accepts_it(estimator):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # skipped checks, and k beyond the features of a small table, warn
         check_estimator(estimator, expected_failed_checks=EXPECTED)
-
-
-def test_letters_and_names_of_columns_go_through():
-    rng = np.random.default_rng(2)
-    letters = np.array(list("abc"))[rng.integers(0, 3, size=(300, 4))]
-    frame = pd.DataFrame(letters, columns=["cap", "odor", "gill", "ring"])
-    frame.loc[0, "cap"] = None
-    y = np.where(frame["odor"] == "a", "edible", "not")
-    options = {"classes": ["edible", "not"], "categories": [list("abc")] * 4}
-    fitted = made("information", epsilon=20, **options).fit(frame, y)
-    assert fitted.get_feature_names_out().tolist() == ["odor"]
-    assert fitted.transform(frame).shape == (300, 1)
-    assert fitted.set_output(transform="pandas").transform(frame).columns.tolist() == ["odor"]
 
 
 def test_every_fit_is_charged_and_a_refused_one_changes_nothing(tmp_path):

@@ -22,7 +22,7 @@ from tests.support.goodness import FALSE_ALARM, proportion_p
 from tests.support.threads import at_once
 
 import sparsegate as sg
-from sparsegate.errors import BudgetExceeded, GateClosed, LedgerError, ParameterError, SparsegateError
+from sparsegate.errors import GateClosed, LedgerError, ParameterError, SparsegateError
 from sparsegate.gates.variants import Scales
 from sparsegate.privacy import loss
 from sparsegate.privacy.loss import worst_outcome
@@ -113,21 +113,6 @@ def test_paid_answers_have_fresh_laplace_noise_of_scale_c_over_n_eps3():
     assert proportion_p(within, cutoff, 0.5) > FALSE_ALARM
     for factor in (0.8, 1.25):
         assert proportion_p(within, cutoff, 1 - 0.5 ** (1 / factor)) < 1e-3, "the twin, at 2,000 answers"
-
-
-@pytest.mark.soak
-def test_an_audit_of_whole_holdouts_finds_nothing_and_catches_one_that_costs_more_than_it_says():
-    def wrapped(epsilon):
-        def scored(values):
-            made = Holdout(size=4, threshold=0.85, cutoff=1, epsilon=epsilon)
-            first = made.score(0.0, values)
-            return first.paid, not made.closed and made.score(1.0, values).paid
-
-        return scored
-
-    pair = ([1.0, 1.0, 1.0, 0.0], [1.0, 1.0, 1.0, 1.0])
-    options = {"neighbours": [pair], "patterns": False, "samples": 3000, "seed": 1}
-    assert [sg.audit(wrapped(spent), epsilon=1, **options).violates for spent in (1, 30)] == [False, True]
 
 
 # What it answers
@@ -330,13 +315,6 @@ def test_a_paid_answer_that_cannot_be_stored_is_not_seen_and_counts(ledger, monk
     assert spent(ledger) == made.terms.cost(1)
 
 
-def test_holdouts_of_other_names_are_accounts_of_their_own(ledger):
-    first, second = on_ledger(ledger, epsilon=400), on_ledger(ledger, epsilon=400, name="final")
-    assert spent(ledger) == first.epsilon + second.epsilon
-    with pytest.raises(BudgetExceeded):
-        on_ledger(ledger, epsilon=400, name="more")
-
-
 @pytest.mark.parametrize("other", [{"cutoff": 9}, {"threshold": 0.06}, {"size": 999}, {"epsilon": 999}, {"high": 2}])
 def test_the_same_name_with_other_terms_is_refused_and_nothing_is_spent(ledger, other):
     on_ledger(ledger).close()
@@ -462,10 +440,7 @@ def test_labels_of_another_shape_and_what_fails_to_predict_spend_nothing_and_len
         ("1", [1, 1.0, "1.0", True, np.int64(1), np.float32(1), Decimal("1.00")], ["01", 10, -1, "1e0", False]),
         (0, ["0", "-0", -0.0, False, "0.000"], ["", "00", None]),
         ("True", [True, "True", "true", np.bool_(True)], [False, "False", "yes"]),
-        ("false", [False, "False", "false"], [True, "true", None]),
         ("007", ["007"], ["7", 7]),
-        ("0.5", [0.5, "0.50", np.float64(0.5)], [".5", 5]),
-        (1e300, [1e300], ["1", 1]),
         (None, [], [None, "", "None", math.nan]),
         (math.nan, [], [math.nan, "nan"]),
         ("", [], ["", None]),

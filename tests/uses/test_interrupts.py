@@ -8,7 +8,6 @@ import pickle
 from collections import defaultdict
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -26,25 +25,10 @@ either_error = pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError]
 
 
 class Watched:
-    """A use with its account, and what it has told; two answers that are paid for are all that it may give."""
+    """A use with its account, and what it has told; two answers that are paid for are all that it may give.
 
-    account: Account
-    use: Any
-
-    def ask(self):
-        """Something that is paid for."""
-        raise NotImplementedError
-
-    def ask_on(self):
-        """Much that is free, and then that."""
-        raise NotImplementedError
-
-    @property
-    def ended(self):
-        raise NotImplementedError
-
-    def check(self):
-        raise NotImplementedError
+    ``ask``: something that is paid for; ``ask_on``: much that is free, and then that.
+    """
 
     def ask_until_closed(self, *asks):
         with contextlib.suppress(sg.GateClosed):
@@ -171,7 +155,6 @@ class WatchedImprovement(Watched):
         if not better.finished:
             assert better.seen - before in (0, 1)  # 1: where it was counted, and was on its way
             best = {2: 300, 3: 500}[better.best or 0]
-            assert better.best is not None
             assert better.best < better.seen
             assert better._best_sum == best * STEPS
             self.told.append(better(best + 200 > RECORDS))
@@ -237,8 +220,8 @@ CASES = {
     "holdout": (WatchedHoldout, 1),
     "improvement": (WatchedImprovement, 1),
     "no_improvement": (lambda: WatchedImprovement(300), 1),
-    "paid_token": (WatchedPredictor, 3),
-    "free_token": (lambda: WatchedPredictor(0), 3),
+    "paid_token": (WatchedPredictor, 5),
+    "free_token": (lambda: WatchedPredictor(0), 5),
 }
 """How each is made, and at every how many lines it is interrupted; the soak takes every line."""
 

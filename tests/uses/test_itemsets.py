@@ -56,18 +56,6 @@ def test_support_is_the_number_of_people_who_have_all_items(baskets):
     assert ItemBits.of_people(holders, len(baskets)).supports(sets).tolist() == supports(baskets, sets)
 
 
-@pytest.mark.parametrize("items", [7, 60, 61, 130])
-def test_people_with_the_same_numbers_count_each(items):
-    """Three people have the first and the last item, two the last alone."""
-    last, words = items - 1, -(-items // 60)
-    both, one = [0] * words, [0] * words
-    both[0] += 1
-    for mask in (both, one):
-        mask[last // 60] += 1 << last % 60
-    held = ItemBits.of_masks(items, [(*both, 3), (*one, 2)])
-    assert held.supports([(0,), (last,), (0, last), (1,)]).tolist() == [3, 5, 3, 0]
-
-
 @settings(max_examples=40)
 @given(st.sets(st.frozensets(st.integers(0, 5), min_size=2, max_size=2)))
 def test_a_set_is_joined_where_all_its_parts_were_released(pairs):
@@ -174,7 +162,6 @@ def test_sets_and_items_are_as_near_as_is_promised_whatever_the_table_is(plan):
         tuple(who for who, times in zip(kinds, each, strict=True) for _ in range(times))
         for each in itertools.product((0, 3, 5), repeat=len(kinds))
     ]
-    assert of_sets is not None
     assert (of_items is None) == plan.everything
     items = of_items if of_items is not None else 0
     assert max(misses(plan, table, of_sets, items) for table in tables) <= 0.05
@@ -205,7 +192,6 @@ def test_the_promises_of_all_selections_share_what_may_go_wrong():
     plan = SetQuestion(count=5, size=3, smallest=1, method="levels", pool=None).plan(1_000)
     question = asked_for(plan)
     first, later = question.promises(plan, 1_000)
-    assert first is not None
     wrong = 1 - 0.05 / 3
     assert question.within(plan, 1_000) == (max(each.within(wrong) or 0 for each in later), first.within(wrong))
 
@@ -250,10 +236,8 @@ def test_levels_with_exact_selections_find_sets_of_the_largest_supports(table, c
     [
         ({}, 120, "whole", 120),
         ({}, 40_000, "items-first", 29),
-        ({"count": 3}, 40_000, "items-first", 10),
         ({"smallest": 2}, 40_000, "items-first", 36),
         ({"count": 2000}, 40_000, "levels", 700),
-        ({"size": 6, "count": 100}, 40_000, "levels", 100),
         ({"pool": 40}, 120, "items-first", 40),
         ({}, None, "items-first", 29),
         ({"method": "levels"}, None, "levels", 50),
@@ -335,7 +319,6 @@ def test_supports_count_each_person_once():
     estimates = dict(zip(found.items, found.estimates or (), strict=True))
     wanted = {("a", "b"): 280, ("a", "c"): 260, ("b", "c"): 260}
     assert {pair: estimates[pair] for pair in wanted} == pytest.approx(wanted, abs=found.error_bar_all)
-    assert found.error_bar_all is not None
     assert found.error_bar_all < 5
 
 

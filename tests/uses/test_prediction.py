@@ -71,16 +71,16 @@ def law(terms, length, opinion, noise=1.0):
     transcripts = {(): tail(bars - bars[0], rho) * -math.expm1(-1 / rho)}
     for _ in range(length):
         longer = {}
-        for said, mass in transcripts.items():
-            if sum(paid for paid, _ in said) == terms.cutoff:
-                longer[said] = mass
+        for transcript, mass in transcripts.items():
+            if sum(paid for paid, _ in transcript) == terms.cutoff:
+                longer[transcript] = mass
                 continue
-            distance, free, drawn = opinion(said)
+            distance, free, drawn = opinion(transcript)
             above = tail(bars - math.floor(STEPS * distance + 1e-9), nu)
             for paid, part, tokens in ((True, mass * above, drawn), (False, mass * (1 - above), free)):
-                longer |= {(*said, (paid, token)): part * share for token, share in enumerate(tokens) if share}
+                longer |= {(*transcript, (paid, token)): part * share for token, share in enumerate(tokens) if share}
         transcripts = longer
-    return {said: float(mass.sum()) for said, mass in transcripts.items()}
+    return {transcript: float(mass.sum()) for transcript, mass in transcripts.items()}
 
 
 def paid_law(terms, answers, noise=1.0):
@@ -91,8 +91,8 @@ def paid_law(terms, answers, noise=1.0):
 
 
 def of_tokens(terms, private, noise=1.0):
-    def opinion(said):
-        text = tuple(token for _, token in said)
+    def opinion(transcript):
+        text = tuple(token for _, token in transcript)
         free, answers = softmax(public(text)), [model(text) for model in private]
         shares = [free if answer is None else softmax(answer) for answer in answers]
         return np.abs(np.sum(shares - free, axis=0)).sum() / 2, free, paid_law(terms, answers, noise)
@@ -110,17 +110,17 @@ ALONE = [(others, mine, "--") for others, mine, _ in PAIRS] + [(["ca"] * 7, "bb"
 
 
 def worst_share(terms, pairs, gate_noise=1.0, token_noise=1.0):
-    """The largest log ratio of a transcript, as a part of what that transcript is said to have cost."""
+    """The largest log ratio of a transcript, as a part of what that transcript is transcript to have cost."""
     worst = 0.0
     for others, *either in pairs:
         sides = [[says(*each) for each in (*others, mine)] for mine in either]
         laws = [law(terms, 2, of_tokens(terms, side, token_noise), gate_noise) for side in sides]
         assert sum(laws[0].values()) == pytest.approx(1)
-        for said, mass in laws[0].items():
-            paid = sum(each for each, _ in said)
-            cost = terms.spent(gate=terms.calibration.spent([(len(said) - paid, paid)]), paid=paid)
+        for transcript, mass in laws[0].items():
+            paid = sum(each for each, _ in transcript)
+            cost = terms.spent(gate=terms.calibration.spent([(len(transcript) - paid, paid)]), paid=paid)
             assert cost <= terms.epsilon
-            worst = max(worst, abs(math.log(mass / laws[1][said])) / float(cost))
+            worst = max(worst, abs(math.log(mass / laws[1][transcript])) / float(cost))
     return worst
 
 
@@ -175,16 +175,6 @@ def test_a_free_token_has_the_law_of_the_public_model():
     seen = Counter(free_token(reading, made._free) for _ in range(4000))
     for largest, right in ((3.0, True), (2.4, False)):
         assert (law_p(seen, dict(enumerate(softmax([0, 0, largest])))) > FALSE_ALARM) == right
-
-
-@pytest.mark.soak
-def test_whole_runs_have_the_law_that_the_check_is_of():
-    private, numbers = [says("b", "p")] * 3 + [says("c", "a")] * 5, {"epsilon": 6, "temperature": 1}
-    terms = predictor(private, **numbers).terms
-    runs = (predictor(private, seed, **numbers).generate((), 2) for seed in range(12_000))
-    seen = Counter(tuple((each.paid, each.token) for each in run) for run in runs)
-    assert law_p(seen, law(terms, 2, of_tokens(terms, private))) > FALSE_ALARM
-    assert law_p(seen, law(terms, 2, of_tokens(terms, private), 0.8)) < FALSE_ALARM
 
 
 # How answers are read
@@ -534,8 +524,8 @@ def test_the_law_of_two_labels_stays_within_epsilon_and_comes_near_it(alone):
     terms = prediction_terms(batches=3, threshold=0.5, cutoff=2, epsilon=3, gives="labels", alone=alone)
 
     def law_of(mine, rest):
-        def opinion(said):
-            cast = mine[len(said)], rest[len(said)], rest[len(said)]
+        def opinion(transcript):
+            cast = mine[len(transcript)], rest[len(transcript)], rest[len(transcript)]
             counts = np.array([cast.count(0), cast.count(1)])
             return (counts[1] - counts[0]) / (1 if alone else 2), [1, 0], softmax(counts / terms.temperature)
 
@@ -547,7 +537,9 @@ def test_the_law_of_two_labels_stays_within_epsilon_and_comes_near_it(alone):
         laws = {mine: law_of(mine, rest) for mine in {*others, *product((0, 1), repeat=2)}}
         for mine, other in product(laws, laws):
             if not alone or other == (None, None):
-                losses = [abs(math.log(p / laws[other][said])) for said, p in laws[mine].items() if p > 1e-12]
+                losses = [
+                    abs(math.log(p / laws[other][transcript])) for transcript, p in laws[mine].items() if p > 1e-12
+                ]
                 worst = max(worst, *losses)
     assert 0.5 * float(terms.epsilon) < worst <= float(terms.epsilon)
 

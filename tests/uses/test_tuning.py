@@ -53,7 +53,7 @@ def test_the_best_is_given_and_charged_once_before_anything_is_drawn():
 
 
 def test_a_tiny_training_is_tuned_by_the_exact_law_of_the_best():
-    law, runs = RunLaw.of("geometric", 4), 2000
+    law, runs = RunLaw.of("geometric", 4), 1000
 
     def coin(candidate, rng):
         return float(response(1, rng)), None
@@ -162,7 +162,6 @@ def test_a_ledger_that_adds_and_one_of_zcdp_are_charged_what_is_proved(tmp_path)
         tune(train, **options, ledger=ledger)
         spent = ledger.statement().entries[-1].amount
         assert spent.delta == 0
-        assert spent.rho is not None
         assert pure_rho(Fraction(2, 10)) < spent.rho < 1
         pure = tune(train, candidates=[1], each=RunCost.pure(0.1), mean=10, **SEEDED, ledger=ledger)
         assert ledger.statement().entries[-1].amount.rho == pytest.approx(pure_rho(pure.epsilon))

@@ -21,21 +21,15 @@ WINDOWS = TimeWindows(width="1h", start=START)
     ("cell", "seconds"),
     [
         ("2026-03-01T09:07:12Z", 1772356032),
-        ("2026-03-01 09:07:12", 1772356032),
         ("2026-03-01T10:07:12+01:00", 1772356032),
         ("1772356032", 1772356032),
         ("01/Mar/2026:10:07:12 +0100", 1772356032),
-        ("[01/Mar/2026:09:07:12]", 1772356032),
         (" 1772356032.25 ", 1772356032.25),
-        (1772356032.25, 1772356032.25),
         (Decimal("0.000001"), 0.000001),
         (datetime(1970, 1, 1, 1, tzinfo=timezone(timedelta(hours=1))), 0),
-        (datetime(1970, 1, 2), 86400),
         (date(1970, 1, 2), 86400),
-        (np.datetime64("1970-01-02"), 86400),
         (np.datetime64("2026-03-01T09:07:12.25", "ns"), 1772356032.25),
         (Decimal("1E-999999999"), 0),
-        (Decimal("0E+999999999"), 0),
         (-1, -1),
     ],
 )
@@ -51,22 +45,16 @@ class Broken(datetime):
 @pytest.mark.parametrize(
     "cell",
     [
-        "",
         "soon",
         "01/Mai/2026:10:07:12 +0100",
-        "32/Mar/2026:10:07:12",
-        "1e9",
         "9" * 30,
         None,
         True,
-        float("nan"),
         float("inf"),
         10**30,
-        b"1",
         [],
         np.datetime64("NaT"),
         Decimal("1E+999999999"),  # 1 and a billion zeros: writing it out stops everything
-        Decimal("-sNaN"),
         Broken(2026, 1, 1),
     ],
 )
@@ -81,18 +69,6 @@ def test_a_window_closes_when_the_clock_has_passed_its_end_and_the_lateness():
     assert windows.closing(0) == START + HOUR + 600
     assert [windows.index((START + t) * 10**6) for t in (-1, 0, HOUR - 1, 2 * HOUR, 3 * HOUR)] == [None, 0, 0, 2, None]
     assert windows.label(1) == datetime.fromtimestamp(START + HOUR, UTC).isoformat()
-
-
-def test_people_are_counted_once_in_each_window_and_late_rows_nowhere():
-    counted = PeopleInWindows(WINDOWS)
-    for user, hour in [("a", 0), ("a", 0), ("b", 0), (None, 0), ("c", 1), (float("nan"), 1), ("a", 7), ("d", -1)]:
-        counted.add(user, START + hour * HOUR)
-    counted.add("e", "no time")
-    assert counted.take(0) == 2
-    counted.add("late", START)
-    with pytest.raises(ParameterError, match="window must be 1 or later"):
-        counted.take(0)
-    assert [counted.take(window) for window in (1, 7)] == [1, 1]
 
 
 @pytest.mark.parametrize("per_user", [None, 2])

@@ -13,8 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import sparsegate as sg
-
 ROOT = Path(__file__).parents[2]
 TREE = runpy.run_path(str(ROOT / "examples" / "priv_tree.py"))
 
@@ -50,13 +48,6 @@ def test_points_outside_the_square_are_counted_at_its_edge_without_a_word():
     assert whole.sum() == finest.sum() == len(outside)
     assert finest[0, 4] == 2
     assert finest[7, 0] == 1
-
-
-def test_a_tree_covers_the_square_once_and_of_nobody_as_well():
-    for points in (np.empty((0, 2)), TREE["places"](2_000), np.array([[1.0, 1.0]])):
-        tree = TREE["grow"](points, Fraction(1), levels=5, source=sg.Seeded(1), not_private=True)
-        assert np.sum(tree.leaves[:, 2] ** 2) == 1
-        assert TREE["held"](TREE["pyramid"](points, 5), tree.leaves).sum() == len(points)
 
 
 def test_gradients_are_clipped_to_what_the_noise_hides():

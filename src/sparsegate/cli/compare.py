@@ -22,8 +22,7 @@ def compare(
     counts: opt.Counts = _COUNTS,
     epsilon: opt.Epsilons = _EPSILONS,
     methods: Annotated[
-        str | None,
-        option("LIST", "Methods, by key: see `sparsegate methods`.", show_default="all"),
+        str | None, option("LIST", "Methods, by key: see `sparsegate methods`.", show_default="all")
     ] = None,
     mine: Annotated[
         list[str] | None,
@@ -33,10 +32,7 @@ def compare(
             show_default=False,
         ),
     ] = None,
-    uses: Annotated[
-        bool,
-        option("", "Measure itemsets, features and attribute pairs, too.", "--uses"),
-    ] = False,
+    uses: Annotated[bool, option("", "Measure itemsets, features and attribute pairs, too.", "--uses")] = False,
     no_peers: Annotated[bool, option("", "Leave out OpenDP and diffprivlib.", "--no-peers")] = False,
     datasets: opt.Datasets = opt.ALL_DATASETS,
     data: opt.Data = None,

@@ -57,8 +57,7 @@ def fetch(
         ),
     ],
     folder: Annotated[
-        Path | None,
-        option("FOLDER", "Where to put it; your cache unless given.", "--folder", show_default=False),
+        Path | None, option("FOLDER", "Where to put it; your cache unless given.", "--folder", show_default=False)
     ] = None,
 ) -> None:
     """Download a dataset, check it, and print its path."""

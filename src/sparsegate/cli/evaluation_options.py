@@ -37,10 +37,7 @@ Data = Annotated[
     list[str] | None,
     option("NAME=FILE", "The real data for a dataset, or one of your own under a new name; may be repeated."),
 ]
-Records = Annotated[
-    list[str] | None,
-    option("[NAME=]N", "How many records a file of counts is of; may be repeated."),
-]
+Records = Annotated[list[str] | None, option("[NAME=]N", "How many records a file of counts is of; may be repeated.")]
 ScaleToRecords = Annotated[bool, option("", "Accept shorter files, and scale their counts.", "--scale-to-records")]
 FirstRuns = Annotated[int, option("", "Runs of each cell, to begin with.", "--runs")]
 Latex = Annotated[bool, option("", "Write figures as PDF and tables as LaTeX, too.", "--latex")]

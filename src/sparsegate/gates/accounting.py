@@ -19,7 +19,7 @@ from sparsegate.budget import Cost, pure_rho
 from sparsegate.errors import ParameterError, load_extra
 from sparsegate.gates.approximate import covered, round_epsilon, waiting_bound
 from sparsegate.gates.calibration import Calibration
-from sparsegate.gates.normal import gaussian_sigma
+from sparsegate.gates.gaussian import gaussian_sigma
 from sparsegate.gates.variants import Compared
 
 Accountant = Literal["rdp", "pld"]
@@ -67,7 +67,7 @@ def pure_event(epsilon: Fraction, accountant: Accountant) -> Any:
 
 
 def gaussian_event(epsilon: Fraction, delta: Fraction, accountant: Accountant) -> Any:
-    """The event of normal noise for (epsilon, delta), by ``gates.normal``."""
+    """The event of normal noise for (epsilon, delta), by ``gates.gaussian``."""
     sigma = gaussian_sigma(epsilon=epsilon, delta=delta)
     assert sigma is not None
     return _events(accountant).GaussianDpEvent(float(sigma) / _SLACK)

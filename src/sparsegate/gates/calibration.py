@@ -8,7 +8,8 @@ n whose answer lies a or more from its threshold is answered rightly. Proof: doc
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
@@ -121,6 +122,15 @@ def _shift(row: Variant, scales: Scales) -> int:
     return int(row.noise.law.shift(scales.threshold, scales.query))
 
 
+def least_whole(enough: Callable[[int], bool], *, start: int = 1) -> int:
+    """The least whole number from 1 on that is enough, as all are beyond it; ``start`` is looked at first."""
+    high = start
+    while not enough(high):
+        high *= 2
+    low = high // 2 + 1
+    return low + bisect_left(range(low, high), True, key=enough)
+
+
 def trusted_source(source: Source | None, not_private: bool) -> Source:
     """The source to draw from: fresh operating-system randomness unless the caller has waived privacy."""
     if source is None:
@@ -179,14 +189,7 @@ def steps_to_confidence(
         allowed = (1 - mpmath.mpf(confidence)) / (answers or 1)
         either = max if answers is None else mpmath.fadd
 
-        def wrong(a: int) -> Any:
-            return either(law.tail(p, q, a - shift), law.tail(q, p, a + shift - 1))
+        def enough(a: int) -> bool:
+            return bool(either(law.tail(p, q, a - shift), law.tail(q, p, a + shift - 1)) <= allowed)
 
-        high = 1
-        while wrong(high) > allowed:
-            high *= 2
-        low = high // 2
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if wrong(middle) > allowed else (low, middle)
-        return high
+        return least_whole(enough)

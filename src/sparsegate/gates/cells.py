@@ -168,7 +168,11 @@ class Gates(Paid):
 
     def __getitem__(self, cell: Hashable) -> SparseVector:
         """The gate of a cell, to be asked and read: made when it is first needed. An unknown cell is refused."""
-        place = known_cell(self._cells, cell)
+        if not is_cell(self._cells, cell):  # a label that is not on the list may come from data: it is not repeated
+            rule = f"must be one of the {len(self._cells):,} public cells"
+            raise ParameterError("cell", rule, next_step="ask about a cell of the list that the gates were made with")
+        # What equals a number may have another hash, as a tensor does: it must not have a gate of its own.
+        place = self._cells[self._cells.index(cell)] if isinstance(self._cells, range) else cell  # type: ignore[arg-type]
         if (gate := self._gates.get(place)) is not None:
             return gate
         if self._first._born != MARK[0]:  # before the lock: a fork may have left it held for ever
@@ -319,12 +323,3 @@ def is_cell(cells: Container[Hashable], cell: Any) -> bool:
         return cell in cells
     except Exception:
         return False
-
-
-def known_cell(cells: dict[Hashable, None] | range, cell: Hashable) -> Hashable:
-    """A cell of the list. A label that is not on it may come from data: it is not repeated."""
-    if not is_cell(cells, cell):
-        rule = f"must be one of the {len(cells):,} public cells"
-        raise ParameterError("cell", rule, next_step="ask about a cell of the list that the gates were made with")
-    # What equals a number may have another hash, as a tensor does: it must not have a gate of its own.
-    return cells[cells.index(cell)] if isinstance(cells, range) else cell  # type: ignore[arg-type]

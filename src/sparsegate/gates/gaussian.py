@@ -1,10 +1,20 @@
-"""Numbers with exact Gaussian noise: where a person moves many of them, a fraction of what Laplace noise adds."""
+"""Numbers with exact Gaussian noise: where a person moves many of them, a fraction of what Laplace noise adds.
+
+What normal noise (epsilon, delta) asks for, by its own law: *Theorem* (Balle, Wang 2018, Thm. 8). If one person moves a
+vector by at most 1 in Euclidean norm, the vector with independent noise sigma N in each entry, N standard normal, and
+whatever is computed of it, as its parts rounded down are (``noise.gaussian.normal_floor``), is (epsilon, delta)-DP if
+
+    Phi(1/(2 sigma) - epsilon sigma) - e**epsilon Phi(-1/(2 sigma) - epsilon sigma) <= delta;
+
+and it is 1/(2 sigma**2)-zCDP. No float decides: ``gaussian_sigma`` is the least whole number of parts of 2**-``PARTS``
+that passes with every term bounded from the side that makes it larger.
+"""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from sparsegate.budget import (
@@ -19,14 +29,20 @@ from sparsegate.budget import (
 )
 from sparsegate.errors import ParameterError
 from sparsegate.gates.approximate import zcdp_epsilon
+from sparsegate.gates.calibration import least_whole
 from sparsegate.gates.laplace import array_shape, entries, release
 from sparsegate.gates.lattice import Lattice
 from sparsegate.noise import Source, discrete_gaussian, exact_square
+from sparsegate.noise.expansions import interval_floor
 from sparsegate.noise.laplace import MAX_SCALE, MIN_SCALE
 from sparsegate.noise.own_settings import own_settings
 
-_MOST = 2**40
-"""Of rho: whoever asks for more has a unit wrong."""
+_MOST = 2**40  # of rho: whoever asks for more has a unit wrong
+PARTS = 24  # binary digits of a sigma for (epsilon, delta) behind the point
+_MOST_PARTS = 1 << 48
+_LEAST_DELTA = Fraction(1, 1 << 1024)
+_LARGEST = Fraction(64)  # of epsilon: more asks for hardly less noise, and what is private for less is for more
+_GUARD = 64
 
 
 @own_settings
@@ -98,3 +114,55 @@ def gaussian(
     pay = partial(charge, ledger, epsilon=epsilon, delta=at or 0, rho=spent, rho_delta=0)
     draw = partial(discrete_gaussian, square=exact_square(square))
     return release("gaussian", count, shape, lattice, draw, noise, pay, source=source, not_private=not_private)
+
+
+def normal_tail(x: Fraction, bits: int) -> tuple[int, int]:
+    """Whole numbers around 2**bits Pr[N >= x]; they differ by 2 at most.
+
+    1/2 - phi(x) (x + x**3/3 + x**5/(3 5) + ...) for x >= 0: all terms are positive, each is rounded down and up, and
+    once a term is less than half the one before, all that follow are less than the last.
+    """
+    if x < 0:
+        low, high = normal_tail(-x, bits)
+        return (1 << bits) - high, (1 << bits) - low
+    square = x * x
+    guard = _GUARD + math.ceil(square)  # the sum is below e**(x**2/2) 1.26, so that its errors are as much larger
+    fine = bits + guard
+    top, bottom = square.numerator, square.denominator
+    least = (x.numerator << fine) // x.denominator
+    most = least + 1
+    low = high = odd = 0
+    while odd == 0 or most > 1 or 2 * square > odd:
+        low, high, odd = low + least, high + most, (odd or 1) + 2
+        least, most = least * top // (bottom * odd), -(-most * top // (bottom * odd))
+    high += 2 * most
+    floors = interval_floor(-square / 2, lambda iv, e: e / iv.sqrt(2 * iv.pi), fine, fine + _GUARD)
+    half = 1 << (fine - 1)
+    upper = half - (low * floors[0] >> fine)
+    lower = half - (-(-high * (floors[1] + 1) >> fine))
+    return max(lower >> guard, 0), -(-upper >> guard)
+
+
+@lru_cache(maxsize=256)
+def gaussian_sigma(*, epsilon: Fraction, delta: Fraction) -> Fraction | None:
+    """The least sigma of the theorem, in parts of 2**-``PARTS``; None where it is beyond 2**24, or delta too small."""
+    if delta < _LEAST_DELTA:
+        return None
+    epsilon = min(epsilon, _LARGEST)
+    bits = (1 / delta).__ceil__().bit_length() + _GUARD
+    allowed = math.floor(delta * (1 << bits))
+    factor, _ = interval_floor(epsilon, lambda iv, e: e, bits, bits + _GUARD)
+
+    def enough(parts: int) -> bool:
+        sigma = Fraction(parts, 1 << PARTS)
+        apart, middle = 1 / (2 * sigma), epsilon * sigma
+        _, inside = normal_tail(middle - apart, bits)
+        outside, _ = normal_tail(middle + apart, bits)
+        return inside - (factor * outside >> bits) <= allowed
+
+    start = 1 << (PARTS - 4)
+    while not enough(start):
+        start *= 2
+        if start > _MOST_PARTS:
+            return None
+    return Fraction(least_whole(enough, start=start), 1 << PARTS)

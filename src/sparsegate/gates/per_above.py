@@ -19,9 +19,9 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
-from sparsegate.budget import Budget, Cost, Meter, Metering, pure_rho
+from sparsegate.budget import Budget, Cost, Meter, pure_rho
 from sparsegate.errors import ParameterError
 from sparsegate.gates.calibration import Calibration, steps_to_confidence
 from sparsegate.gates.lattice import Lattice, exact_number
@@ -64,7 +64,8 @@ class Price:
     def open_meter(self, ledger: object, what: str) -> Meter:
         """Charge the opening to a zCDP ledger, and reserve the first ABOVE."""
         opening, each = (self.opening, self.opening_rho), (self.above, self.above_rho)
-        return zcdp_ledger(ledger).open_meter(opening=opening, each=each, what=what)
+        meter: Meter = zcdp_ledger(ledger).open_meter(opening=opening, each=each, what=what)
+        return meter
 
 
 def _rounded_up(rho: Fraction) -> Fraction:
@@ -161,17 +162,17 @@ def per_above_preview(
     )
 
 
-def zcdp_ledger(ledger: object) -> Metering:
+def zcdp_ledger(ledger: object) -> Any:
     """The ledger, if each ABOVE can be paid from it."""
     if getattr(ledger, "rule", None) != "zcdp" or not hasattr(ledger, "open_meter"):
         rule = "must be an open zCDP ledger where each ABOVE is paid for when it is given"
         raise ParameterError(
             "ledger", rule, ledger, "open one that was made with a delta, or pass cutoff= and epsilon="
         )
-    return ledger  # type: ignore[return-value]
+    return ledger
 
 
-def _paid_for(price: Price, ledger: Metering) -> int:
+def _paid_for(price: Price, ledger: Any) -> int:
     """How many ABOVE a ledger pays for now, after the opening; 0 where it cannot open a gate."""
     left: Fraction = ledger.statement().remaining.rho - price.opening_rho
     return max(math.floor(left / price.above_rho), 0)

@@ -1,17 +1,10 @@
 """The best scales for a known number of questions: least comparison variance at exactly epsilon under the tight bound.
 
-With at most n questions the supremum of L(m,k) over m + k <= n, k <= c can lie below its limit: for general queries and
-n <= (1 + (2c)**(2/3))**(3/2) no threshold noise at all and nu of scale n Delta/eps beats every SVT; for monotonic ones
-up to more than 2c questions a mix of little threshold noise and less query noise does, and with numeric answers the
-smallest of the three shares is free. Machine-checked: proofs/README.md.
-
-Exponential noise of the same scales has half the variance, and no such slack: from n = c + 1 on its scales are those of
-no limit; up to n = c they are those of a cutoff of n - 1, with numeric answers of n (``bounds``). It is the better one
-but for n below about 1.5 c. The row of a plan says whether an ABOVE may release its gap: it may where nothing else is
-released; with numeric answers and Laplace noise the gaps may cost more, and then they are kept back.
-
-The variance of the comparison with Laplace noise is 2(1/e1**2 + 1/r**2) Delta**2. For a given r the largest admissible
-e1 follows from the bound, which is piecewise linear in e1; what is left is a search over one variable.
+With at most n questions the supremum of L(m,k) over m + k <= n, k <= c can lie below its limit, and other scales than
+the optimal split are better; for a given r the largest admissible e1 follows from the bound, which is piecewise linear
+in e1, so that one variable is searched. Exponential noise has half the variance and no such slack. The row of a plan
+says whether an ABOVE may release its gap. What is best where: docs/explanation/proofs_in_words/core.md.
+Machine-checked: proofs/README.md.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -16,8 +17,7 @@ from sparsegate.display.tabular import Printed
 from sparsegate.errors import ParameterError
 from sparsegate.gates.approximate import zcdp_epsilon, zcdp_rho
 
-DELTA: Final = Fraction(1, 10**6)
-"""At which a rho is made an epsilon, unless a budget or a ledger says another."""
+DELTA: Final = Fraction(1, 10**6)  # at which a rho is made an epsilon, unless a budget or a ledger says another
 
 _DIGITS: Final = 4  # of an epsilon that is shown
 _AROUND: Final = 4  # powers of ten around an epsilon in which the largest is looked for
@@ -195,11 +195,7 @@ def decimal(place: int) -> Fraction:
 
 def first_decimal(true_of: Callable[[Fraction], bool], least: int, most: int) -> int:
     """The place of the first decimal from 10**least to below 10**most from which on this is true; else 900 most."""
-    low, high = 900 * least - 1, 900 * most
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if true_of(decimal(middle)) else (middle, high)
-    return high
+    return 900 * least + bisect_left(range(900 * least, 900 * most), True, key=lambda place: true_of(decimal(place)))
 
 
 def rounded_up(epsilon: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from types import SimpleNamespace
@@ -148,11 +149,7 @@ class SparseVector(Gate):
                 _refuse(numbers, name, "with within, which asks for an epsilon", unless=(None, 0))
             least = epsilon_within(within, confidence=confidence, make=partial(make, cutoff=cutoff))
             make = partial(make, epsilon=least)
-
-        def at_cutoff(cutoff: int) -> Calibration:
-            check_plan_work(cutoff=cutoff, queries=numbers["queries"], most=_MOST_PREVIEWED)
-            return make(cutoff=cutoff)
-
+        at_cutoff = partial(_at_cutoff, make, numbers["queries"])
         return gate_preview(make(cutoff=cutoff), threshold=threshold, confidence=confidence, at_cutoff=at_cutoff)
 
     @property
@@ -179,6 +176,11 @@ class SparseVector(Gate):
         return self._calibration.lattice.value(self._calibration.margin(confidence))
 
 
+def _at_cutoff(make: Callable[..., Calibration], queries: int | None, cutoff: int) -> Calibration:
+    check_plan_work(cutoff=cutoff, queries=queries, most=_MOST_PREVIEWED)
+    return make(cutoff=cutoff)
+
+
 _OTHERS = ("ledger", "refund", "source")
 _SHAPE = inspect.Signature([p for p in inspect.signature(SparseVector).parameters.values() if p.name not in _OTHERS])
 
@@ -200,9 +202,11 @@ def gate_calibration(**numbers: Any) -> Calibration:
         if asked.within is None:
             rule = "must be given, or within= in its place for a gate that pays for each ABOVE"
             raise ParameterError("cutoff", rule, next_step="pass for instance cutoff=25 and epsilon=0.5")
-        for name in ("epsilon", "budget", "allocation", "queries", "delta", "noise", "closes"):
-            why = "without a cutoff: each ABOVE is paid for by itself, and carries no number"
-            _refuse(public, name, why, "leave it out", unless=(None, 0, "auto", "laplace", "above"))
+        without = "without a cutoff: each ABOVE is paid for by itself, and carries no number", "leave it out"
+        for name in ("epsilon", "budget", "allocation", "queries"):
+            _refuse(public, name, *without)
+        for name in ("delta", "noise", "closes"):
+            _refuse(public, name, *without, unless=(0, "auto", "laplace", "above"))
         return per_above_calibration(
             lattice=Lattice.fit(
                 sensitivity=asked.sensitivity, threshold=asked.threshold, granularity=asked.granularity

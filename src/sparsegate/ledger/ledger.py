@@ -10,7 +10,7 @@ import json
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from fractions import Fraction
 from functools import partial
@@ -70,10 +70,8 @@ class Reserved:
 
     def _committed(self) -> tuple[Ledger, Entry]:
         if self.place is None:
-            raise LedgerError(
-                f"the charge for {self.what!r} is not committed, so nothing may be drawn for it; leave the block of "
-                "`with ledger.together()` first"
-            )
+            step = "leave the block of `with ledger.together()` first"
+            raise LedgerError(f"the charge for {self.what!r} is not committed, so nothing may be drawn for it; {step}")
         return self.place
 
     def __repr__(self) -> str:
@@ -145,10 +143,9 @@ def read_statement(database: Database, connection: Connection, dataset: str | No
     text = connection.value("SELECT conversion_delta FROM ledger")
     delta = None if text is None else exact_value(text)
     for entry in entries:
-        if entry.of is not None:
-            spent = 0 < entry.of < entry.number and _fits(entry, entries[entry.of - 1], delta is not None)
-            if not spent:
-                raise damaged(database, f"entry {entry.number} gives back what was not spent")
+        within = entry.of is None or 0 < entry.of < entry.number
+        if not within or (entry.of is not None and not _fits(entry, entries[entry.of - 1], delta is not None)):
+            raise damaged(database, f"entry {entry.number} gives back what was not spent")
         if (entry.amount.rho is None) != (delta is None) and entry.kind is EntryKind.BUDGET:
             raise damaged(database, f"entry {entry.number} is of another rule")
     return Statement(dataset=name, entries=entries, conversion_delta=delta)
@@ -194,10 +191,9 @@ def read_parts(database: Database, connection: Connection, entry: int) -> dict[i
 
 
 def _stored(database: Database, text: str, broken: str) -> dict[str, Any]:
-    try:
+    with suppress(TypeError, ValueError, RecursionError):
         return dict(json.loads(text))
-    except (TypeError, ValueError, RecursionError):
-        raise damaged(database, broken) from None
+    raise damaged(database, broken)
 
 
 def add_part(connection: Connection, entry: int, gave: Mapping[str, Any], *, part: int | None = None) -> None:
@@ -223,7 +219,6 @@ def _plain(value: Any) -> Any:
 
 USED: Final = 0
 """The part that says that a reserved entry is used, and for what; what was released follows it."""
-
 
 _ELSEWHERE: Final = "this was closed, or goes on in another process, which has its budget now; go on there"
 
@@ -335,19 +330,15 @@ class Ledger:
             create(connection, dataset, None if at is None else exact_text(at))
             append(connection, 1, EntryKind.BUDGET, amount, "the budget at the start")
 
-        database = open_database(place, patience=patience)
-        database.make(build)
-        database.close()
+        with closing(open_database(place, patience=patience)) as database:
+            database.make(build)
         return cls(place, dataset=dataset, patience=patience)
 
     @staticmethod
     def exists(place: str | Path) -> bool:
         """Whether there is a ledger at a path, or in the database at a URL."""
-        database = open_database(place)
-        try:
+        with closing(open_database(place)) as database:
             return database.exists()
-        finally:
-            database.close()
 
     @property
     def dataset(self) -> str:
@@ -421,9 +412,9 @@ class Ledger:
     def give_back(self, entry: Entry | int, *, epsilon: Number) -> Entry | None:
         """Commit that the release of an entry is over and did not cost this much of it. Once: again changes nothing.
 
-        Gates do this when they are closed. By hand it is for a release whose loss is bounded for each transcript
-        (``account``); the entry must have no delta. What goes back is rounded down to twelve decimal places; None: that
-        is nothing. To a zCDP ledger no part of a charge goes back.
+        Gates do this when they are closed. By hand it is for a release without a delta whose loss is bounded for each
+        transcript (``account``). It is rounded down to twelve decimal places; None: nothing goes back, as to a zCDP
+        ledger.
         """
         exact = exact_epsilon(epsilon)
         with self.database.writing() as connection:
@@ -438,16 +429,11 @@ class Ledger:
         if (before := connection.one(f"{_READ} WHERE of = :of", of=number)) is not None:
             return _entry(self.database, before.number, before)
         if number < balance.restored:
-            raise self.database.trouble(
-                f"was restored from a backup after entry {number}, and what it had left then counts as spent"
-            )
+            left = "and what it had left then counts as spent"
+            raise self.database.trouble(f"was restored from a backup after entry {number}, {left}")
         if paid.amount.delta or not amount.within(paid.amount):
-            raise ParameterError(
-                "epsilon",
-                f"must be at most what entry {number} spent, {paid.amount}, and that without a delta",
-                str(amount),
-                "only what a pure mechanism did not use goes back",
-            )
+            rule = f"must be at most what entry {number} spent, {paid.amount}, and that without a delta"
+            raise ParameterError("epsilon", rule, str(amount), "only what a pure mechanism did not use goes back")
         if not amount.epsilon:
             return None
         what = public_line(f"not used by entry {number}, {paid.what}"[:LONGEST_LINE], "what")

@@ -1,14 +1,9 @@
 """Exact coins: tosses of any probability, binomial counts, and uniform integers and subsets without bias.
 
 A uniform number U is compared with p digit by digit: U < p is decided at the first digit in which they differ, and only
-that many digits of U are ever drawn. Machine-checked: proofs/README.md.
-
-A binomial count compares all n uniform numbers with p at once. At each binary digit of p the lanes still undecided
-split by a fair bit: where p's digit is one, the lanes that drew zero fall below p and count; where it is zero, the
-lanes that drew one are out. The size of the split is the number of ones among that many random bits, a popcount.
-
-Uniform integers below n take time that does not tell n, which may be private: how many items passed a threshold, how
-many share a score. (To draw again where a word is not below n would tell how far n is below a power of two.)
+that many digits of U are ever drawn. A binomial count compares all n uniform numbers with p at once. Uniform integers
+below n take time that does not tell n, which may be private. How: docs/explanation/proofs_in_words/core.md.
+Machine-checked: proofs/README.md.
 """
 
 from __future__ import annotations

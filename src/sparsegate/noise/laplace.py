@@ -29,8 +29,7 @@ from sparsegate.noise.expansions import Expansion, centre, decay, interval_arith
 from sparsegate.noise.own_settings import own_settings
 from sparsegate.noise.sources import MARK, Source, birthmark
 
-MOST = 2**22
-"""The largest scale for which the floats decide all but the share ``_DOUBT`` allows."""
+MOST = 2**22  # the largest scale for which the floats decide all but the share ``_DOUBT`` allows
 
 _DOUBT = 2.0**-19
 _LANES = 1 << 14  # words at a time: four arrays of 128 KB stay in the second cache
@@ -114,8 +113,7 @@ def _exact_floor(source: Source, scale: Fraction, centred: bool, u: Clock) -> in
             return floor
 
 
-MAX_SCALE = 2**48
-"""Above this scale int64 cannot carry the noise: at it, P[|noise| >= 2**62] = exp(-2**14)."""
+MAX_SCALE = 2**48  # above this scale int64 cannot carry the noise: at it, P[|noise| >= 2**62] = exp(-2**14)
 
 MIN_SCALE = Fraction(1, 2**20)
 """Below this scale the noise is zero but for probability exp(-2**20): whoever asks for it has a unit wrong."""

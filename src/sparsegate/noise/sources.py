@@ -45,8 +45,7 @@ def _marked_page() -> memoryview:
     return memoryview(page).cast("Q")
 
 
-MARK: Final = _marked_page()
-"""``MARK[0]`` is this process's number, or 0 in a child that has not taken one yet."""
+MARK: Final = _marked_page()  # ``MARK[0]`` is this process's number, or 0 in a child that has not taken one yet
 
 _taken = 0
 _process = 0

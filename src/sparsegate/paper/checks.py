@@ -373,26 +373,17 @@ def off(findings: Findings, keys: Sequence[str], what: str) -> Iterator[Decided]
         yield dataset, any_of(combine(all_of(decide(a, b)) for a, b in pairs) for pairs in by_method), shown
 
 
-def _wasted(off: Row, right: Row) -> list[Decision]:
-    """Many places stay empty, and more of the total score is missed than with the right threshold."""
-    return [above(empty_places(off), PRONOUNCED), _higher(off, right, "total_ser").decision]
+def _missed(off: Row, right: Row, metric: str = "total_ser", margin: float = MARGIN) -> Decision:
+    return _higher(off, right, metric, margin=margin).decision
 
 
-def _too_early(off: Row, right: Row) -> list[Decision]:
-    """The places are filled, and many more of the true top c are missed than with the right threshold."""
-    return [at_most(empty_places(off), PRONOUNCED), _higher(off, right, "fnr", margin=PRONOUNCED).decision]
-
-
-def _dealt_with(off: Row, right: Row) -> list[Decision]:
-    """The places are filled, and no more of the total score is missed than with the right threshold."""
-    return [at_most(empty_places(off)), opposite(_higher(off, right, "total_ser").decision)]
-
-
-# What of a threshold that is off is decided at each c, how these are combined, and the metric that is shown
+# What of a threshold that is off is decided at each c, beside the right one, how these are combined, and what is shown.
+# Many places stay empty, and more of the total is missed; the places are filled, and many more of the top c are missed;
+# they are filled, and no more of the total is missed.
 _OFF: dict[str, tuple[Callable[[Row, Row], list[Decision]], Combine, str]] = {
-    "wasted": (_wasted, any_of, "total_ser"),
-    "too_early": (_too_early, any_of, "fnr"),
-    "dealt_with": (_dealt_with, all_of, "total_ser"),
+    "wasted": (lambda a, b: [above(empty_places(a), PRONOUNCED), _missed(a, b)], any_of, "total_ser"),
+    "too_early": (lambda a, b: [at_most(empty_places(a), PRONOUNCED), _missed(a, b, "fnr", PRONOUNCED)], any_of, "fnr"),
+    "dealt_with": (lambda a, b: [at_most(empty_places(a)), opposite(_missed(a, b))], all_of, "total_ser"),
 }
 
 # What the paper names and says nothing of: a text, methods, and the values of c, or every c

@@ -298,14 +298,9 @@ class _ComparisonPage:
         for key, style in method_styles(points).items():
             label = style.label if key in charts.LINE_STYLES else self._titles[key].removesuffix(", as claimed")
             lines.append(charts.ChartLine(style._replace(label=label), tuple(points[key])))
-        return charts.LineChart(
-            title=self._titles[dataset],
-            lines=tuple(lines),
-            x_label="c" if by_count else "true ε",
-            y_label=rate.upper(),
-            x_log=True,
-            x_ticks=tuple(sorted({row["count"] for row in rows})) if by_count else (),
-        )
+        ticks = tuple(sorted({row["count"] for row in rows})) if by_count else ()
+        look: dict[str, Any] = {"x_label": "c" if by_count else "true ε", "y_label": rate.upper(), "x_ticks": ticks}
+        return charts.LineChart(title=self._titles[dataset], lines=tuple(lines), x_log=True, **look)
 
     def _names(self, row: Row) -> tuple[str, str]:
         return self._titles[row["dataset"]], self._titles[row["method"]]
@@ -322,7 +317,6 @@ class _ComparisonPage:
         return table([*heads, "seconds of ours|.3f"], lines, tall=True, names=2) if lines else ""
 
     def seconds(self) -> str:
-        """One selection among the scores of all items."""
         timed = [row for row in self._rows if row["seconds"] is not None and row["epsilon"] == self.epsilon]
         counts = sorted({row["count"] for row in timed})
         lines: dict[tuple[str, str], dict[int, float]] = {}

@@ -153,7 +153,6 @@ def _from_numbers(data: bytes, path: str | Path) -> ItemCounts:
 
 
 def _count_pairs(records: Integers, items: Integers) -> ItemCounts:
-    """Count the distinct pairs of a record and an item."""
     names, record = np.unique(records, return_inverse=True)
     known, item = np.unique(items, return_inverse=True)
     distinct = np.unique(record * known.size + item)
@@ -234,18 +233,15 @@ class Published:
 
     def difference(self, counted: ItemCounts) -> str:
         """The numbers of some counts and those expected, or nothing where they agree."""
-        pairs = [("items", counted.counts.size, self.items)]
-        if counted.records is not None:
-            pairs.insert(0, ("records", counted.records, self.records))
-        if self.occurrences is not None:
-            pairs.append(("occurrences", int(counted.counts.sum()), self.occurrences))
-        if all(number == expected for _, number, expected in pairs):
+        numbers = {"records": counted.records, "items": counted.counts.size, "occurrences": int(counted.counts.sum())}
+        pairs = [(what, number, getattr(self, what)) for what, number in numbers.items()]
+        known = [(what, number, wanted) for what, number, wanted in pairs if number is not None and wanted is not None]
+        if all(number == wanted for _, number, wanted in known):
             return ""
-        return ", ".join(f"{number:,} {what} (expected {expected:,})" for what, number, expected in pairs)
+        return ", ".join(f"{number:,} {what} (expected {wanted:,})" for what, number, wanted in known)
 
 
 def _published(law: dict[str, Any] | None = None, **row: Any) -> Published:
-    """A row of the file."""
     if law:
         row["law"] = CountLaw(**law | {"knots": {rank: float(count) for rank, count in law["knots"]}})
     return Published(**row)
@@ -380,14 +376,8 @@ def _own(name: str, counted: ItemCounts, path: Path) -> Dataset:
     if counted.records is None:
         rule = f"must be given for {path.name}: counts alone do not tell how many records there are"
         raise ParameterError("records", rule, next_step="pass records= (--records)")
-    return Dataset(
-        name=name,
-        title=f"{name} ({OWN})",
-        kind=OWN,
-        records=counted.records,
-        description=f"a file of its own; read from {path.name}",
-        ladder=Ladder.of(counted.counts),
-    )
+    known = {"title": f"{name} ({OWN})", "kind": OWN, "description": f"a file of its own; read from {path.name}"}
+    return Dataset(name=name, records=counted.records, ladder=Ladder.of(counted.counts), **known)
 
 
 def _scaled(published: Published, counted: ItemCounts, path: Path) -> Dataset:
@@ -397,14 +387,14 @@ def _scaled(published: Published, counted: ItemCounts, path: Path) -> Dataset:
         raise ParameterError("data", rule, path.name, "pass transactions, or records= (--records)")
     rule = f"must not be larger than the published {published.title}: {published.difference(counted)}"
     _require(records <= published.records and items <= published.items, rule, path.name)
-    factor = published.records / records
-    scores = np.concatenate((counted.counts * factor, np.ones(published.items - items)))
-    part = published.part(counted)
-    known = part or "not known to be a part of it"
-    how = f"SCALED from the {records:,} records of {path.name} ({known}): counts times {factor:.6g}, not rounded"
-    added = f"{published.items - items:,} items of count 1 added to make {published.items:,}"
+    factor, missing, part = published.records / records, published.items - items, published.part(counted)
+    how = (
+        f"SCALED from the {records:,} records of {path.name} ({part or 'not known to be a part of it'}): counts times "
+        f"{factor:.6g}, not rounded, and {missing:,} items of count 1 added to make {published.items:,}"
+    )
     kind = "scaled" if part else UNVERIFIED
-    return published.made(kind, f"{published.source}; {how}, and {added}", Ladder.of(scores))
+    scores = np.concatenate((counted.counts * factor, np.ones(missing)))
+    return published.made(kind, f"{published.source}; {how}", Ladder.of(scores))
 
 
 def _named(name: str, *, next_step: str = "see `sparsegate datasets`") -> Published:
@@ -445,8 +435,7 @@ def fetch(name: str, *, folder: str | Path | None = None) -> Path:
         raise ParameterError("dataset", f"must be one of {known} to be fetched; {name} {what}", name)
     pooch = load_extra("pooch", extra="datasets")
     target = Path(pooch.os_cache("sparsegate") if folder is None else folder)
-    download = target / published.url.rpartition("/")[2]
-    path = None
+    download = path = target / published.url.rpartition("/")[2]
     try:
         path = _retrieve(pooch, published, download)
         if published.checksum and not published.has_checksum(_unpacked(path)):
@@ -457,8 +446,7 @@ def fetch(name: str, *, folder: str | Path | None = None) -> Path:
         load(published.name, path)
     except SparsegateError:
         for file in (path, download):  # what it came in may be an archive, half of it, or not what its name says
-            if file is not None:
-                file.unlink(missing_ok=True)
+            file.unlink(missing_ok=True)
         raise
     return path
 
@@ -480,8 +468,7 @@ def _retrieve(pooch: Any, published: Published, download: Path) -> Path:
 
 def how_checked(name: str) -> str:
     """How a fetched file is checked, and what that is worth."""
-    numbers = "its numbers of records and items"
-    checksum = _named(name).checksum
+    checksum, numbers = _named(name).checksum, "its numbers of records and items"
     if checksum is None:
         return f"warning: no checksum of it is public; checked by {numbers} alone"
     if checksum[0].startswith("sha256:"):

@@ -1,14 +1,12 @@
 """The methods of the evaluation as data: a row of the paper's table and a few numbers, or a method of ``select_top``.
 
-Queries are counts, so monotonic=True throughout; rows that know no smaller noise for monotonic queries (Alg. 1 and
-Alg. 2) keep theirs. Every threshold is the oracle threshold of ``Ladder.oracle_threshold``: not private.
+Queries are counts, so monotonic=True throughout; every threshold is the oracle threshold: not private.
 
-**Methods of your own** (docs/how-to/methods.md): a function ``select(scores, count, epsilon, rng) -> indices``, or an
-object with ``select``. ``scores`` holds the score of every item in random order; what is returned are the indices of at
-most c items, each once. An object with ``select_grouped(values, sizes, count, epsilon, rng)`` is given the distinct
-scores, falling, and how many items have each, and returns the group of every item it selects. Attributes ``key``,
-``title``, ``version``, ``interactive`` and ``delta`` are read. Other packages bring methods as entry points of the
-group ``sparsegate.methods``; nothing of a package is imported before one of its methods is asked for by its key.
+**Methods of your own** (docs/how-to/methods.md): a function ``select(scores, count, epsilon, rng)`` that returns
+indices of at most c of the scores, which come in random order, or an object with ``select``; one with ``select_grouped(
+values, sizes, count, epsilon, rng)`` is given the distinct scores, falling, and how many items have each, and returns
+the group of each item. Packages bring methods as entry points of the group ``sparsegate.methods``, imported once asked
+for by key.
 """
 
 from __future__ import annotations
@@ -20,7 +18,6 @@ import math
 import pickle
 import re
 import sys
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
@@ -168,12 +165,11 @@ class Method:
         if self.at_true_epsilon:
             epsilon /= Fraction(self._tight(count, 1))  # the tight loss is linear in epsilon
         budget = self.row.budget(epsilon, cutoff=count, monotonic=True, allocation=self.allocation)
-        pure = self.row.scales(budget, cutoff=count, monotonic=True)
-        if not self.delta:
-            return pure
-        exact = Fraction(str(self.delta))
-        approximate = approximate_scales(epsilon=epsilon, delta=exact, sensitivity=1, cutoff=count, monotonic=True)
-        ways = [pure] if approximate is None else [pure, approximate]
+        ways = [self.row.scales(budget, cutoff=count, monotonic=True)]
+        if self.delta:
+            delta = Fraction(str(self.delta))
+            approximate = approximate_scales(epsilon=epsilon, delta=delta, sensitivity=1, cutoff=count, monotonic=True)
+            ways += [] if approximate is None else [approximate]
         return min(ways, key=lambda scales: (scales.threshold or 0) ** 2 + (scales.query or 0) ** 2)
 
 
@@ -359,10 +355,9 @@ class SuppliedMethod:
 
         def binds(*places: object, **names: object) -> bool:
             try:
-                inspect.signature(call).bind(*places, **names)
+                return bool(inspect.signature(call).bind(*places, **names))
             except TypeError:
                 return False
-            return True
 
         if (parameters := self._parameters()) is None:
             return by_place
@@ -422,10 +417,10 @@ GROUP = "sparsegate.methods"
 
 def installed() -> dict[str, tuple[EntryPoint, ...]]:
     """The entry points by key; more than one where packages disagree."""
-    points = defaultdict[str, tuple[EntryPoint, ...]](tuple)
+    points: dict[str, tuple[EntryPoint, ...]] = {}
     for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, package(point))):
-        points[point.name] += (point,)
-    return dict(points)
+        points[point.name] = (*points.get(point.name, ()), point)
+    return points
 
 
 def package(point: EntryPoint) -> str:
@@ -440,14 +435,14 @@ def _load_installed(key: str) -> SuppliedMethod | None:
     if len(points) > 1:
         rule = f"must be of one package, and {' and '.join(map(package, points))} both have it"
         raise ParameterError("method", rule, key, "uninstall one of them")
-    (point,) = points
     try:
-        source = point.load()
+        source = points[0].load()
     except (Exception, SystemExit) as error:  # an import runs somebody else's code
-        rule = f"must be importable from {package(point)} ({type(error).__name__}: {error})"
-        raise ParameterError(f"method {key}", rule, point.value, "mend the package, or leave the method out") from error
+        rule, step = f"must be importable from {package(points[0])}", "mend the package, or leave the method out"
+        rule += f" ({type(error).__name__}: {error})"
+        raise ParameterError(f"method {key}", rule, points[0].value, step) from error
     supplied = SuppliedMethod.of(source, key=key)
-    return supplied if supplied.version is not None else replace(supplied, version=_version(point.dist))
+    return supplied if supplied.version is not None else replace(supplied, version=_version(points[0].dist))
 
 
 def _version(package: Distribution | None) -> str | None:

@@ -1,13 +1,9 @@
 """What the paper leaves open, and what it lacks: other readings of it, and further experiments beside its own.
 
-A *reading* sets every switch, each of which has settings, the first of them ours. Ours sets each to its first setting;
-an alternative differs from it in one, or in two that go together. Every alternative is run, as far as it changes
-anything, and has verdicts of its own. Nothing in the paper decides between the settings of a switch that is ``open``.
-SER is defined there, with means: totals are a second measure, which is shown beside it and settles nothing.
-
-A *further experiment* has other values of epsilon, methods with one thing changed, or thresholds that are off. Each
-goes into a folder of its own below the results, with the datasets, runs and seed of the main experiment, and holds only
-the cases that the main experiment does not have.
+A *reading* sets every switch, ours each to its first setting; an alternative differs from ours in one, or in two that
+go together, is run as far as it changes anything, and has verdicts of its own. Nothing in the paper decides between the
+settings of a switch that is ``open``. A *further experiment* has other values of epsilon, methods with one thing
+changed, or thresholds that are off; in a folder of its own it holds the cases that the main experiment does not have.
 """
 
 from __future__ import annotations
@@ -45,30 +41,29 @@ class PaperReading:
             values[field] = SWITCHES[name].value(setting)
         return cls(**values)
 
-    @property
-    def open(self) -> bool:
-        """Whether it is one of the paper: what it sets otherwise than ours does, the paper leaves open."""
-        switches = ((switch, getattr(self, name.replace("-", "_"))) for name, switch in SWITCHES.items())
-        return all(switch.open or value == switch.ours for switch, value in switches)
-
     @classmethod
     def named(cls, name: str) -> PaperReading:
         return cls.parse([] if name == "ours" else name.split(","))
 
+    @property
+    def _changed(self) -> list[tuple[ReadingSwitch, object]]:
+        values = ((switch, getattr(self, name.replace("-", "_"))) for name, switch in SWITCHES.items())
+        return [(switch, value) for switch, value in values if value != switch.ours]
+
+    @property
+    def open(self) -> bool:
+        """Whether it is one of the paper: what it sets otherwise than ours does, the paper leaves open."""
+        return all(switch.open for switch, _ in self._changed)
+
     def __str__(self) -> str:
-        pairs = ((switch, getattr(self, name.replace("-", "_"))) for name, switch in SWITCHES.items())
-        texts = (f"{switch.name}={switch.text(value)}" for switch, value in pairs if value != switch.ours)
-        return ",".join(texts) or "ours"
+        return ",".join(f"{switch.name}={switch.text(value)}" for switch, value in self._changed) or "ours"
 
     def dataset(self, dataset: Dataset) -> Dataset:
         rescaled = dataset.kind == "exact" and self.zipf_total != OURS.zipf_total
         return zipf(self.zipf_total) if rescaled else dataset
 
     def method(self, method: AnyMethod) -> AnyMethod:
-        """The method under this reading: of one that goes through the items again, the passes and the raise.
-
-        A standard deviation of Laplace noise is sqrt(2) scales.
-        """
+        """Of a method that goes through the items again, the passes and the raise; a deviation is sqrt(2) scales."""
         if not isinstance(method, Method) or method.passes != MOST_PASSES:
             return method
         factor = 1 if self.raise_unit == "deviation" else math.sqrt(0.5)

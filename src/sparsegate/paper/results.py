@@ -18,7 +18,7 @@ import platform
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError, version
@@ -329,11 +329,6 @@ class UseRow:
 def epsilon_text(epsilon: float) -> str:
     """An epsilon in three digits; there may be none."""
     return "∞" if math.isinf(epsilon) else f"{epsilon:.3g}"
-
-
-def write_uses(out: str | Path, rows: Sequence[UseRow]) -> None:
-    """Write ``uses.csv`` and ``uses.parquet`` into the folder of an experiment."""
-    ResultFolder.open(out).write("uses", table([asdict(row) for row in rows], columns_of(UseRow)))
 
 
 def read_uses(out: str | Path, *, seed: int) -> tuple[UseRow, ...]:

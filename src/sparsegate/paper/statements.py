@@ -1,17 +1,13 @@
 """The paper's statements, each with a check that reads the results and nothing else, under every reading of the paper.
 
-A statement is judged by what it says, on the paper's datasets: "may" and "can" are met by one of them. A file of one's
-own has its place beside them, and changes no verdict. Where readings that the paper leaves open do not agree, the
-verdict is that it depends on the reading.
+A statement is judged by what it says, on the paper's datasets; a file of one's own has its place beside them, and
+changes no verdict. Where readings that the paper leaves open do not agree, the verdict is that it depends on the
+reading. Published values are compared with ours within the error of a mean over their 100 runs: on the data, on a part
+scaled up, and on a stand-in, which is named; one that it was fitted to is circular. Values of our own independent
+simulation say something of the dataset that they are of, and of no other.
 
-*Published values*, with the error that a mean over their 100 runs has, are compared with ours on the data, on a part of
-it scaled up, and on a stand-in, which is named; where the stand-in was fitted to the value, meeting it is circular.
-Values of our own independent simulation say something of the dataset that they are of, and of no other.
-
-*Readings.* A reading's folder, ``readings/NAME`` below the results, has the rows that the reading changes, and those of
-ours that it needed more runs of. All other rows are ours. The verdicts of all readings, side by side, are in
-``readings.csv`` and ``.parquet``.
-"""
+A reading's folder, ``readings/NAME`` below the results, has the rows that it changes, and those of ours that it needed
+more runs of. All verdicts, side by side, are in ``readings.csv`` and ``.parquet``."""
 
 from __future__ import annotations
 
@@ -183,17 +179,17 @@ class ReferenceValue:
         numbers = f"SER {mean} where {interval} agrees"
         if kind in ("stand-in", "scaled"):
             numbers += f"; on {_NAMES[kind]}"
-        if kind not in (("real", "scaled", "stand-in") if self.printed else (self.kind,)):
-            decision = replace(decision, support=Support.NOT_COMPARABLE, wanting={})
+        comparable = kind in (("real", "scaled", "stand-in") if self.printed else (self.kind,))
+        if not comparable:
             numbers = f"SER {mean}, but on {_NAMES.get(kind, kind)}"
         elif not self.printed and findings.reading != OURS:
-            decision = replace(decision, support=Support.NOT_COMPARABLE, wanting={})
-            numbers += ", but of another reading"
+            comparable, numbers = False, f"{numbers}, but of another reading"
         elif self.fitted and kind == "stand-in":
             numbers += " that was fitted to this value"
             decision = replace(decision, support=Support.CIRCULAR) if decision.holds else decision
-        yield self.dataset, decision, numbers
-        yield "", decision, numbers
+        if not comparable:
+            decision = replace(decision, support=Support.NOT_COMPARABLE, wanting={})
+        yield from ((place, decision, numbers) for place in (self.dataset, ""))
 
 
 _FILE = tomllib.loads(files("sparsegate.paper").joinpath("statements.toml").read_text(encoding="utf-8"))
@@ -202,7 +198,6 @@ VALUES = tuple(ReferenceValue(**value) for value in _FILE["values"])
 
 
 def _stated(check: Sequence[Any], combine: str = "all_of", settles: Iterable[str] = (), **texts: str) -> PaperStatement:
-    """A statement of the file."""
     name, *arguments = check
     if name == "pronounced":
         worse, *better = arguments
@@ -367,27 +362,25 @@ def judge_readings(out: str | Path) -> ReadingVerdicts:
     for reading in ALTERNATIVES if findings.reading == OURS else ():
         if (other := load_reading(out, findings, reading)) is not None:
             read_as[str(reading)] = other
-    checked = {name: [_under(each, other.reading) for each in check_all(other)] for name, other in read_as.items()}
-    shown = {
-        each.statement.key
-        for several in checked.values()
-        for each in several
-        if each.statement.kind != "self-check" and each.judgement.support in COMPARED
+    checked = {
+        name: {each.statement: _under(each, other.reading) for each in check_all(other)}
+        for name, other in read_as.items()
     }
+    shown = [
+        statement
+        for statement in STATEMENTS
+        if statement.kind != "self-check" and any(judged[statement].support in COMPARED for judged in checked.values())
+    ]
     return ReadingVerdicts(
-        by_reading={
-            name: {each.statement.key: each.judgement for each in several if each.statement.key in shown}
-            for name, several in checked.items()
-        }
+        by_reading={name: {each.key: judged[each] for each in shown} for name, judged in checked.items()}
     )
 
 
-def _under(each: Checked, reading: PaperReading) -> Checked:
+def _under(each: Checked, reading: PaperReading) -> Judgement:
     """What is judged under a reading; the statement itself may leave no choice of what the reading changes."""
     if not settled_by(each.statement, reading):
-        return each
-    numbers = "the statement itself says how it is to be read"
-    return replace(each, judgement=Judgement(support=Support.NOT_COMPARABLE, numbers=numbers))
+        return each.judgement
+    return Judgement(support=Support.NOT_COMPARABLE, numbers="the statement itself says how it is to be read")
 
 
 def settled_by(statement: PaperStatement, reading: PaperReading) -> bool:

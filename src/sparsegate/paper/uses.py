@@ -12,7 +12,7 @@ docs/explanation/proofs_in_words/paper.md."""
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import cache, cached_property, partial
 from itertools import product
@@ -30,7 +30,7 @@ from sparsegate.gates.research import run, run_many
 from sparsegate.noise import Seeded, Source
 from sparsegate.paper.methods import METHODS
 from sparsegate.paper.ranked import Ladder
-from sparsegate.paper.results import MECHANISMS, OURS, UseRow, write_uses
+from sparsegate.paper.results import MECHANISMS, OURS, ResultFolder, UseRow, columns_of, table
 from sparsegate.paper.simulation import simulate
 from sparsegate.paper.workers import WorkerPool
 from sparsegate.selection.scores import Scores
@@ -104,11 +104,9 @@ class PublicBaskets:
         def first(count: int, share: Fraction) -> list[int]:
             return list(range(len(items))) if plan.everything else sorted(select(items, count, share))
 
+        ways: dict[str, Any] = {"first": first, "bits_of": lambda chosen: bits_of(tuple(chosen)), "select": select}
         for _ in range(runs):
-            sets = release_sets(
-                plan, epsilon, first=first, bits_of=lambda chosen: bits_of(tuple(chosen)), select=select
-            )
-            yield np.array(sets.supports(), dtype=np.int64)
+            yield np.array(release_sets(plan, epsilon, **ways).supports(), dtype=np.int64)
 
 
 SET_GATES: Final = MappingProxyType(
@@ -184,18 +182,13 @@ class FeatureTask:
 
     def gate(self, row: str, answers: Integers, epsilon: Number, *, runs: int, cutoff: int = 1) -> Chosen:
         """Which answers a gate says ABOVE to, its threshold between the k-th score and the next."""
-        ranked = np.sort(self.scores)[::-1]
-        return run_many(
-            row,
-            answers,
-            runs=runs,
-            threshold=int(ranked[self.k] + (ranked[self.k - 1] - ranked[self.k] + 1) // 2),
-            epsilon=epsilon,
-            cutoff=cutoff,
-            source=self.source,
-            not_private=True,
-            **self.promise,
-        ).above
+        below, least = np.sort(self.scores)[-self.k - 1], np.sort(self.scores)[-self.k]
+        public: dict[str, Any] = {
+            "threshold": int(below + (least - below + 1) // 2),
+            "cutoff": cutoff,
+            "epsilon": epsilon,
+        }
+        return run_many(row, answers, runs=runs, source=self.source, not_private=True, **public, **self.promise).above
 
     def marked(self, choose: Callable[[], Any]) -> Chosen:
         """What a function that gives the numbers of some features chooses in each run."""
@@ -262,10 +255,10 @@ def made_agreements() -> Integers:
     classes = rng.integers(0, 2, size=ROWS)
     right = np.append(np.linspace(0.75, 0.60, TELLING), np.full(COLUMNS - TELLING, 0.5))
     agrees = rng.random((ROWS, COLUMNS)) < right
-    table = np.where(agrees, classes[:, None], 1 - classes[:, None])
+    answers = np.where(agrees, classes[:, None], 1 - classes[:, None])
     score = SCORES["agreement"].of_table
     assert score is not None
-    return np.array([score(contingency(column, classes, shape=(2, 2))) for column in table.T])
+    return np.array([score(contingency(column, classes, shape=(2, 2))) for column in answers.T])
 
 
 def _features(way: str, epsilon: Fraction, runs: int, seed: int) -> Missed:
@@ -309,37 +302,24 @@ class EdgeTask:
     def passed(self, row: str, epsilon: Fraction, *, cutoff: int = 1) -> tuple[Pair, ...]:
         """The pairs that a gate with the middle threshold lets through, less those that close a cycle."""
         pairs = sorted(self.scores)
-        answers = run(
-            row,
-            [self.scores[pair] for pair in pairs],
-            threshold=self.middle,
-            epsilon=epsilon,
-            sensitivity=SENSITIVITY,
-            source=self.source,
-            not_private=True,
-            cutoff=cutoff,
-        )
+        public: dict[str, Any] = {
+            "threshold": self.middle,
+            "sensitivity": SENSITIVITY,
+            "cutoff": cutoff,
+            "epsilon": epsilon,
+        }
+        answers = run(row, [self.scores[pair] for pair in pairs], source=self.source, not_private=True, **public)
         return largest_forest([pair for pair, answer in zip(pairs, answers, strict=False) if answer.above], self.count)
-
-
-def _corrected(task: EdgeTask) -> ChosenEdges:
-    """The paper's gate (Alg. 7) in the place of Chen et al.'s: it closes after d - 1 positives."""
-    return ChosenEdges(task.passed("standard", task.epsilon, cutoff=task.count - 1), task.epsilon)
 
 
 def _flawed_edges(task: EdgeTask, *, honest: bool) -> ChosenEdges:
     """The gate of Chen et al. over all pairs: it never closes, so its loss grows with the number of pairs.
 
-    ``honest``: run at that claim for which its loss is the epsilon there is. Otherwise at the claim, and
-    ``spent`` is what it truly costs.
+    ``honest``: run at that claim for which its loss is the epsilon there is. ``spent`` is what it truly costs.
     """
     factor = flawed_factor(len(task.scores))
-    edges = task.passed("chen-2015", task.epsilon / factor if honest else task.epsilon)
-    return ChosenEdges(edges, task.epsilon if honest else task.epsilon * factor)
-
-
-def _one_noise(task: EdgeTask) -> ChosenEdges:
-    return noisy_tree(task.scores, task.count, epsilon=task.epsilon, source=task.source, reach=2 * SENSITIVITY)
+    claim = task.epsilon / factor if honest else task.epsilon
+    return ChosenEdges(task.passed("chen-2015", claim), claim * factor)
 
 
 @cache
@@ -352,8 +332,13 @@ EDGE_WAYS: Final[Mapping[str, Callable[[EdgeTask], ChosenEdges]]] = MappingProxy
     {
         "chen-2015 as claimed": partial(_flawed_edges, honest=False),
         "chen-2015 at its loss": partial(_flawed_edges, honest=True),
-        "corrected gate (Alg. 7)": _corrected,
-        "one noise": _one_noise,
+        # The paper's gate (Alg. 7) in the place of Chen et al.'s: it closes after d - 1 positives.
+        "corrected gate (Alg. 7)": lambda task: ChosenEdges(
+            task.passed("standard", task.epsilon, cutoff=task.count - 1), task.epsilon
+        ),
+        "one noise": lambda task: noisy_tree(
+            task.scores, task.count, epsilon=task.epsilon, source=task.source, reach=2 * SENSITIVITY
+        ),
     }
 )
 """How edges are chosen by H."""
@@ -450,26 +435,17 @@ def measure_use(task: UseTask) -> UseRow:
     use = USES[task.use]
     way = dict(zip(MECHANISMS, use.ways, strict=True))[task.mechanism]
     missed, claimed, true = use.measure(way, task.epsilon, task.runs, task.seed + 1)
-    return UseRow(
-        use=task.use,
-        data=use.data,
-        mechanism=task.mechanism,
-        way=way,
-        claimed_epsilon=float(claimed),
-        true_epsilon=float(true),
-        measure=MEASURE,
-        mean=float(np.mean(missed)),
-        std=float(np.std(missed, ddof=1)),
-        runs=task.runs,
-        seed=task.seed,
-    )
+    numbers = {"claimed_epsilon": claimed, "true_epsilon": true, "mean": np.mean(missed), "std": np.std(missed, ddof=1)}
+    known: dict[str, Any] = {name: float(number) for name, number in numbers.items()}
+    known |= {"use": task.use, "data": use.data, "mechanism": task.mechanism, "way": way, "measure": MEASURE}
+    return UseRow(**known, runs=task.runs, seed=task.seed)
 
 
 def measure_uses(out: str | Path, pool: WorkerPool, tasks: Sequence[UseTask]) -> tuple[UseRow, ...]:
     """Work the tasks off, and write their rows into the folder of an experiment."""
     measured = dict(pool.each(STAGE, measure_use, tasks, expected=lambda task: task.expected))
     rows = tuple(measured[task] for task in tasks)
-    write_uses(out, rows)
+    ResultFolder.open(out).write("uses", table([asdict(row) for row in rows], columns_of(UseRow)))
     return rows
 
 

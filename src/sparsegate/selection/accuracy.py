@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsegate.errors import ParameterError
+from sparsegate.gates.calibration import least_whole
 from sparsegate.selection.subset import log_binomials
 
 Floats = NDArray[np.float64]
@@ -43,13 +44,7 @@ class Promise:
         most = 1 - check_confidence(confidence)
         if self.beyond(_MOST) > most:
             return None
-        low, high = 0, 1
-        while self.beyond(high) > most:
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self.beyond(middle) > most else (low, middle)
-        return high - 1
+        return least_whole(lambda gap: self.beyond(gap) <= most) - 1
 
 
 def check_confidence(confidence: float) -> float:

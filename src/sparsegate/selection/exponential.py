@@ -106,27 +106,22 @@ def _first_keys(
 
 
 def log_weights(values: Values, reference: int | float, factor: float, out: NDArray[np.float64]) -> None:
-    """Write a (s - r); it is cut at +-FAR, which an overflow means as well, so that no infinity - infinity follows."""
-    with np.errstate(over="ignore", under="ignore"):
-        _differences(values, reference, 1 / factor, out)
-        out *= factor
-    np.clip(out, -FAR, FAR, out=out)
-
-
-def _differences(values: Values, reference: int | float, noise: float, out: NDArray[np.float64]) -> None:
-    """Write values - reference, rounded, also where the difference of two int64 does not fit int64.
+    """Write a (s - r); it is cut at +-FAR, which an overflow means as well, so that no infinity - infinity follows.
 
     Of floats what lies far below the noise 1/a is rounded to a multiple of 2**-53/a, which moves a key by 2**-52 at
     most: products with numbers that are almost zero (subnormal) take many times as long on some processors.
     """
-    if isinstance(reference, float):
-        np.subtract(values, reference, out=out)
-        out += noise
-        out -= noise
-        return
-    whole = cast("NDArray[np.int64]", values)
-    np.multiply((whole >> 32) - (reference >> 32), 2.0**32, out=out)
-    out += (whole & 0xFFFFFFFF) - (reference & 0xFFFFFFFF)
+    with np.errstate(over="ignore", under="ignore"):
+        if isinstance(reference, float):
+            np.subtract(values, reference, out=out)
+            out += 1 / factor
+            out -= 1 / factor
+        else:  # the difference of two int64 may not fit int64
+            whole = cast("NDArray[np.int64]", values)
+            np.multiply((whole >> 32) - (reference >> 32), 2.0**32, out=out)
+            out += (whole & 0xFFFFFFFF) - (reference & 0xFFFFFFFF)
+        out *= factor
+    np.clip(out, -FAR, FAR, out=out)
 
 
 def _survivors(words: NDArray[np.uint64], keys: NDArray[np.float64], count: int) -> NDArray[np.intp]:

@@ -65,8 +65,7 @@ def largest_first(
     return order[:count]
 
 
-FAR = 1e300
-"""Log-weights beyond this in size are only known to be beyond it."""
+FAR = 1e300  # log-weights beyond this in size are only known to be beyond it
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -1,19 +1,11 @@
 """Private top-c selection: one request, which any of the ``METHODS`` can meet.
 
 Every method selects ``count`` items with high scores and is (epsilon, delta)-DP for the whole selection. A method is
-its file, with its theorem, and one row of ``METHODS``, from which help, the HTTP model and the errors are read.
-
-*Which method "auto" takes* is a rule that looks at public numbers alone, because which method ran is published. Two
-ways to need less noise than the c / epsilon of ordinary peeling, each measured by the share of it that is left (s = 1
-for monotonic scores and 2 otherwise):
-
-    noisy-scores    min(s c, m) / (s c)    where one person touches at most m scores
-    gumbel          (epsilon / c) / e      with a delta; e is what a round may spend, see ``gates.approximate``
-
-The smaller share is taken where it is at most WORTHWHILE, limits of the least mean regret of the false negative rate on
-all data sets at hand. Elsewhere the result is a set, by "subset", or in order, by "one-shot".
-``python -m benchmarks choice`` measures what the rule gives away. (A table may be looked at for a part of epsilon, if
-that is asked for: ``tables.choosing``.)
+its file, with its theorem, and one row of ``METHODS``, from which help, the HTTP model and the errors are read. *Which
+method "auto" takes* is a rule that looks at public numbers alone, because which method ran is published: the least
+share of the noise of ordinary peeling that "noisy-scores" or, with a delta, "gumbel" leaves, where it is at most
+WORTHWHILE; elsewhere "subset", or in order "one-shot" (docs/explanation/proofs_in_words/core.md; ``python -m benchmarks
+choice`` measures what the rule gives away).
 """
 
 from __future__ import annotations

@@ -214,9 +214,8 @@ class GateStore:
                     entry = self.ledger.charge(connection, amount, what).number
                 else:
                     entry = self._add_gate(connection, gate, what, key_name)
-                key = {"token": request.token, "path": path, "key": request.key}
                 rest = {"body": request.body, "at": now().isoformat(), "entry": entry, "response": response}
-                _once(connection, "requests", **key, **rest)
+                _once(connection, "requests", **_place(request, path), **rest)
         except _Repeated:
             stored = self.recall(request, path)
             if stored is None:
@@ -236,9 +235,8 @@ class GateStore:
         if spec.price is not None:
             held = self.ledger.hold(connection, spec.each, entry).number
             connection.add("meters", gate=number, paid=1, held=held)
-            connection.run(
-                "UPDATE gates SET refund = :refund WHERE entry = :this", this=number, refund=int(gate.refund)
-            )
+            refund = "UPDATE gates SET refund = :refund WHERE entry = :this"
+            connection.run(refund, this=number, refund=int(gate.refund))
         named = {"name": label.name, "description": label.description, "opened_by": label.token}
         row = {"gate": number, "id": gate.id, "opened_at": gate.opened_at, "fingerprint": gate.fingerprint}
         connection.add("served_gates", **row, **named)
@@ -247,7 +245,7 @@ class GateStore:
     def finish(self, request: KeyedRequest, path: str, response: str, gave: Mapping[str, Any]) -> None:
         """Store what is answered, before it is answered, and as what its entry gave."""
         with self.ledger.database.writing() as connection:
-            place = {"token": request.token, "path": path, "key": request.key}
+            place = _place(request, path)
             connection.run(f"UPDATE requests SET response = :response {_REQUEST}", **place, response=response)
             entry = connection.value(f"SELECT entry FROM requests {_REQUEST}", **place)
             add_part(connection, entry, gave)
@@ -509,8 +507,7 @@ _REQUEST: Final = "WHERE token = :token AND path = :path AND key = :key"
 
 def recalled(connection: Connection, request: KeyedRequest, path: str) -> str | None:
     """What was answered to this request before; None: it is new. One that was charged and has no answer is lost."""
-    place = {"token": request.token, "path": path, "key": request.key}
-    before = connection.one(f"SELECT body, response FROM requests {_REQUEST}", **place)
+    before = connection.one(f"SELECT body, response FROM requests {_REQUEST}", **_place(request, path))
     if before is None:
         return None
     if before.body != request.body:
@@ -518,6 +515,10 @@ def recalled(connection: Connection, request: KeyedRequest, path: str) -> str | 
     if before.response is None:
         raise RequestLost
     return str(before.response)
+
+
+def _place(request: KeyedRequest, path: str) -> dict[str, Any]:
+    return {"token": request.token, "path": path, "key": request.key}
 
 
 def _once(connection: Connection, table: str, **row: Any) -> None:

@@ -9,8 +9,8 @@ Roughgarden, Sundararajan 2009): for any fixed items this is eps3-differentially
 the r numbers is (eps3 / r)-DP, and their rhos add (``budget.pure_rho``).
 
 **Gaussian**: each number with fresh normal noise sigma N, rounded to the nearest whole number; sigma = sqrt(r) s times
-that of ``gates.normal`` for (eps3, delta3), rounded up. *Theorem.* For any fixed items this is (eps3, delta3)-DP, and r
-s**2 / (2 sigma**2)-zCDP. Proof: docs/explanation/proofs_in_words/table_releases.md.
+that of ``gates.gaussian`` for (eps3, delta3), rounded up. *Theorem.* For any fixed items this is (eps3, delta3)-DP, and
+r s**2 / (2 sigma**2)-zCDP. Proof: docs/explanation/proofs_in_words/table_releases.md.
 
 Where there is a delta, and half of it makes Gaussian noise at most seven tenths of the other, that half goes to the
 counts, and the selection has the rest; else the selection has all of delta.
@@ -31,8 +31,8 @@ from fractions import Fraction
 from typing import Final
 
 from sparsegate.budget import Cost
+from sparsegate.gates.gaussian import gaussian_sigma
 from sparsegate.gates.laplace import error_bar, error_bar_all
-from sparsegate.gates.normal import gaussian_sigma
 from sparsegate.noise import Source, discrete_laplace, exact_scale
 from sparsegate.noise.gaussian import normal_floor
 

@@ -7,11 +7,6 @@ user has: sensitivity 1, monotonic.
 Only a histogram (score, how many items have it) leaves the engine before the draw. Items of one score are exchangeable,
 so a mechanism picks a group and a uniform rank in it; the rank becomes a name by counting through the group's labels in
 their order. The order of labels is a function of the labels alone: equal seeds name equal items in every engine.
-
-Where labels are found by weights (``tables.weighted``) these are the scores, and the number of people stands beside
-them.
-
-Noisy counts of the items that were selected are in ``tables.answers``.
 """
 
 from __future__ import annotations
@@ -22,7 +17,7 @@ from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
 from sparsegate.errors import TableError
-from sparsegate.gates.normal import PARTS
+from sparsegate.gates.gaussian import PARTS
 from sparsegate.noise import Source, discrete_laplace, exact_scale
 from sparsegate.tables.domain import CHANGED, Domain
 from sparsegate.tables.engines.engine import Engine, Frame
@@ -107,10 +102,7 @@ def cut_users(engine: Engine, rows: Frame, most: int, told_by: Frame | None = No
     Where few sets of items are possible, ``told_by`` has rows (user, ...) whose hashes make the seed instead.
 
     *Theorem.* What is kept of a user depends on that user's rows alone, so a person who comes or goes changes at most
-    ``most`` scores, each by one, all in one direction. *Proof.* The seed, the hashes and their order are functions of
-    the user's items, and of their rows in ``told_by``. The user's own key is not looked at: where people are numbered,
-    as the lines of a file are, a person who goes changes the numbers of others. Nor are other people's rows: a rule
-    such as keeping the commonest items would let one person change what is kept of another.
+    ``most`` scores, each by one, all in one direction. Proof: docs/explanation/proofs_in_words/table_releases.md.
     """
     return sized_pairs(engine, rows, most, told_by).select("item", "user")
 

@@ -426,15 +426,7 @@ class Terms:
 
     @classmethod
     def of(
-        cls,
-        *,
-        cells: int,
-        tolerance: Any,
-        epsilon: Number | None,
-        budget: Budget | None,
-        cutoff: int | None,
-        population: Any,
-        not_private: bool,
+        cls, *, cells: int, tolerance: Any, epsilon: Any, budget: Any, cutoff: Any, population: Any, not_private: bool
     ) -> Terms:
         """Check the parameters of ``OnlineAnswers``; where no cutoff is given, derive it."""
         people = None if population is None else exact_count(population, "population", most=MOST_PEOPLE)

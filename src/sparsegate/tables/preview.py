@@ -119,7 +119,10 @@ def preview(
     """
     asked = locals()
     aside = {name: asked.pop(name) for name in ("within", "like", "confidence")}
-    series = {name: asked.pop(name) for name in ("times", "budget", "ledger")}
+    for name in ("times", "budget", "ledger"):
+        del asked[name]
+    if times is None and budget is not None:
+        raise ParameterError("budget", "is for a series of releases", next_step="pass times=365, or leave it out")
     if epsilon is None and within is None:
         rule = "must be given, or within for the epsilon that is needed"
         raise ParameterError("epsilon", rule, next_step="pass for instance epsilon=0.5")
@@ -129,16 +132,8 @@ def preview(
     elif domain is None and like is not None:
         asked["domain"] = stand_in(like, total=None, people=people, item=item, user=asked["user"]).total
     question = Question.asked(**asked | {"epsilon": 1 if epsilon is None else epsilon}).paid_by(ledger, budget)
-    return with_series(preview_of(question, fixed=epsilon is not None, **aside), **series)
-
-
-def with_series(preview: Preview, times: int | None, budget: Budget | None, ledger: Any) -> Preview:
-    """The preview, and what many such releases cost where that is asked for."""
-    if times is not None:
-        return preview.repeated(times, budget=budget, ledger=ledger)
-    if budget is not None:
-        raise ParameterError("budget", "is for a series of releases", next_step="pass times=365, or leave it out")
-    return preview
+    made = preview_of(question, fixed=epsilon is not None, **aside)
+    return made if times is None else made.repeated(times, budget=budget, ledger=ledger)
 
 
 @own_settings

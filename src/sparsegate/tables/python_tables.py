@@ -40,12 +40,7 @@ _TABLES: Final = {"pandas": _FRAMES, "polars": _FRAMES, "pyarrow": ("Table", "Ch
 
 def is_table(data: Any) -> bool:
     """Whether this is a table, series or stream that ``read_table`` reads, and no plain collection."""
-    return is_held(data) or _is_stream(data) or has_an_engine(data)
-
-
-def is_held(data: Any) -> bool:
-    """Whether this is a table or series of pandas, Polars or PyArrow: it can be read more than once."""
-    return _library(data) != ""
+    return library_of(data) != "" or _is_stream(data) or has_an_engine(data)
 
 
 def has_an_engine(data: Any) -> bool:
@@ -53,7 +48,8 @@ def has_an_engine(data: Any) -> bool:
     return type(data).__name__ == "DuckDBPyRelation" or type(data).__module__.startswith("pyspark.")
 
 
-def _library(data: Any) -> str:
+def library_of(data: Any) -> str:
+    """The library of a table or series that can be read more than once: pandas, Polars or PyArrow; or ""."""
     libraries = ((kind.__module__.partition(".")[0], kind.__name__) for kind in type(data).__mro__)
     return next((library for library, name in libraries if name in _TABLES.get(library, ())), "")
 
@@ -78,7 +74,7 @@ def read_table(
 
     connection = connection or duckdb.connect()
     without_bar(connection)
-    library = _library(data)
+    library = library_of(data)
     if _is_stream(data) and not library:
         return _streamed(data, columns, connection)
     if isinstance(data, list | tuple):
@@ -125,7 +121,7 @@ def _as_it_is(values: Any) -> bool:
     dtype = getattr(values, "dtype", None)
     if isinstance(dtype, np.dtype):
         return dtype.kind in "biuf"
-    return _in_arrow(dtype) or _library(values) in ("pyarrow", "polars")
+    return _in_arrow(dtype) or library_of(values) in ("pyarrow", "polars")
 
 
 def _in_arrow(dtype: Any) -> bool:

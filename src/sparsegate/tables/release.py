@@ -16,7 +16,7 @@ from sparsegate.display.plain import exact_text, plain
 from sparsegate.display.published import SCHEMA, TopTable, published_items
 from sparsegate.errors import ParameterError
 from sparsegate.gates.accounting import Accountant, composed, gaussian_event, pure_event, selection_event
-from sparsegate.gates.normal import PARTS
+from sparsegate.gates.gaussian import PARTS
 from sparsegate.selection.select import METHODS
 from sparsegate.tables.observed import CountBar
 from sparsegate.tables.question import CONFIDENCE, Question

@@ -9,7 +9,7 @@ Released are the labels that are kept, as a set. With optimal partition selectio
 a label takes grow with m, here with sqrt(m): at epsilon = 1, delta = 1e-6 and m = 100 a label needs 1,313 people there
 for an even chance, and here 252 who have 100 labels each, 80 who have 10, or 44 who have 3.
 
-*Theorem.* Let delta' = delta/2, let sigma meet the theorem of ``gates.normal`` for (epsilon, delta'), and let
+*Theorem.* Let delta' = delta/2, let sigma meet the theorem of ``gates.gaussian`` for (epsilon, delta'), and let
 
     t Pr[v_t + sigma N >= T] <= delta'      for t = 1, ..., m.
 
@@ -43,7 +43,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from sparsegate.budget import Cost
-from sparsegate.gates.normal import PARTS, gaussian_sigma, normal_tail
+from sparsegate.gates.gaussian import PARTS, gaussian_sigma, normal_tail
 from sparsegate.noise import Source
 from sparsegate.noise.gaussian import normal_floor
 from sparsegate.tables.counting import Pick

@@ -11,7 +11,6 @@ which is public. Proofs, and why nothing lies between: docs/explanation/proofs_i
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -72,8 +71,9 @@ class AlertPlan:
         cells_per_user: int | None = None,
         within: Number | None = None,
         expect: int | None = None,
+        **_: object,
     ) -> AlertPlan:
-        """The plan of an alert, or a refusal of what is wrong with its parameters; these are those of ``Alert``."""
+        """The plan of an alert with these parameters, among those of ``Alert``, or a refusal of what is wrong."""
         if windows is not None and not isinstance(windows, TimeWindows):
             raise ParameterError("windows", "must be a TimeWindows", windows, 'sg.uses.TimeWindows(width="5m", ...)')
         check_choice(fires, "fires", SIGNS, "leave it out")
@@ -89,10 +89,11 @@ class AlertPlan:
             refused = {"method": counted, "epsilon": epsilon, "closes": two_sided, "cells": cells}
             public: dict[str, Any] = {"threshold": sign * threshold, "within": within, "expect": expect}
             return cls._paying(public, refused, sign=sign, moved=moved, most_windows=most_windows)
-        for word, number in {"within": within, "expect": expect}.items():
-            if number is not None:
-                rule = "must not be given with a cutoff, whose margin follows from epsilon"
-                raise ParameterError(word, rule, number, "leave out the cutoff, for a zCDP ledger to pay each alarm")
+        _refuse(
+            {"within": within, "expect": expect},
+            "with a cutoff, whose margin follows from epsilon",
+            "leave out the cutoff, for a zCDP ledger to pay each alarm",
+        )
         public = {"cutoff": exact_count(cutoff, "cutoff"), "epsilon": exact_epsilon(epsilon)}
         listed, shared = _cells(cells, cells_per_user, method=method, windows_per_user=windows_per_user)
         options = {"threshold": sign * threshold, **public, "sensitivity": 1, "monotonic": True, "closes": closes}
@@ -101,22 +102,18 @@ class AlertPlan:
             options["queries"] = most_windows
         public |= {"moved": moved, "most_windows": most_windows, "gate_options": options}
         public |= {"sign": sign, "cells": listed, "cells_per_user": shared}
-        if listed:
-            moved, method = None, "gate"
-        plans = {name: cls(method=name, **public) for name in _WAYS}
+        gate = cls(method="gate", **public)
         # Where it is known how many windows there are, they decide together: a year has room for many false alarms.
-        gate = plans["gate"].margin(windows=most_windows)
-        if method != "gate" and moved is None:
-            if method == "counts":
-                rule = "must not be counts where a person may be in any number of windows: no noise is enough"
-                raise ParameterError("method", rule, method, "pass windows_per_user= or most_windows=, or use a gate")
-            return plans["gate"]
-        if method == "counts" and closes == "rarer":
+        margin = gate.margin(windows=most_windows)
+        if listed or method == "gate" or (method == "auto" and (moved is None or closes == "rarer")):
+            return gate
+        if moved is None:
+            rule = "must not be counts where a person may be in any number of windows: no noise is enough"
+            raise ParameterError("method", rule, method, "pass windows_per_user= or most_windows=, or use a gate")
+        if closes == "rarer":
             raise ParameterError("closes", "must be left out for counts, which never close", closes)
-        if method == "auto":
-            better = closes == "above" and plans["counts"].margin(windows=most_windows) <= gate
-            return plans["counts" if better else "gate"]
-        return plans[method]
+        counts = cls(method="counts", **public)
+        return counts if method == "counts" or counts.margin(windows=most_windows) <= margin else gate
 
     @classmethod
     def _paying(cls, public: dict[str, Any], refused: Mapping[str, Any], **others: Any) -> AlertPlan:
@@ -124,16 +121,12 @@ class AlertPlan:
         if public["within"] is None:
             rule = "must be given, or within= in its place for an alert that pays for each alarm"
             raise ParameterError("cutoff", rule, next_step="pass for instance cutoff=25 and epsilon=0.5")
-        for word, value in refused.items():
-            if value is not None:
-                rule = "must not be given without a cutoff: one gate pays for each alarm by itself"
-                raise ParameterError(word, rule, value, "leave it out, or pass a cutoff")
+        _refuse(refused, "without a cutoff: one gate pays for each alarm by itself", "leave it out, or pass a cutoff")
         options = {**public, "sensitivity": 1, "monotonic": True}
         calibration = gate_calibration(**options)
-        price = calibration.price
-        assert price is not None
-        spends: dict[str, Any] = {"cutoff": calibration.cutoff, "epsilon": price.opening, "price": price}
-        return cls(method="gate", gate_options=options, **spends, **others)
+        assert calibration.price is not None
+        price, cutoff = calibration.price, calibration.cutoff
+        return cls(method="gate", gate_options=options, cutoff=cutoff, epsilon=price.opening, price=price, **others)
 
     @property
     def cost(self) -> Cost:
@@ -164,11 +157,9 @@ class AlertPlan:
         margin, windows, number = margins[self.method], self.most_windows, len(self.cells)
         margin_all = None if windows is None else self.margin(windows=windows * max(1, number))
         quiet = self.epsilon
-        if self.method == "gate":
+        if self.method == "gate" and self.price is None:
             each = gate_calibration(**self.gate_options).spent([(min(windows or _MANY, _MANY), 0)])
             quiet = self.cells_per_user * each
-        if self.price is not None:
-            quiet = self.price.opening
         right = f"right with 95 % for a count {margin:,} or more from the threshold"
         right += "" if margin_all is None else f", for all windows at once {margin_all:,} or more"
         words = {"gate": f"a gate that fires at most {self.cutoff} times", "counts": "a noisy count of every window"}
@@ -227,6 +218,7 @@ def _cells(
     return listed, most_cells(1 if cells_per_user is None else cells_per_user, len(listed))
 
 
-def alert_plan(parameters: Mapping[str, Any]) -> AlertPlan:
-    """The plan of the parameters of an ``Alert``, or of its preview: those of ``AlertPlan.of`` among them."""
-    return AlertPlan.of(**{name: parameters[name] for name in inspect.signature(AlertPlan.of).parameters})
+def _refuse(parameters: Mapping[str, object], why: str, step: str) -> None:
+    for name, value in parameters.items():
+        if value is not None:
+            raise ParameterError(name, f"must not be given {why}", value, step)

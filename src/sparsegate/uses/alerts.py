@@ -41,7 +41,7 @@ from sparsegate.gates.sparse_vector import SparseVector, gate_calibration
 from sparsegate.ledger.gate import AnswerCounts, DurableGate, PaidGate, is_ledger, pay_for_gate
 from sparsegate.noise import Source, exact_scale
 from sparsegate.noise.own_settings import own_settings
-from sparsegate.uses.alert_plan import CONFIDENCE, AlertPlan, Method, alert_plan
+from sparsegate.uses.alert_plan import CONFIDENCE, AlertPlan, Method
 from sparsegate.uses.asking import AsksGate
 from sparsegate.uses.windows import Moment, PeopleInCells, PeopleInWindows, TimeWindows
 
@@ -374,7 +374,7 @@ class Alert(AsksGate):
         source: Source | None = None,
         not_private: bool = False,
     ) -> None:
-        plan = self._plan = alert_plan(locals())
+        plan = self._plan = AlertPlan.of(**locals())
         if plan.price is not None:
             zcdp_ledger(ledger)
         public_line(name, "name", most=_LONGEST_NAME)
@@ -443,7 +443,7 @@ class Alert(AsksGate):
         >>> print(preview.statement)
         a noisy count of every window: right with 95 % for a count 15 or more from the threshold (gate 43; noisy ...
         """
-        return alert_plan(parameters).preview()
+        return AlertPlan.of(**parameters).preview()
 
     def _earlier(self, ledger: Spender | None, title: str, asks: Mapping[str, Any]) -> list[DurableGate]:
         """The gates of alerts of this name; what they answered is answered."""

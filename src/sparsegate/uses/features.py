@@ -398,7 +398,7 @@ class SelectKBestPrivate(*learn_bases("feature_selection.SelectorMixin", "base.B
             return partial(_own_scores, self.score_func, features)
         if row.of_table is None:
             return self._covariances(features)
-        of_table, classes = row.of_table, public_values(self._given("classes"), "classes")
+        of_table, classes = row.of_table, public_values(self._required("classes"), "classes")
         coding, sizes = self._coding(features)
 
         def scored(table: NDArray[Any], target: NDArray[Any]) -> Integers:
@@ -413,9 +413,9 @@ class SelectKBestPrivate(*learn_bases("feature_selection.SelectorMixin", "base.B
         if self.bins is not None:
             if self.categories is not None:
                 raise ParameterError("bins", "must not be given with categories", self.bins, "leave one of them out")
-            bins, bounds = exact_count(self.bins, "bins"), public_bounds(self._given("bounds"), features, "bounds")
+            bins, bounds = exact_count(self.bins, "bins"), public_bounds(self._required("bounds"), features, "bounds")
             return (lambda table: binned(numbers(table), bounds, bins)), [bins] * features
-        lists = public_categories(self._given("categories"), features)
+        lists = public_categories(self._required("categories"), features)
 
         def coding(table: NDArray[Any]) -> Integers:
             return np.column_stack([coded(table[:, j], lists[j]) for j in range(features)])
@@ -423,7 +423,7 @@ class SelectKBestPrivate(*learn_bases("feature_selection.SelectorMixin", "base.B
         return coding, [len(listed) for listed in lists]
 
     def _covariances(self, features: int) -> Scored:
-        bounds = public_bounds(self._given("bounds"), features, "bounds")
+        bounds = public_bounds(self._required("bounds"), features, "bounds")
         if (self.classes is None) == (self.target_bounds is None):
             rule = "must be given for score 'covariance', or else two classes"
             raise ParameterError("target_bounds", rule, self.target_bounds, "pass for instance target_bounds=(0, 1)")
@@ -438,7 +438,7 @@ class SelectKBestPrivate(*learn_bases("feature_selection.SelectorMixin", "base.B
             clipped(numbers(table), bounds), signs[coded(target, classes, "classes")]
         )
 
-    def _given(self, name: str) -> Any:
+    def _required(self, name: str) -> Any:
         value = getattr(self, name)
         if value is None:
             rule = f"must be given for score {self.score_func!r}, and be public, not taken from the rows"

@@ -129,6 +129,7 @@ class Improvement(AsksGate):
     candidates depend on the validation records through earlier answers alone. What ``spent`` says is enough for the
     answers given so far. Proof: docs/explanation/proofs_in_words/uses.md.
 
+    - Stopping after ``patience`` BELOWs, and what is told about the best, follow from the answers.
     - One *record* is protected. Where a person has several, pass one value for each person, such as their mean.
     - To *replace* a record is to remove one and to add one: 2 epsilon.
     - n is not counted: ``size`` is a number you choose. No length is refused but one that changes between calls. How

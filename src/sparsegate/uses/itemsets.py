@@ -464,7 +464,7 @@ class ItemsetRecord:
 class FrequentItemsets(TopTable):
     """The chosen sets, each a tuple of its items; by size and label, or the largest estimates first.
 
-    ``for items, estimate in found`` goes through them, ``found[0]`` is the first; ``to_pandas``, ``to_polars``,
+    ``for items, estimate in sets`` goes through them, ``sets[0]`` is the first; ``to_pandas``, ``to_polars``,
     ``to_arrow`` and ``to_dict`` convert them, ``plot`` draws them, and a notebook shows a table.
 
     ``estimates`` are the noisy supports, in their order; None where none were paid for. Each lies within ``error_bar``
@@ -475,10 +475,10 @@ class FrequentItemsets(TopTable):
     >>> baskets = {"shopper": [i for i in range(400) for _ in "ab"], "article": ["bread", "salt"] * 400}
     >>> asked = {"item": "article", "user": "shopper", "domain": ["bread", "salt", "tea"], "size": 2}
     >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
-    >>> found = sg.uses.frequent_itemsets(baskets, count=3, epsilon=2, answers_epsilon=1, **asked, **seeded)
-    >>> found.items, found.sizes, found.estimates
+    >>> sets = sg.uses.frequent_itemsets(baskets, count=3, epsilon=2, answers_epsilon=1, **asked, **seeded)
+    >>> sets.items, sets.sizes, sets.estimates
     ((('bread',), ('salt',), ('bread', 'salt')), (1, 1, 2), (402, 396, 395))
-    >>> float(found.record.epsilon), [float(share) for share in found.record.shares]
+    >>> float(sets.record.epsilon), [float(share) for share in sets.record.shares]
     (3.0, [0.0, 2.0])
     """
 
@@ -715,10 +715,10 @@ def frequent_itemsets(
     >>> bought = {"tea": range(60), "milk": range(50), "jam": range(100, 120)}
     >>> rows = pandas.DataFrame([(what, who) for what, people in bought.items() for who in people])
     >>> rows = rows.set_axis(["product", "customer"], axis=1)
-    >>> found = sg.uses.frequent_itemsets(rows, item="product", user="customer",
+    >>> sets = sg.uses.frequent_itemsets(rows, item="product", user="customer",
     ...                              domain=["jam", "milk", "tea", "rye"], size=2, count=3, epsilon=2,
     ...                              answers_epsilon=1, source=sg.Seeded(1), not_private=True)
-    >>> found.items, found.estimates, found.error_bar
+    >>> sets.items, sets.estimates, sets.error_bar
     ((('tea',), ('milk',), ('milk', 'tea')), (56, 52, 45), 9)
     """
     asked = ItemsetQuestion.of(locals())

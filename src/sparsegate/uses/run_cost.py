@@ -109,7 +109,7 @@ class RunCost:
 
     @classmethod
     def gaussian(cls, noise_multiplier: Number) -> Self:
-        """Of a run with Gaussian noise of this many times the sensitivity: its profile is exact (``gates.normal``)."""
+        """Of a run with Gaussian noise of this many times the sensitivity: an exact profile (``gates.gaussian``)."""
         exact = exact_epsilon(noise_multiplier, "noise_multiplier")
         sigma, rho = float(exact), 1 / (2 * exact * exact)
         return replace(

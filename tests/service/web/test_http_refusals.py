@@ -201,11 +201,7 @@ def test_every_method_that_an_address_does_not_take_is_405_and_says_which_it_tak
 
 @pytest.mark.parametrize(
     ("error", "status", "kind"),
-    [
-        (RuntimeError, 500, "internal"),
-        (LedgerError, 503, "ledger-unavailable"),
-        (TableError, 503, "data-unavailable"),
-    ],
+    [(RuntimeError, 500, "internal"), (LedgerError, 503, "ledger-unavailable"), (TableError, 503, "data-unavailable")],
 )
 def test_an_error_of_the_service_is_a_constant_and_an_unexpected_one_is_logged_as_its_class_alone(
     service, monkeypatch, caplog, error, status, kind

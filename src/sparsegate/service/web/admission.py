@@ -558,8 +558,8 @@ GateName = Annotated[str, AfterValidator(_known_form)]
 
 def link(request: Request, response: Response, rel: str, **changes: str | int) -> None:
     """Say where another page is: the same address, with other parameters."""
-    there = request.url.include_query_params(**changes)
-    response.headers["Link"] = f'<{there.path}?{there.query}>; rel="{rel}"'
+    address = request.url.include_query_params(**changes)
+    response.headers["Link"] = f'<{address.path}?{address.query}>; rel="{rel}"'
 
 
 Service = Annotated[ThreadedKeeper, Depends(_service)]

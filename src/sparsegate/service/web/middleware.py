@@ -100,8 +100,8 @@ class RequestLog:
         self.app, self._counts = app, counts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        given = Headers(scope=scope).get("x-request-id", "")
-        name = given if _SANE.fullmatch(given) else secrets.token_hex(8)
+        wanted = Headers(scope=scope).get("x-request-id", "")
+        name = wanted if _SANE.fullmatch(wanted) else secrets.token_hex(8)
         scope.setdefault("state", {})["request_id"] = name
         bare = scope["method"] == "HEAD"
 
@@ -226,13 +226,13 @@ class BodyLimit:
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if body and scope["method"] == "POST" and kind != "application/json":
             raise Refused(NOT_JSON)
-        given = False
+        taken = False
 
         async def again() -> Message:
-            nonlocal given
-            if given:
+            nonlocal taken
+            if taken:
                 return await receive()
-            given = True
+            taken = True
             return {"type": "http.request", "body": body, "more_body": False}
 
         await self.app(scope, again, send)

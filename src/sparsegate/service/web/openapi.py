@@ -65,18 +65,18 @@ def fails(*sorts: Sort) -> dict[int | str, dict[str, Any]]:
         by_status[sort.status].append(sort)
     return {
         status: {
-            "description": "; or: ".join(sort.title for sort in there),
+            "description": "; or: ".join(sort.title for sort in at_status),
             "content": {
                 MEDIA_TYPE: {
                     "schema": {"$ref": "#/components/schemas/Problem"},
                     "examples": {
                         sort.type: {"summary": sort.title, "value": sort.body(**_PLACES.get(sort.type, {}))}
-                        for sort in there
+                        for sort in at_status
                     },
                 }
             },
         }
-        for status, there in by_status.items()
+        for status, at_status in by_status.items()
     }
 
 

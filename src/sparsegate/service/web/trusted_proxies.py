@@ -30,12 +30,12 @@ class TrustedProxies:
     ('192.0.2.7', '192.0.2.9')
     """
 
-    def __init__(self, given: Iterable[str] = ()) -> None:
-        self._networks = [_network(text) for text in given]
+    def __init__(self, networks: Iterable[str] = ()) -> None:
+        self._networks = [_network(text) for text in networks]
 
     def __contains__(self, address: str) -> bool:
-        found = read_address(address)
-        return found is not None and any(found in network for network in self._networks)
+        read = read_address(address)
+        return read is not None and any(read in network for network in self._networks)
 
     def client(self, peer: str, forwarded: Iterable[str]) -> str:
         """Whose request it is that came from ``peer`` with these headers X-Forwarded-For."""
@@ -73,8 +73,8 @@ def read_address(text: str) -> _Address | None:
     """An address, also with a port; None where a proxy would not or could not tell it."""
     ported = _WITH_PORT.fullmatch(text)
     try:
-        found = ipaddress.ip_address(text if ported is None else ported[1] or ported[2])
+        address = ipaddress.ip_address(text if ported is None else ported[1] or ported[2])
     except ValueError:
         return None
-    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
-    return mapped or found
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return mapped or address

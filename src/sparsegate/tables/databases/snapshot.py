@@ -57,8 +57,8 @@ _REASONS: Final = {
     "57014": "the query was cancelled, or took too long",
     "40": "a standby took back what it had shown; serve from the primary, or set hot_standby_feedback",
 }
-_UNREACHED: Final = "it cannot be reached, or refuses this user or password; check the address, and the password"
-_ELSEWHERE: Final = "it cannot be reached, is in use, or lacks what was asked for; check address, names and rights"
+_UNREACHED = "it cannot be reached, or refuses this user, password or database; check the address, and the password"
+_LOCAL = "it cannot be reached, is in use, or has not what was asked for; check the address, the names and the rights"
 
 
 @contextmanager
@@ -71,7 +71,7 @@ def quiet_database(trouble: str) -> Iterator[None]:
     except SQLAlchemyError as error:
         cause = error.orig if isinstance(error, DBAPIError) else None
         state = getattr(cause, "sqlstate", None) or ""
-        unknown = _UNREACHED if cause is None or hasattr(cause, "sqlstate") else _ELSEWHERE
+        unknown = _UNREACHED if cause is None or hasattr(cause, "sqlstate") else _LOCAL
         raise_alone(TableError(f"{trouble}: {_REASONS.get(state) or _REASONS.get(state[:2], unknown)}"))
 
 

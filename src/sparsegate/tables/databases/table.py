@@ -23,7 +23,7 @@ import sqlalchemy as sa
 from sqlalchemy import func
 
 from sparsegate.errors import ParameterError, TableError
-from sparsegate.gates.normal import PARTS
+from sparsegate.gates.gaussian import PARTS
 from sparsegate.tables.counting import SEED_SHIFT, Named, Pick
 from sparsegate.tables.databases.dialects import DialectRows, known_functions, other_rows, sqlite_rows
 from sparsegate.tables.databases.snapshot import UNREAD, engine_at, one_moment, quiet_database

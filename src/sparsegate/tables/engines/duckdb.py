@@ -175,9 +175,9 @@ class Relation(Engine):
         return self.keep(DuckDBFrame(self._run("SELECT 1").select(*chosen).project(exact)))
 
     def beside(self, table: Any) -> Engine:
-        from sparsegate.tables.python_tables import is_held, read_table
+        from sparsegate.tables.python_tables import library_of, read_table
 
-        if self._connection is None or not is_held(table):
+        if self._connection is None or not library_of(table):
             return super().beside(table)
         return read_table(table, connection=self._connection)
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 import mpmath
 import pytest
 
-from sparsegate.gates.normal import PARTS, gaussian_sigma, normal_tail
+from sparsegate.gates.gaussian import PARTS, gaussian_sigma, normal_tail
 
 PLACES = [Fraction(0), Fraction(1, 10**9), Fraction(1, 3), Fraction(355, 113), Fraction(12), Fraction(37)]
 
