@@ -134,7 +134,6 @@ CHANCES = st.floats(0.001, 0.999)
 
 
 @given(p=CHANCES, q=CHANCES, p1=CHANCES, p2=CHANCES)
-@settings(max_examples=40)
 def test_what_a_rho_allows_lies_below_the_line_that_is_bet_on(p: float, q: float, p1: float, p2: float) -> None:
     rho = worst_rho(p, q) * (1 + 1e-6) + 1e-9
     ladder = RenyiLadder(values=np.array([rho]), level=LEVEL)
