@@ -104,9 +104,8 @@ class Attributes:
         for name, labels, _ in places:  # by the type of the table alone: what the cells of objects are is private
             words = "text" if isinstance(labels[0], str) else "numbers"
             if types[name] not in (None, words):  # all of its rows would be other values, without a word
-                raise TableError(
-                    f"column {name!r} holds {types[name]}, and its categories are {words}; cast one of them"
-                )
+                wrong = f"column {name!r} holds {types[name]}, and its categories are {words}"
+                raise TableError(f"{wrong}; cast one of the two")
         codes = np.stack([category_places(held[name], labels, other=other) for name, labels, other in places], axis=1)
         return codes if user is None else _one_row_each(codes, held[user])
 
