@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import subprocess
+import threading
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -172,3 +173,24 @@ def test_where_more_was_stated_than_there_was_nothing_is_left_and_nothing_comes_
     assert (again.remaining.epsilon, again.remaining.delta) == (over.epsilon, 0)
     with Ledger(files["restored"]) as ledger, pytest.raises(BudgetExceeded):
         ledger.spend(epsilon=0.1, what="too much")
+
+
+def test_a_backup_under_load_is_a_moment_of_the_ledger(files: dict[str, str]) -> None:
+    with Ledger(files["ledger"], pooled=True) as ledger:
+        stop = threading.Event()
+
+        def spend() -> None:
+            while not stop.is_set():
+                ledger.spend(epsilon=0.0001, what="under way")
+
+        thread = threading.Thread(target=spend)
+        thread.start()
+        try:
+            before = ledger.total_spent().epsilon
+            back_up(files["ledger"], files["backup"])
+            after = ledger.total_spent().epsilon
+        finally:
+            stop.set()
+            thread.join()
+    statement = restore(files["restored"], backup=files["backup"], spent_since=0)
+    assert before <= statement.spent.epsilon <= after

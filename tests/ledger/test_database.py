@@ -544,3 +544,36 @@ def test_a_schema_of_any_bytes_is_damage(tmp_path: Path) -> None:
         place.write_bytes(whole[:at] + b"\x9d" + whole[at + 1 :])
         with contextlib.suppress(LedgerError):
             Ledger(place).close()
+
+
+def test_a_page_of_rubbish_is_found(path: Path, ledger: Ledger) -> None:
+    for number in range(40):
+        ledger.spend(epsilon=0.02, what=f"release {number}" + "." * 300)
+    content = bytearray(path.read_bytes())
+    content[-4096:] = os.urandom(4096)
+    path.write_bytes(content)
+    with pytest.raises(LedgerError, match="nothing was spent"):
+        Ledger(path)
+
+
+def test_threads_that_wait_for_one_that_is_interrupted_by_signals_all_come_through() -> None:
+    came: list[object] = []
+
+    def run(memory: Memory) -> None:
+        for _ in range(1000):
+            memory.group.run(memory.writes("mine"))
+
+    def check(memory: Memory) -> None:
+        def follow() -> None:
+            came.append(memory.group.run(memory.writes("follows")))
+
+        threads = [threading.Thread(target=follow) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(10)
+        assert not any(thread.is_alive() for thread in threads)
+        assert memory.committed.count("follows") == 2
+
+    assert interrupt_by_signal(Memory, run, check, times=200, within=0.002) > 50
+    assert set(came) == {"follows"}

@@ -6,7 +6,9 @@ import datetime
 import os
 import random
 import sqlite3
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -414,3 +416,18 @@ def test_a_copy_that_is_handed_over_counts_the_same_row_by_row(
             ServedTable.take_over(handed._replace(digest="another"))
         handed.remove()
         assert not handed.file.parent.exists()
+
+
+def test_many_threads_count_at_once(visits: str) -> None:
+    texts = list(QUESTIONS) * 8
+    with ServedTable.open([visits], user="visitor") as dataset:
+        expected = [ask(dataset, text) for text in texts]
+        ready = threading.Barrier(8)
+
+        def work(number: int) -> list[int]:
+            ready.wait()
+            return [ask(dataset, text) for text in texts[number:] + texts[:number]]
+
+        with ThreadPoolExecutor(8) as pool:
+            for number, counted in enumerate(pool.map(work, range(8))):
+                assert counted == expected[number:] + expected[:number]
