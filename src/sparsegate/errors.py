@@ -85,7 +85,7 @@ class ParameterError(SparsegateError, ValueError):
 
 
 class ConditionError(ParameterError):
-    """A condition that is refused before any data is touched; ``text[start:end]`` is the place, from 0.
+    """A condition that is refused before data is touched; ``start`` and ``end`` are the place in its text, from 0.
 
     ``near`` names columns that may have been meant. The message holds the caller's own words and names of columns, and
     never anything of the data.

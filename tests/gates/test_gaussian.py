@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.accounts import Noted
 from tests.support.goodness import discrete_gaussian_mass, excess
-from tests.support.untouchable import Untouchable
 
 import sparsegate as sg
 from sparsegate.gates.lattice import Lattice
@@ -87,11 +86,3 @@ def test_rho_and_sigma_say_the_same():
     one = sg.gaussian([5, 70, 900], rho=Fraction(1, 4), source=sg.Seeded(5), **options)
     other = sg.gaussian([5, 70, 900], sigma=12, source=sg.Seeded(5), **options)  # 8 * 9 / (2 * 144)
     assert one.tolist() == other.tolist()
-
-
-def test_the_charge_comes_before_the_draw():
-    charged = Noted()
-    with pytest.raises(AssertionError):
-        sg.gaussian(3, sigma=3, sensitivity=1, delta=1e-6, ledger=charged, source=Untouchable(1), not_private=True)
-    assert len(charged.charged) == 1
-    assert charged.kept == []

@@ -141,11 +141,6 @@ def test_the_noise_is_that_of_the_theorem(sensitivity: float, within: float, mon
 # ----- on a ledger
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return str(tmp_path / "z.ledger") if request.param == "sqlite" else request.getfixturevalue("cluster").database()
-
-
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
     return Ledger.create(tmp_path / "z.ledger", dataset="visits", budget=(1, 1e-6))
@@ -173,8 +168,7 @@ def use(ledger: Ledger, held: Entry) -> None:
         ledger.use_held(connection, held, each=held.amount, count=1, of=held)
 
 
-def test_the_opening_is_charged_and_the_next_above_is_held_until_the_gate_is_closed(place: str):
-    ledger = Ledger.create(place, dataset="visits", budget=(1, 1e-6))
+def test_the_opening_is_charged_and_the_next_above_is_held_until_the_gate_is_closed(tmp_path: Path, ledger: Ledger):
     with sg.SparseVector(**GATE, ledger=ledger) as gate:
         opening, each = price_of(gate)
         assert spent(ledger) == opening + each
@@ -191,7 +185,7 @@ def test_the_opening_is_charged_and_the_next_above_is_held_until_the_gate_is_clo
     assert after.spent.rho == opening + 6 * each
     assert after.given_back.rho == each
     assert [entry.kind for entry in after.entries].count(EntryKind.REFUND) == 1
-    with Ledger(place) as again:
+    with Ledger(tmp_path / "z.ledger") as again:
         assert again.statement() == after
     assert gate.spent <= gate.budget.threshold_epsilon + 6 * gate.budget.query_epsilon
 

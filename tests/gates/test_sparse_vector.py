@@ -90,17 +90,6 @@ def test_a_seeded_source_needs_a_waiver():
         sg.SparseVector(threshold=1, cutoff=1, epsilon=1, sensitivity=1, source=sg.Seeded(1))
 
 
-def test_a_planned_gate_closes_after_its_questions():
-    gate = seeded(queries=5, threshold=10**6)
-    assert gate.ask_many([0] * 9).size == 5
-    with pytest.raises(sg.GateClosed, match="planned for"):
-        gate.ask(0)
-    one = seeded(queries=2, threshold=10**6)
-    one.ask(0)
-    one.ask(0)
-    assert one.closed
-
-
 @pytest.mark.parametrize("noise", MASSES)
 def test_the_margin_is_the_distance_at_which_answers_are_right_that_often(noise):
     """Both sides of the threshold, by exact summation of the two laws."""

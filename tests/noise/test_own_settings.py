@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import pandas
 import pytest
 from tests.support.hostile_settings import hostile_settings, plain
 
@@ -74,18 +73,6 @@ def test_every_method_selects_the_same_whatever_the_settings_are():
     same(lambda: list(releases()))
 
 
-def test_numbers_with_noise_are_the_same():
-    def releases() -> Iterator[Any]:
-        for name, values in PRIVATE.items():
-            whole_numbers = name in ("whole", "counts", "words")
-            for sensitivity in (1 if whole_numbers else 1.0, 1e-280, 1e280):
-                yield sg.laplace(values, epsilon=0.1, sensitivity=sensitivity, **SEEDED())
-                yield [sg.laplace(value, epsilon=3, sensitivity=sensitivity, **SEEDED()) for value in values]
-                yield sg.gaussian(values, rho=0.1, sensitivity=sensitivity, **SEEDED())
-
-    same(lambda: list(releases()))
-
-
 GATES: dict[str, dict[str, Any]] = {
     "exponential": {"epsilon": 1},
     "laplace": {"epsilon": 1, "noise": "laplace"},
@@ -125,33 +112,6 @@ def test_every_row_runs_the_same(key):
             yield out.above, out.asked, out.values, out.gaps
 
     same(lambda: list(releases()))
-
-
-def visits() -> pandas.DataFrame:
-    """People with items and amounts: every extreme is somebody's."""
-    rows = [(f"item {person % 7}", person % 90, PRIVATE["floats"][person % 16], person % 3) for person in range(400)]
-    return pandas.DataFrame(rows, columns=["item", "user", "amount", "ward"])
-
-
-TABLES: dict[str, dict[str, Any]] = {
-    "counts": {"count": 3},
-    "answers": {"count": 3, "answers_epsilon": 1, "max_items_per_user": 2},
-    "observed": {"count": 2, "domain": "observed", "delta": 1e-6},
-    "above": {"above": 60, "delta": 1e-6, "max_items_per_user": 1},
-    "sums": {"count": 3, "value": "amount", "clip": (0, 10), "answers_epsilon": 1},
-    "small sums": {"count": 3, "value": "amount", "clip": (-1e-15, 1e-15)},
-    "groups": {"count": 1, "per": "ward", "groups": [0, 1, 2], "groups_per_user": 2},
-}
-
-
-@pytest.mark.parametrize("asked", TABLES)
-def test_releases_of_tables_are_the_same(asked):
-    table = visits()
-    public: dict[str, Any] = {"item": "item", "user": "user", "epsilon": 5} | TABLES[asked]
-    call = sg.items_above if "above" in public else sg.top_sums if "value" in public else sg.top_items
-    if call is not sg.items_above:
-        public = {"domain": [f"item {i}" for i in range(9)]} | public
-    same(lambda: call(table, **public, **SEEDED()).to_dict())
 
 
 def test_hidden_labels_agree_the_same():

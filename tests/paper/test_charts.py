@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from importlib.resources import files
-from itertools import pairwise
+from itertools import combinations, pairwise, product
 from xml.etree import ElementTree
 
 import pytest
@@ -90,6 +91,12 @@ def test_labels_keep_apart_inside_and_in_order(wanted: list[float]) -> None:
     assert charts.spread([10, 50, 90], gap=9, low=0, high=100) == [10, 50, 90]
 
 
+# Machado, Oliveira and Fernandes 2009, severity 1: protan and deutan, on linear RGB.
+EYES = {
+    "all colours": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+    "no red": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
+    "no green": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.011820, 0.042940, 0.968881)),
+}
 OTHERS = [f"other-{place}" for place in range(8)]
 
 
@@ -107,6 +114,19 @@ def contrast(colour: str, background: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
+def seen(colour: str, eyes: str) -> list[float]:
+    """Oklab (Ottosson 2020) of a colour as these eyes see it."""
+    r, g, b = (min(max(sum(w * part for w, part in zip(row, linear(colour), strict=True)), 0), 1) for row in EYES[eyes])
+    long = (0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b) ** (1 / 3)
+    middle = (0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b) ** (1 / 3)
+    short = (0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b) ** (1 / 3)
+    return [
+        0.2104542553 * long + 0.7936177850 * middle - 0.0040720468 * short,
+        1.9779984951 * long - 2.4285922050 * middle + 0.4505937099 * short,
+        0.0259040371 * long + 0.7827717662 * middle - 0.8086757660 * short,
+    ]
+
+
 def test_lines_have_a_contrast_of_three_on_the_backgrounds_of_the_page_and_differ_in_colour_and_marker() -> None:
     assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
     for style in styles([*LINE_STYLES, *OTHERS]).values():
@@ -114,8 +134,15 @@ def test_lines_have_a_contrast_of_three_on_the_backgrounds_of_the_page_and_diffe
     page = files("sparsegate.paper").joinpath("report_page.css").read_text(encoding="utf-8")
     assert re.findall(r"--card: (#\w+)", page) == [charts.LIGHT, charts.DARK]
     for keys in (*(comparison.methods for comparison in COMPARISONS), OTHERS):
-        for look in ("light", "dark", "marker"):
-            assert len({getattr(style, look) for style in styles(keys).values()}) == len(keys), (look, keys)
+        assert len({style.marker for style in styles(keys).values()}) == len(keys)
+
+
+@pytest.mark.parametrize("eyes", EYES)
+def test_lines_of_a_figure_differ_for_every_eye(eyes: str) -> None:
+    pairs = {pair for comparison in COMPARISONS for pair in combinations(styles(comparison.methods).values(), 2)}
+    for (style, other), look in product(pairs, ("light", "dark")):
+        assert math.dist(seen(getattr(style, look), eyes), seen(getattr(other, look), eyes)) > 0.07, (style, other)
+    assert math.dist(seen("#c8450a", "no green"), seen("#a86a00", "no green")) < 0.02  # what this would notice
 
 
 def test_em_is_drawn_last_and_strong() -> None:

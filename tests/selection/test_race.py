@@ -150,12 +150,3 @@ def test_it_is_the_one_a_sort_finds(values, data):
         largest(np.array(values, dtype=np.int64 if type(values[0]) is int else np.float64), count)
         == sorted(values)[-count]
     )
-
-
-@given(REAL, st.data())
-def test_two_digits_of_a_float_round_it_down_by_less_than_a_millionth(values, data):
-    count = data.draw(st.integers(1, len(values)))
-    exact, rounded = sorted(values)[-count], largest(np.array(values), count, digits=2)
-    assert rounded <= exact
-    if math.isfinite(exact) and abs(exact) >= 2.0**-1022:
-        assert rounded == -math.inf or exact - rounded <= 2.0**-20 * abs(exact)

@@ -14,7 +14,6 @@ from tests.support.untouchable import Untouchable
 from sparsegate.errors import ParameterError
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.noise import Seeded
-from sparsegate.selection.scores import Scores
 from sparsegate.selection.select import METHODS, Request, Selection, choose, select_top
 
 SECRET = 8675309
@@ -38,16 +37,6 @@ def test_a_mapping_gives_items_and_an_array_gives_indices(method):
     assert by_number.items is None
     assert len(by_name) == len(by_number) == 2
     assert by_name.method == method
-
-
-def test_a_histogram_is_refused_by_select_top_and_picked_from_by_a_request():
-    histogram = Scores.histogram({0: 10**9, 10**4: 3})
-    with pytest.raises(ParameterError, match=r"^scores must know its items"):
-        select(histogram, source=Untouchable(1))
-    picks = Request(count=3, epsilon=1, sensitivity=1).pick(histogram, Seeded(1).stream())
-    assert picks.groups.tolist() == [1, 1, 1]
-    assert sorted(picks.members.tolist()) == [0, 1, 2]
-    assert str(picks.groups) not in repr(picks)
 
 
 def test_a_delta_is_charged_where_it_is_used_and_nowhere_else():

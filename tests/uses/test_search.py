@@ -16,13 +16,7 @@ from sparsegate.uses.search import PrivateSearchCV
 
 X, Y = np.zeros((40, 1)), np.array([1] * 30 + [0] * 10)
 MODEL = DummyClassifier(strategy="constant", constant=0)
-OPTIONS = {
-    "each": RunCost.pure(0.1),
-    "runs": "geometric",
-    "mean": 30,
-    "source": sg.Seeded(7),
-    "not_private": True,
-}
+OPTIONS = {"each": RunCost.pure(0.1), "runs": "geometric", "mean": 30, "source": sg.Seeded(7), "not_private": True}
 
 
 def test_the_best_estimator_is_kept_and_nothing_of_the_others():

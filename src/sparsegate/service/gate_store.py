@@ -103,7 +103,6 @@ def _public(row: Any) -> dict[str, Any]:
     }
 
 
-_ALL_GATES: Final = f"{WITH_LAST} ORDER BY gates.entry DESC"
 _READ_FOR_OUTCOME: Final = """SELECT gates.*, paid, held,
         (SELECT of FROM refunds WHERE of = coalesce(held, gates.entry)) AS gave_back
     FROM gates LEFT JOIN meters ON gate = gates.entry WHERE gates.entry = :this"""
@@ -177,7 +176,7 @@ class GateStore:
     def resume(self, turns: Turns) -> None:
         """When a keeper starts: what of all this is still on its way at another."""
         with self.ledger.database.reading() as connection:
-            rows = connection.rows(_ALL_GATES)
+            rows = connection.rows(WITH_LAST)
         self.departures.resume(rows, turns.held)
         self.gates()
 

@@ -13,7 +13,6 @@ that is not paid for. Proof: docs/explanation/proofs_in_words/ledger.md
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 import secrets
 import threading
@@ -160,7 +159,10 @@ class Tokens:
         digest, at = _digest(text), self._clock()
         with self._database.reading() as connection:
             row = connection.one("SELECT * FROM tokens WHERE hash = :digest AND revoked_at IS NULL", digest=digest)
-        if row is None or (left := _seconds_left(row.expires_at)) <= 0:
+        if row is None:
+            return None
+        expires = datetime.max.replace(tzinfo=UTC) if row.expires_at is None else datetime.fromisoformat(row.expires_at)
+        if (left := (expires - datetime.now(UTC)).total_seconds()) <= 0:
             return None
         token = Token(number=row.number, name=row.name, role=_role(row.role), expires_at=row.expires_at)
         until = at + min(left, self._remembered)
@@ -192,12 +194,13 @@ class Tokens:
         """Write which tokens were used since it was last written; if that cannot be, it is forgotten."""
         with self._guard:
             used, self._used, self._writing = self._used, {}, None
-        with suppress(LedgerError):
-            if used:
-                with self._database.writing() as connection:
-                    for token, at in used.items():
-                        update = "UPDATE tokens SET last_used_at = :at WHERE number = :token"
-                        connection.run(update, token=token, at=_second(at))
+        if not used:
+            return
+        with suppress(LedgerError), self._database.writing() as connection:
+            for token, at in used.items():
+                connection.run(
+                    "UPDATE tokens SET last_used_at = :at WHERE number = :token", token=token, at=_second(at)
+                )
 
     def close(self) -> None:
         """Write the last uses. The ledger stays open: it is the caller's."""
@@ -260,12 +263,6 @@ def _moment(expires: str | datetime) -> datetime:
         rule = "must be a moment to come: a time from now such as 30d or 12h, or a date such as 2031-01-31"
         raise ParameterError("expires", rule, str(expires))
     return moment
-
-
-def _seconds_left(expires_at: str | None) -> float:
-    if expires_at is None:
-        return math.inf
-    return (datetime.fromisoformat(expires_at) - datetime.now(UTC)).total_seconds()
 
 
 def _charge(most_epsilon: Number, role: Role) -> str:

@@ -21,14 +21,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
-from sparsegate.budget import (
-    Number,
-    PaidByKeeper,
-    Spender,
-    check_truth,
-    exact_count,
-    public_line,
-)
+from sparsegate.budget import Number, PaidByKeeper, Spender, check_truth, exact_count, public_line
 from sparsegate.display.plain import exact_text, noisy_text
 from sparsegate.errors import GateClosed, LedgerError, ParameterError
 from sparsegate.gates.calibration import trusted_source

@@ -20,7 +20,6 @@ T = TypeVar("T")
 class AsksGate(Uncopied, ABC):
     """What is closed at the end; a context manager."""
 
-    __slots__ = ("_born", "_lock", "_lost", "_unsaid")
     _closed_says: ClassVar[str]
     """Why a question is refused, with the reason in braces, and what to do."""
 

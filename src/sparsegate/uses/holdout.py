@@ -462,8 +462,6 @@ class Holdout(AsksGate):
         "this holdout is closed: {}; open it again by its name where its ledger has something left, or use fresh data"
     )
 
-    __slots__ = ("_gate", "_margins", "_name", "_open", "_terms")
-
     @own_settings
     def __init__(
         self,

@@ -150,13 +150,7 @@ class Improvement(AsksGate):
     """
 
     _uncopied = "this can be neither copied nor pickled: it holds a gate; make a new one"
-
     _closed_says = "this asks no more: {}; make a new one, which spends a new budget"
-
-    __slots__ = (
-        *("_best", "_best_sum", "_ends", "_gate", "_in_vain", "_length", "_seen", "_why"),
-        *("by", "patience", "size"),
-    )
 
     @own_settings
     def __init__(

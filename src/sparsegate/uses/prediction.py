@@ -464,11 +464,6 @@ class PrivatePredictor(AsksGate):
         "which spends a new budget"
     )
 
-    __slots__ = (
-        *("_free", "_gate", "_not_private", "_private", "_public", "_reader", "_tokens", "_within"),
-        *("alone", "terms"),
-    )
-
     @own_settings
     def __init__(
         self,

@@ -350,22 +350,22 @@ class RunLaw:
             low = low * ratio.numerator // ratio.denominator
             high = -(-high * ratio.numerator // ratio.denominator)
 
-    def _first(self, iv: Any) -> Any:
-        def exact(x: Fraction) -> Any:
-            return iv.mpf(x.numerator) / iv.mpf(x.denominator)
-
-        if self.eta is None or self.gamma is None:
-            return iv.exp(-exact(self.mean))
-        log = -iv.log(exact(self.gamma))
-        if self.eta == 0:
-            return exact(1 - self.gamma) / log
-        return exact((1 - self.gamma) * self.eta) / (iv.exp(exact(self.eta) * log) - 1)
-
 
 @lru_cache(maxsize=64)
 def _first_between(law: RunLaw, fine: int) -> tuple[int, int]:
+    """Whole numbers around 2**fine times the first probability."""
     with interval_arithmetic(fine + _SPARE) as iv:
-        low, high = (scaled_floor(end, fine) for end in law._first(iv)._mpi_)
+
+        def exact(x: Fraction) -> Any:
+            return iv.mpf(x.numerator) / iv.mpf(x.denominator)
+
+        if law.eta is None or law.gamma is None:
+            first = iv.exp(-exact(law.mean))
+        else:
+            log = -iv.log(exact(law.gamma))
+            rest = iv.exp(exact(law.eta) * log) - 1 if law.eta else log
+            first = exact((1 - law.gamma) * (law.eta or 1)) / rest
+        low, high = (scaled_floor(end, fine) for end in first._mpi_)
     return max(low - 1, 0), high + 2
 
 

@@ -101,8 +101,11 @@ class Attributes:
         if len({len(column) for column in held.values()}) > 1:
             raise ParameterError("table", "must have columns of one length", next_step="check how it is made")
         places = list(zip(self.names, self.categories, self.others, strict=True))
-        for name, labels, _ in places:
-            _refuse_type(name, types[name], labels)
+        for name, labels, _ in places:  # by the type of the table alone: what the cells of objects are is private
+            words = "text" if isinstance(labels[0], str) else "numbers"
+            if types[name] not in (None, words):  # all of its rows would be other values, without a word
+                wrong = f"column {name!r} holds {types[name]}, and its categories are {words}"
+                raise TableError(f"{wrong}; cast one of the two")
         codes = np.stack([category_places(held[name], labels, other=other) for name, labels, other in places], axis=1)
         return codes if user is None else _one_row_each(codes, held[user])
 
@@ -149,16 +152,6 @@ def _flat(values: Any) -> Any:
     if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__") or getattr(values, "ndim", 1) != 1:
         raise TableError("every column of the table must be a flat list, array or series; check how it is made")
     return list(values)
-
-
-def _refuse_type(name: str, held: str | None, labels: Sequence[Label]) -> None:
-    """Refuse a column whose type has none of the categories: all of its rows would be other values, without a word.
-
-    A type of the table itself alone: what the cells of a list, or of a column of objects, are is private.
-    """
-    listed = "text" if isinstance(labels[0], str) else "numbers"
-    if held is not None and held != listed:
-        raise TableError(f"column {name!r} holds {held}, and its categories are {listed}; cast one of the two")
 
 
 def _array_type(values: Any) -> str | None:
