@@ -280,6 +280,7 @@ class Ledger:
         pooled: bool = False,
     ) -> None:
         self.database = open_database(place, patience=patience, pooled=pooled)
+        """Where it is kept."""
         self._dataset, self._patience = dataset, patience
         try:
             statement = self._opened()
@@ -421,6 +422,7 @@ class Ledger:
             return self.refund(connection, self.spending(connection, entry).number, exact)
 
     def refund(self, connection: Connection, number: int, epsilon: Fraction) -> Entry | None:
+        """Give back within a transaction that is open; None on a zCDP ledger, to which nothing of a charge goes."""
         amount = Amount(epsilon=rounded_down(epsilon), rho=Fraction(0))
         balance = self._read(connection).balance
         paid = self.spending(connection, number)

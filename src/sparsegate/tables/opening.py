@@ -210,6 +210,7 @@ class Table:
 
     @cached_property
     def form(self) -> TextForm:
+        """How text is written."""
         return TextForm(format=self.format, separator=self.separator, encoding=self.encoding)
 
     @cached_property
