@@ -415,7 +415,11 @@ def charge(
         raise ParameterError("ledger", "must be an open ledger, or a charge reserved on one", ledger, 'sg.Ledger("x")')
     shown = "".join(mark if mark.isprintable() else " " for mark in what)
     takes = {} if rho is None else signature(ledger.spend).parameters
-    known = {"rho": rho} if "rho" in takes or any(one.kind is Parameter.VAR_KEYWORD for one in takes.values()) else {}
+    known = (
+        {"rho": rho}
+        if "rho" in takes or any(parameter.kind is Parameter.VAR_KEYWORD for parameter in takes.values())
+        else {}
+    )
     counted = delta if rho_delta is None or conversion_delta(ledger) is None else rho_delta
     entry = ledger.spend(epsilon=epsilon, delta=counted, what=shown[:LONGEST_LINE], **known)
     return Charge(ledger, entry, pure=not delta)

@@ -261,13 +261,13 @@ def _restore(kind: type[SparsegateError], args: tuple[object, ...], state: dict[
     return error
 
 
-def unknown_key(parameter: str, rule: str, given: object, known: Iterable[str], next_step: str) -> ParameterError:
+def unknown_key(parameter: str, rule: str, value: object, known: Iterable[str], next_step: str) -> ParameterError:
     """The error of a key that a table lacks, with the nearest that it has."""
     import difflib
 
-    near = difflib.get_close_matches(str(given), list(known), n=3, cutoff=0.5)
+    near = difflib.get_close_matches(str(value), list(known), n=3, cutoff=0.5)
     meant = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
-    return ParameterError(parameter, rule, given, f"{meant}{next_step}")
+    return ParameterError(parameter, rule, value, f"{meant}{next_step}")
 
 
 def load_extra(module: str, *, extra: str) -> Any:

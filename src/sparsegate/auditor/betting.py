@@ -177,8 +177,10 @@ class Bets:
 
     def settle(self, stakes: Reals, first: NDArray[np.bool_], second: NDArray[np.bool_]) -> None:
         """Multiply the money by what pairs of runs gained: whether each was in the event, on the first and second."""
-        both, one, other = (int(np.count_nonzero(x)) for x in (first & second, first, second))
-        cells = np.array([both, one - both, other - both, first.size - one - other + both], dtype=np.float64)
+        both, in_first, in_second = (int(np.count_nonzero(x)) for x in (first & second, first, second))
+        cells = np.array(
+            [both, in_first - both, in_second - both, first.size - in_first - in_second + both], dtype=np.float64
+        )
         self._log_stake = self._log_stake + cells @ np.log1p(stakes * self._gains)
         self._cells = self._cells + cells
         self._settled += first.size

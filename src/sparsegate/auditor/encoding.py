@@ -73,7 +73,7 @@ class Encoder:
         self._numbers: dict[Shape, int] = {}
         self._layouts: dict[object, list[object]] = {}
 
-    def encode(self, raw: Any, count: int, given: object = None) -> Sample:
+    def encode(self, raw: Any, count: int, asked: object = None) -> Sample:
         """The outcomes of one call that was asked for ``count`` of them; arrays for one input must be alike."""
         if isinstance(raw, np.ma.MaskedArray):
             raw = raw.tolist()  # what lies behind the mask is not released
@@ -85,8 +85,8 @@ class Encoder:
             parts = []
         for part in parts:
             self._require(part.shape[0] if part.ndim else None, count)
-        if given is not None:
-            self._require_alike(parts, given)
+        if asked is not None:
+            self._require_alike(parts, asked)
         if parts and all(part.dtype.kind in "biuf" for part in parts):
             return self._tables(parts, count, alone=isinstance(raw, np.ndarray) and not raw.dtype.names)
         if parts:
@@ -192,14 +192,14 @@ class Encoder:
             rule = "must return as many outcomes as it is asked for"
             raise self._nonsense(f"{rule}, {{}} returned {'one' if length is None else length} instead of {count}")
 
-    def _require_alike(self, parts: list[NDArray[Any]], given: object) -> None:
+    def _require_alike(self, parts: list[NDArray[Any]], asked: object) -> None:
         """Numpy chose a kind and a width for the whole call; objects keep each outcome as it is."""
         if not parts or any(part.dtype.kind == "O" for part in parts):
             return
         layout: list[object] = [
             ("number" if part.dtype.kind in "iuf" else part.dtype.kind, part.shape[1:]) for part in parts
         ]
-        if self._layouts.setdefault(given, layout) != layout:
+        if self._layouts.setdefault(asked, layout) != layout:
             raise self._nonsense(
                 "must return arrays of one kind and one width for one input, but those of {} changed with the call",
                 "return a list of outcomes, or give np.array a dtype= and all rows the same length in every call",

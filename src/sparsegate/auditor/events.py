@@ -265,10 +265,10 @@ class Slices:
     tally: bool = False
 
     @staticmethod
-    def learned(one: Sample, other: Sample, *, boosted: bool, seed: int) -> Slices | None:
+    def learned(first: Sample, second: Sample, *, boosted: bool, seed: int) -> Slices | None:
         """Train on the two samples; None where scikit-learn would be needed and is not there."""
-        size = min(len(one), len(other), _MOST_ROWS)
-        both = joined([one.part(slice(size)), other.part(slice(size))])
+        size = min(len(first), len(second), _MOST_ROWS)
+        both = joined([first.part(slice(size)), second.part(slice(size))])
         label = np.repeat([1.0, 0.0], size)
         features = _features(both)
         table = features(both)

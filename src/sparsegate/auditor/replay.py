@@ -144,15 +144,15 @@ def replayed(
         for answers in (pair.answers, pair.neighbour):
             tape = make(number)
             call = partial(mechanism, **{name: tape})
-            given = np.array(answers) if arrays else answers
-            outcome = call(given, 1) if takes_count(call) else [call(given)]
+            argument = np.array(answers) if arrays else answers
+            outcome = call(argument, 1) if takes_count(call) else [call(argument)]
             runs.append((encoder.encode(outcome, 1), list(getattr(tape, "calls", ())), isinstance(tape, Tape)))
-        (one, calls, seen), (other, others, _) = runs
+        (own, calls, seen), (other, others, _) = runs
         where = f"on {input_text(pair.answers, _SHOWN)} and {input_text(pair.neighbour, _SHOWN)}"
-        same = bool(one.word[0] == other.word[0]) and one.columns.shape == other.columns.shape
-        moved = np.abs(one.columns - other.columns) if same else np.zeros((1, 0))
+        same = bool(own.word[0] == other.word[0]) and own.columns.shape == other.columns.shape
+        moved = np.abs(own.columns - other.columns) if same else np.zeros((1, 0))
         if same and moved.size:
-            whole = (one.columns % 1 == 0) & (other.columns % 1 == 0)
+            whole = (own.columns % 1 == 0) & (other.columns % 1 == 0)
             farthest = max(farthest, float(np.nanmax(np.where(whole, 0.0, moved))))
             alike = steps.setdefault(number % len(chosen), [])
             alike.append(float(np.max(moved, where=whole, initial=0.0)))

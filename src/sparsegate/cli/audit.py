@@ -68,7 +68,7 @@ def audit(
     refused = {"centre": bool(centre), "batch": batch is not None, "rho": rho is not None, "replay": replay}
     if variants and any(refused.values()):
         rule = "must not be given with --variants: the rows claim epsilon, have the threshold 0, and are batches"
-        raise ParameterError(next(name for name, given in refused.items() if given), rule, next_step="leave it out")
+        raise ParameterError(next(name for name, value in refused.items() if value), rule, next_step="leave it out")
     form = read_output(output, as_json=as_json)
     most = _queries(queries)
     same: dict[str, Any] = {name: options[name] for name in _SAME}

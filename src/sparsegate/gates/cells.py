@@ -225,8 +225,8 @@ class Gates(Paid):
     def _cost(self) -> Fraction:
         # Many cells have said as much as one another: that is priced once.
         made = {gate: (gate._drawing, gate._asked, gate._positives) for gate in list(self._gates.values())}
-        alike, costs = Counter(made.values()), {said: gate._cost() for gate, said in made.items()}
-        return largest(((cost, alike[said]) for said, cost in costs.items()), self.cells_per_user)
+        alike, costs = Counter(made.values()), {state: gate._cost() for gate, state in made.items()}
+        return largest(((cost, alike[state]) for state, cost in costs.items()), self.cells_per_user)
 
     @property
     def closed(self) -> bool:

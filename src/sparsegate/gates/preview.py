@@ -187,7 +187,7 @@ class Preview(Tabular):
         figures = {**charged, **self.settings, **self.accuracy}
         return Sheet(
             title=f"What the {self.release} will be good for",
-            brief=self._said(self.advice),
+            brief=self._sentences(self.advice),
             columns=columns,
             numbers=frozenset(n for n, column in columns.items() if not any(isinstance(c, str | bool) for c in column)),
             about={name.replace("_", " "): plain(value) for name, value in figures.items()},
@@ -236,7 +236,7 @@ class Preview(Tabular):
         axes.yaxis.set_major_formatter("{x:,g}")
         axes.spines[["top", "right"]].set_visible(False)
 
-    def _said(self, *more: str) -> str:
+    def _sentences(self, *more: str) -> str:
         series = "" if self.series is None else self.series.statement
         return " ".join(filter(None, [self.statement, self.warning, series, *more]))
 

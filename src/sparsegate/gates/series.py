@@ -65,8 +65,8 @@ class Series(Printed):
         own = f" + {float(self.cost.rho_delta):g}" if self.cost.rho_delta else ""
         at = f"epsilon {rounded_up(self.zcdp_epsilon)} at delta {float(self.delta):g}{own}"
         rule = {"zcdp": "a zCDP ledger is better", "epsilon": "adding is better"}[self.better]
-        said = f"{self.times:,} of them cost {self.cost.in_epsilon} by adding, and {self.cost.in_rho} on a zCDP ledger,"
-        said += f" which is {at}: {rule}."
+        text = f"{self.times:,} of them cost {self.cost.in_epsilon} by adding, and {self.cost.in_rho} on a zCDP ledger,"
+        text += f" which is {at}: {rule}."
         words = {"zcdp": "on a zCDP ledger", "epsilon": "by adding"}
         deltas = {"zcdp": self.cost.rho_delta, "epsilon": self.cost.delta}
         words |= {rule: f"{words[rule]} (budget_delta {float(most):g})" for rule, most in deltas.items() if most}
@@ -76,8 +76,8 @@ class Series(Printed):
             for number, (name, most) in enumerate((n, m) for n, m in self.largest.items() if m is not None)
         ]
         if shares:
-            return f"{said} So that they fit {self.limit} {', and '.join(shares)}."
-        return f"{said} However small, they do not fit {self.limit}." if self.largest else said
+            return f"{text} So that they fit {self.limit} {', and '.join(shares)}."
+        return f"{text} However small, they do not fit {self.limit}." if self.largest else text
 
     def to_dict(self) -> dict[str, Any]:
         """The series as JSON takes it."""

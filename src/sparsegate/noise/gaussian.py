@@ -65,17 +65,17 @@ def _masses(law: Law, bits: int) -> tuple[list[int], list[int]]:
     weights after the last add up to less than its r / (1 - r) times itself.
     """
     fine = bits + _GUARD
-    one = 1 << fine
+    whole = 1 << fine
     (low_r, high_r), (low_q, high_q) = (
-        (max(0, low - 1), min(one, high + 2))
+        (max(0, low - 1), min(whole, high + 2))
         for low, high in (interval_floor(-1 / (n * law.square), lambda iv, e: e, fine, fine + 64) for n in (2, 1))
     )
-    low, high = [one], [one]
+    low, high = [whole], [whole]
     while low[-1]:
         low.append(low[-1] * low_r >> fine)
         high.append(-(-high[-1] * high_r >> fine))
         low_r, high_r = low_r * low_q >> fine, -(-high_r * high_q >> fine)
-    beyond = -(-high[-1] * high_r // (one - high_r)) + 1
+    beyond = -(-high[-1] * high_r // (whole - high_r)) + 1
     if not law.one_sided:
         low, high = ([each[0], *(w for weight in each[1:] for w in (weight, weight))] for each in (low, high))
         beyond *= 2
@@ -139,9 +139,9 @@ def _rest(source: Source, law: Law) -> int:
     whole = _WORD - sum(counts)
     while True:
         low, high = _masses(law, 64 + bits)
-        given = [count << bits for count in counts] + [0] * (len(low) - len(counts))
-        below = list(accumulate(each - gone for each, gone in zip(low, given, strict=True)))
-        above = list(accumulate(each - gone for each, gone in zip(high, given, strict=True)))
+        known = [count << bits for count in counts] + [0] * (len(low) - len(counts))
+        below = list(accumulate(each - gone for each, gone in zip(low, known, strict=True)))
+        above = list(accumulate(each - gone for each, gone in zip(high, known, strict=True)))
         place = bisect_right(above, digits * whole)  # all before it end before V
         if place < len(below) and (digits + 1) * whole <= below[place]:
             return law.outcome(place)

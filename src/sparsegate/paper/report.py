@@ -348,9 +348,9 @@ class Reproduction:
             return judgement.support.value + " ‡" * judgement.short
 
         claims = [
-            (f"{said.claim}{' †' * bool(said.after_look)}", said.where, verdict(each.judgement))
+            (f"{checked.claim}{' †' * bool(checked.after_look)}", checked.where, verdict(each.judgement))
             for each in self._grid.claims
-            for said in [each.statement]
+            for checked in [each.statement]
         ]
         caption = (
             f"{tally_sentence(tally(self.checked))}. † Rule, or part of it, chosen after a look at results. ‡ Would "

@@ -294,8 +294,8 @@ class GateStore:
         with self.ledger.database.reading() as connection:
             most = "" if limit is None or closed is not None else f"LIMIT {limit}"
             rows = connection.rows(f"{WITH_LAST} {wanted} ORDER BY gates.entry DESC {most}")
-            found = (stored(row, hidden=self.departures.hides(row)) for row in rows)
-            page = list(islice((gate for gate in found if closed in (None, bool(gate.tally.closed))), limit))
+            records = (stored(row, hidden=self.departures.hides(row)) for row in rows)
+            page = list(islice((gate for gate in records if closed in (None, bool(gate.tally.closed))), limit))
             return [_with_cells(connection, gate) for gate in page]
 
     def gate_entries(self) -> dict[int, str]:
@@ -586,7 +586,7 @@ def activity(
     Fewer than ``limit`` are the last ones.
     """
     wanted = ["0 = 0"] + ["id = :id"] * (gate is not None) + ["tokens.name = :name"] * (by is not None)
-    found: list[Activity] = []
+    activities: list[Activity] = []
     more = limit
     with store.ledger.database.reading() as connection:
         while more:
@@ -598,10 +598,10 @@ def activity(
             rows = connection.rows(_NEWEST_FIRST.format(" AND ".join(older)), **values)
             for row in rows:
                 if row.number < row.asked or not store.departures.left(row.gate, row.number, row.lasts):
-                    found.append(Activity(gate=row.id, gate_name=row.name, cursor=_cursor(row), **_public(row)))
-            more = limit - len(found) if len(rows) == more else 0
+                    activities.append(Activity(gate=row.id, gate_name=row.name, cursor=_cursor(row), **_public(row)))
+            more = limit - len(activities) if len(rows) == more else 0
             after = _cursor(rows[-1]) if rows else None
-    return found
+    return activities
 
 
 def _cursor(row: Any) -> str:

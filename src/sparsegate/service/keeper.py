@@ -303,18 +303,18 @@ class Keeper:
         With a gate for each cell it is asked of the people in this ``cell``.
         """
         request = request.bound_to({"gate": gate, "where": where} | ({} if cell is None else {"cell": cell}))
-        found = self._store.gate(gate, visible=True, cell=None if cell is None else json.dumps(cell))
+        row = self._store.gate(gate, visible=True, cell=None if cell is None else json.dumps(cell))
         # First of all: whatever has changed since, an answer that was given is given again.
-        if (known := self._store.same_ask(found, request)) is not None:
-            return self._again(found, request, known)
-        found.tally.require_open()
+        if (known := self._store.same_ask(row, request)) is not None:
+            return self._again(row, request, known)
+        row.tally.require_open()
         whole = (read or self.read)(where)
-        condition = self._in_cell(found, whole, cell)
+        condition = self._in_cell(row, whole, cell)
         self._check_data()
-        if found.fingerprint != self.dataset.fingerprint:
+        if row.fingerprint != self.dataset.fingerprint:
             raise GateClosed(f"{ELSEWHERE}; ask the server that holds it, or open another, which spends a new budget")
         asking: Asking[Answered] = Asking(self.pace.delay)
-        answer = asking.run(lambda: self._take_turn(asking, found, request, condition))
+        answer = asking.run(lambda: self._take_turn(asking, row, request, condition))
         self._asked.put(whole)
         return answer
 
@@ -392,8 +392,8 @@ class Keeper:
         if asking.late:
             return _LATE
         try:
-            said: Any = answer.estimate
-            tally = self._store.settle(gate, number, above=answer.above, estimate=said, late=lambda: asking.late)
+            value: Any = answer.estimate
+            tally = self._store.settle(gate, number, above=answer.above, estimate=value, late=lambda: asking.late)
         except Exception:
             return _LATE if asking.late else _UNWRITTEN
         return "" if asking.deliver(partial(_answer, gate, number, answer, tally)) else _LATE

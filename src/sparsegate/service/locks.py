@@ -146,8 +146,8 @@ class PostgresTurns:
 
     def held(self, gates: Iterable[int]) -> set[int]:
         """Those of the gates at which somebody holds the turn, here or elsewhere."""
-        here = "database = (SELECT oid FROM pg_database WHERE datname = current_database())"
-        query = f"SELECT objid FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = {_CLASS} AND {here}"
+        ours = "database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+        query = f"SELECT objid FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = {_CLASS} AND {ours}"
         with self._database.reading() as connection:
             return {int(row.objid) for row in connection.rows(query)} & set(gates)
 

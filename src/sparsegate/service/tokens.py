@@ -92,7 +92,7 @@ class Tokens:
         make_tables(ledger.database)
         self._database = ledger.database
         self._remembered, self._noted, self._clock = remembered, noted, clock
-        self._found: dict[str, tuple[float, Token]] = {}
+        self._known: dict[str, tuple[float, Token]] = {}
         self._used: dict[int, float] = {}
         self._writing: threading.Timer | None = None
         self._guard = threading.Lock()
@@ -148,7 +148,7 @@ class Tokens:
             revoke = "UPDATE tokens SET revoked_at = :at WHERE name = :name AND revoked_at IS NULL"
             connection.run(revoke, at=now().isoformat(), name=name)
         with self._guard:
-            self._found.clear()
+            self._known.clear()
 
     def authenticate(self, text: str) -> Token | None:
         """Whose token this is; None: nobody's, or it was revoked or has expired."""
@@ -167,16 +167,16 @@ class Tokens:
         token = Token(number=row.number, name=row.name, role=_role(row.role), expires_at=row.expires_at)
         until = at + min(left, self._remembered)
         with self._guard:
-            if len(self._found) >= _MOST:
-                self._found.clear()
-            self._found[digest] = (until, token)
+            if len(self._known) >= _MOST:
+                self._known.clear()
+            self._known[digest] = (until, token)
             self._note(token)
         return token
 
     def remembered(self, text: str) -> Token | None:
         """Whose token this is, where it was found a moment ago; never touches the ledger."""
         with self._guard:
-            until, token = self._found.get(_digest(text), (0.0, None))
+            until, token = self._known.get(_digest(text), (0.0, None))
             if token is None or self._clock() >= until:
                 return None
             self._note(token)
@@ -229,11 +229,11 @@ def _digest(text: str) -> str:
 
 def _bounded(maker: Any, role: Role, limits: Mapping[str, Any]) -> None:
     """Whoever has a bound makes nobody without it."""
-    until, given = maker.expires_at, limits["expires_at"]
+    until, expiry = maker.expires_at, limits["expires_at"]
     passed = {
         "most_above": maker.most_above is not None,
         "most_epsilon": maker.most_epsilon is not None and role is Role.OWNER,
-        "expires": until is not None and (given is None or given > until),
+        "expires": until is not None and (expiry is None or expiry > until),
     }
     for parameter in (name for name, beyond in passed.items() if beyond):
         rule = f"is bounded for the token {maker.name!r}, and what it makes must not pass that"
@@ -305,7 +305,7 @@ def standing(connection: Connection, token: int, departures: Departures) -> Stan
     quota = connection.one(_QUOTA, token=token)
     return Standing(
         most_above=quota.most_above,
-        above=_given(connection, token, departures),
+        above=_charged_above(connection, token, departures),
         most_epsilon=_quota(quota.most_epsilon),
         epsilon=_charged(connection, token),
     )
@@ -313,7 +313,7 @@ def standing(connection: Connection, token: int, departures: Departures) -> Stan
 
 def admit_ask(connection: Connection, token: int, most: int, departures: Departures) -> None:
     """Refuse an ask that could be one ABOVE too many."""
-    if _given(connection, token, departures) >= most:
+    if _charged_above(connection, token, departures) >= most:
         raise QuotaExceeded(
             f"this token may be given {most} ABOVE in all, and they are given, lost or on their way; nothing was "
             "spent; wait for answers that are on their way, or ask an owner for another token"
@@ -339,7 +339,7 @@ def admit_charge(connection: Connection, token: int, epsilon: Fraction, *, meter
         )
 
 
-def _given(connection: Connection, token: int, departures: Departures) -> int:
+def _charged_above(connection: Connection, token: int, departures: Departures) -> int:
     rows = connection.rows(_GIVEN, token=token)
     pending = sum(departures.left(row.entry, row.asked, row.lasts) > 0 for row in rows)
     return pending + sum(int(row.unsettled + row.above) for row in rows[:1])

@@ -80,7 +80,7 @@ class TextForm:
                 raise ParameterError("encoding", rule, self.encoding, step) from None
 
     @property
-    def said(self) -> dict[str, str]:
+    def options(self) -> dict[str, str]:
         return {name: value for name, value in vars(self).items() if value is not None}
 
     @property
@@ -128,7 +128,7 @@ def kind_of(file: str, form: TextForm = PLAIN) -> str:
     except OSError:
         raise TableError(f"{file} cannot be opened; check its permissions") from None
     kind = _kind(file, start, form)
-    for name, value in form.said.items():
+    for name, value in form.options.items():
         if kind not in (FORMATS.values() if name == "format" else TEXT):
             raise ParameterError(name, f"is for text, and {file} is {kind}", value, "leave it out")
     if form.separator is not None and kind == "JSON":

@@ -52,9 +52,9 @@ def width_counts(cell: str) -> list[str]:
         for low, high in pairwise(_FROM)
     ]
     plain = f"strlen({cell}) = length({cell})"
-    one = " - ".join([f"length({cell})", *several])
+    in_bytes = " - ".join([f"length({cell})", *several])
     return [
-        f"CASE WHEN {plain} THEN length({cell}) ELSE {one} END",
+        f"CASE WHEN {plain} THEN length({cell}) ELSE {in_bytes} END",
         *(f"CASE WHEN {plain} THEN 0 ELSE {each} END" for each in several),
     ]
 
@@ -181,14 +181,16 @@ def rows_of_cells(owners: npt.NDArray[np.int64], ranks: npt.NDArray[np.int64], m
     """
     import numpy as np
 
-    kept, there = np.zeros(len(owners), bool), np.flatnonzero(ranks >= 0)
+    kept, present = np.zeros(len(owners), bool), np.flatnonzero(ranks >= 0)
     width = ranks.max(initial=0) + 1
-    pairs, pair_of, counts = np.unique(owners[there] * width + ranks[there], return_inverse=True, return_counts=True)
+    pairs, pair_of, counts = np.unique(
+        owners[present] * width + ranks[present], return_inverse=True, return_counts=True
+    )
     people, cells = np.divmod(pairs, width)
     order = np.lexsort((cells, -counts, people))
     chosen = np.zeros(len(pairs), bool)
     chosen[order] = np.arange(len(pairs)) - np.searchsorted(people, people) < most  # people are sorted in both orders
-    kept[there] = chosen[pair_of]
+    kept[present] = chosen[pair_of]
     return kept
 
 
@@ -400,8 +402,8 @@ class CopyEngine(Workspace):
         cells = [f"{casts[name].format(cell, max_cell=schema.max_cell)} AS {cell}" for name, cell in names.items()]
         people = "0" if self.people is None else identifier(self.people)
         columns = ", ".join([*cells, f"{people} AS {person}", f"row_number() OVER () - 1 AS {place}"])
-        there = f"SELECT {columns} FROM opened WHERE {people} IS NOT NULL"
-        opened.query("opened", f"CREATE TABLE {SERVED} AS {there}")
+        rows = f"SELECT {columns} FROM opened WHERE {people} IS NOT NULL"
+        opened.query("opened", f"CREATE TABLE {SERVED} AS {rows}")
         places = self._places(place)
         if not np.array_equal(places, np.arange(len(places))):
             raise TableError("the engine did not keep the order of the rows; this is a fault, please report it")

@@ -143,7 +143,7 @@ class TableSource:
         return self.files[0].startswith(POSTGRESQL)
 
     def _check_postgres(self) -> None:
-        for name, value in self.form.said.items():
+        for name, value in self.form.options.items():
             raise ParameterError(name, "is for files of text, and this is a database", value, "leave it out")
         if self.read:
             step = "give the column its type in the database, for instance in a materialized view"
@@ -157,7 +157,7 @@ class TableSource:
     @property
     def notes(self) -> tuple[str | None, ...]:
         """How files are read, as it enters their fingerprint."""
-        form = (f"{name}={value}" for name, value in self.form.said.items())
+        form = (f"{name}={value}" for name, value in self.form.options.items())
         read = (f"read {name}={kind}" for name, kind in sorted((self.read or {}).items()))
         return (self.table, self.sql, self.user, self.unit, str(self.max_cell), *form, *read)
 

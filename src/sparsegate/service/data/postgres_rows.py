@@ -90,16 +90,16 @@ def fetch_rows(
     """Write the rows of the table as they are now to the file; see ``ServedTable.read`` for the parameters."""
     engine = engine_at(url, "url")
     with quiet_database(UNREAD), one_moment(engine) as connection:
-        found = find_table(connection, table, user=user, columns=columns, max_cell=max_cell)
+        described = find_table(connection, table, user=user, columns=columns, max_cell=max_cell)
         pin(connection, {"statement_timeout": f"'{SECONDS}s'"})
         connection.execution_options(no_parameters=True)  # a % in the name of a column is a %
-        fingerprint = _fingerprint(connection, found, user)
+        fingerprint = _fingerprint(connection, described, user)
         connection.execution_options(stream_results=True, max_row_buffer=LINES)
         with file.open("w", encoding="utf-8", newline="\n") as lines:
-            for some in connection.exec_driver_sql(_lines(found, user)).scalars().partitions(LINES):
+            for some in connection.exec_driver_sql(_lines(described, user)).scalars().partitions(LINES):
                 lines.writelines(f"{line}\n" for line in some)
     database = f"{engine.url.database}"
-    return FetchedRows(file=file, table=found, user=user, fingerprint=fingerprint, database=database)
+    return FetchedRows(file=file, table=described, user=user, fingerprint=fingerprint, database=database)
 
 
 def _fingerprint(connection: Connection, table: DatabaseTable, user: str | None) -> str:

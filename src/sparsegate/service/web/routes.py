@@ -285,7 +285,7 @@ async def add_token(
     """Make a token. Its text is answered this once; if it is lost, revoke the token and make another. For owners."""
     text = await service.run(tokens.add, **dict(body), maker=owner.number)
     response.headers["Location"] = f"/v1/tokens/{quote(body.name, safe='')}"
-    return {"token": text, **await service.run(_found, service, tokens, body.name)}
+    return {"token": text, **await service.run(_record_of, service, tokens, body.name)}
 
 
 @token_router.delete(
@@ -306,7 +306,7 @@ async def revoke_token(
         await service.run(tokens.revoke, name)
     except ParameterError:
         raise problems.Refused(problems.UNKNOWN_TOKEN) from None
-    return await service.run(_found, service, tokens, name)
+    return await service.run(_record_of, service, tokens, name)
 
 
 @token_router.get("/activity", response_model=list[models.ActivityLine], responses=fails(*LISTED, problems.FORBIDDEN))
@@ -327,7 +327,7 @@ async def activity(
     return [asdict(each) | {"where": each.condition} for each in lines[:limit]]
 
 
-def _found(service: ThreadedKeeper, tokens: Tokens, name: str) -> Body:
+def _record_of(service: ThreadedKeeper, tokens: Tokens, name: str) -> Body:
     return next(_view(service, record) for record in tokens.list() if record.name == name)
 
 
