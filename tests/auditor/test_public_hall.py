@@ -153,4 +153,29 @@ def test_the_filter_and_noisy_max_lose_no_more_than_their_theorems_and_nearly_th
     assert noisy_max_loss(1e9, 1.8) == pytest.approx(1.8)
     assert noisy_max_loss(5.0, 1.8) == pytest.approx(1.8 + math.log(2.6 / 3.5))
     assert [onto(3, places) for places in (1, 2, 3)] == [1, 6, 6]
+
+
+def first_sum_above(counts: list[int], fraction: float, alpha: int) -> list[float]:
+    """The law of Tumult's prefix sums as their listing has it: the place of the first that reaches the threshold."""
+    sums, noise = np.cumsum(counts), np.arange(-100 * alpha, 100 * alpha + 1)
+    threshold, q = int(sums[-1] * fraction) + noise, math.exp(-1 / alpha)
+    waiting = (1 - q**2) / (1 + q**2) * q ** (2.0 * np.abs(noise))  # geometric noise of scale alpha / 2
+    law = []
+    for total in sums[:-1]:
+        least = threshold - total
+        tail = q ** np.where(least >= 1, least, 1 - least).astype(float) / (1 + q)
+        reached = np.where(least >= 1, tail, 1 - tail)
+        law.append(float(np.sum(waiting * reached)))
+        waiting = waiting * (1 - reached)
+    return [*law, float(np.sum(waiting))]
+
+
+def test_tumults_prefix_sums_lose_three_quarters_of_their_claim() -> None:
     assert prefix_loss() == pytest.approx(0.75)
+    before, losses = [0, 0, 0, 3, 0, 0, 0, 3, 3, 0, 1, 3, *[0] * 10, 1, 0], []
+    here = first_sum_above(before, 0.9, 4)
+    assert sum(here) == pytest.approx(1)
+    for place in range(len(before)):
+        there = first_sum_above([count + (at == place) for at, count in enumerate(before)], 0.9, 4)
+        losses += [abs(math.log(one / other)) for one, other in zip(here, there, strict=True)]
+    assert 0.745 < max(losses) <= prefix_loss() * (1 + 1e-9)

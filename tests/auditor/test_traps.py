@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from sparsegate.auditor import audit
+from sparsegate.gates.approximate import round_epsilon
 
 Batch = Callable[[np.ndarray, int], Any]
 
@@ -59,6 +60,21 @@ def two_sided_gate(seed: int, *, one_sided: bool) -> Batch:
     return mechanism
 
 
+def rounds_of_choice(seed: int, *, flip: bool, rounds: int, rate: float) -> Batch:
+    """Which of two items wins, ``rounds`` times, with weights exp(rate q): how often it was the second.
+
+    Each round of the exponential mechanism is ``rate``-bounded-range on monotonic scores. Permute-and-flip, the larger
+    of rate q + exponential noise, is ``rate``-DP, and not that.
+    """
+    rng = np.random.default_rng(seed)
+
+    def mechanism(answers: np.ndarray, n: int) -> Any:
+        noise = rng.exponential(1, (n, rounds, 2)) if flip else rng.gumbel(size=(n, rounds, 2))
+        return (rate * answers[:2] + noise).argmax(axis=2).sum(axis=1)
+
+    return mechanism
+
+
 def _first(hit: np.ndarray) -> Any:
     """Where each row has its first hit; beyond its end where it has none."""
     return np.where(hit.any(axis=1), hit.argmax(axis=1), hit.shape[1])
@@ -83,16 +99,24 @@ def noisy_max(seed: int, *, flip: bool) -> Batch:
 
 
 SAMPLES = 200_000
+CHOICES: dict[str, Any] = {"rounds": 40, "rate": 0.3}
 
 TRAPS: dict[str, tuple[Batch, Batch, dict[str, Any]]] = {
     "a minus sign on rho": (exponential_gate(1, rho_sign=-1), exponential_gate(1), {}),
     "gaps of BELOW": (gap_gate(1, of_below=True), gap_gate(1, of_below=False), {"queries": (20, 20)}),
     "exponential noise, two sides": (two_sided_gate(1, one_sided=True), two_sided_gate(1, one_sided=False), {}),
+    "permute-and-flip as bounded range": (
+        rounds_of_choice(1, flip=True, **CHOICES),
+        rounds_of_choice(1, flip=False, **CHOICES),
+        {"epsilon": 3.0, "delta": 0.01, "queries": (2, 2), "monotonic": True},
+    ),
 }
 
 
 @pytest.mark.parametrize("trap", TRAPS)
 def test_a_trap_is_flagged_and_its_sound_twin_is_not(trap: str) -> None:
+    """What is claimed of permute-and-flip is what bounded range would give."""
+    assert round_epsilon(epsilon=3.0, delta=0.01, count=CHOICES["rounds"]) >= CHOICES["rate"]
     wrong, right, claim = TRAPS[trap]
     options = {"epsilon": 1.0, "samples": SAMPLES, "seed": 1, "confidence": 0.999, **claim}
     assert audit(wrong, **options).violates

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections import Counter
 from fractions import Fraction
 
 import mpmath
@@ -11,6 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.accounts import Noted
+from tests.support.goodness import FALSE_ALARM, excess, law_p
+from tests.support.selection_laws import peeled
 
 import sparsegate as sg
 from sparsegate.gates.approximate import (
@@ -25,6 +29,8 @@ from sparsegate.gates.approximate import (
 )
 from sparsegate.gates.variants import Scales
 from sparsegate.noise.expansions import interval_arithmetic
+from sparsegate.selection.scores import Scores
+from sparsegate.selection.select import Request
 
 LESS_NOISE = 0.8  # the twin: 20 % less
 DELTA = Fraction(1, 10**6)
@@ -194,3 +200,33 @@ def test_the_bound_holds_at_what_is_given_and_hardly_at_more(epsilon, bits, coun
         assert (
             spent(round_ * Fraction(1000001, 10**6), delta, count) > mpmath.mpf(epsilon.numerator) / epsilon.denominator
         )
+
+
+def worst(round_, epsilon, count, items=4):
+    """The largest delta over pairs of neighbours: any set of items one lower, at scores far apart or not, in order."""
+    found = 0.0
+    for scores, moved in itertools.product(
+        itertools.product((0, 3), repeat=items), itertools.product((0, 1), repeat=items)
+    ):
+        pair = scores, [score - down for score, down in zip(scores, moved, strict=True)]
+        one, other = (peeled([math.exp(round_ * score) for score in each], count) for each in pair)
+        found = max(found, excess(one, other, epsilon), excess(other, one, epsilon))
+    return found
+
+
+def test_peeled_rounds_are_within_delta_of_epsilon_and_a_fifth_steeper_are_not():
+    epsilon, delta, count = 0.25, 0.01, 3
+    round_ = float(round_epsilon(epsilon=epsilon, delta=delta, count=count))
+    assert round_ > epsilon / count
+    assert worst(round_, epsilon, count) <= delta < worst(1.2 * round_, epsilon, count)
+
+
+def test_gumbel_peels_with_what_a_round_may_spend_and_rounds_a_fifth_less_steep_are_noticed():
+    scores, rest = [0, 1, 1, 3, 2, 0], {"count": 5, "delta": 0.05}
+    round_ = float(round_epsilon(epsilon=2, **rest))
+    assert round_ > 1.5 * 2 / 5
+    for epsilon, right in ((2, True), (1.4, False)):
+        asked = Request(epsilon=epsilon, **rest, sensitivity=1, monotonic=True, method="gumbel")
+        ready, source = asked.prepare(Scores.each(scores)), sg.Seeded(3)
+        seen = Counter(tuple(ready.draw(source).groups.tolist()) for _ in range(2000))
+        assert (law_p(seen, peeled([math.exp(round_ * score) for score in scores], 5)) > FALSE_ALARM) == right

@@ -7,6 +7,7 @@ import pickle
 import random
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.support.accounts import Account, Noted
 from tests.support.goodness import FALSE_ALARM, law_p
 from tests.support.interrupts import interrupt_everywhere
 from tests.support.processes import in_forked_child
+from tests.support.threads import at_once
 
 import sparsegate as sg
 from sparsegate.budget import pure_rho
@@ -286,6 +288,19 @@ def test_gates_are_not_copied_and_die_at_a_fork() -> None:
         assert isinstance(in_forked_child(ask), sg.GateClosed)
     assert in_forked_child(lambda: gates.closed)
     assert not gates.closed
+
+
+def test_threads_share_cells_and_no_answer_beyond_the_cutoff_is_given() -> None:
+    gates = made(cells=20, most=1, cutoff=3)
+    fired: list[int] = []
+
+    def ask(_: int) -> None:
+        for cell in [*range(20)] * 5:
+            with suppress(sg.GateClosed):
+                fired.extend([cell] * bool(gates.ask(cell, FAR)))
+
+    at_once(ask, range(4))
+    assert Counter(fired) == dict.fromkeys(range(20), 3)
 
 
 def test_an_interrupt_at_any_line_leaves_the_other_cells_and_costs_no_less_than_was_said() -> None:

@@ -239,6 +239,20 @@ def test_a_gate_goes_on_with_noise_of_its_own_law(noise):
     assert resume(SparseVector, secret, asked=0, positives=0, **PUBLIC)._calibration.row.noise.name.lower() == noise
 
 
+def test_secrets_have_one_length_and_questions_after_the_restart_have_noise_of_their_own():
+    gates = (
+        SparseVector(**PUBLIC | {"epsilon": epsilon}, source=sg.Seeded(seed), not_private=True)
+        for epsilon in (100, 1, 1e-6)
+        for seed in range(20)
+    )
+    assert {len(threshold_noise(gate)) for gate in gates} == {10}
+    public = PUBLIC | {"cutoff": 2000}
+    secret = threshold_noise(SparseVector(**public))
+    again = [resume(SparseVector, secret, asked=0, positives=0, **public) for _ in range(2)]
+    one, other = ([gate.ask(100).above for _ in range(200)] for gate in again)
+    assert one != other
+
+
 @pytest.mark.parametrize("wrong", [b"", b"\0" * 8, b"\0" * 9, b"\0" * 9 + b"X", b"\0" * 9 + b"EE", b"\xff" * 9 + b"E"])
 def test_what_is_no_noise_of_a_gate_makes_none(wrong):
     """Too short, it would be a rho of nothing; and exponential noise is never negative."""

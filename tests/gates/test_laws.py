@@ -46,6 +46,20 @@ def test_continuous_tails_agree_with_mpmath_however_small(scale: float, side: Li
             assert weight == pytest.approx(expected, rel=5e-13, abs=1e-13)
 
 
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("offset", [0.0, 1e-8, 0.4, 30.0])
+def test_continuous_noise_inside_the_absolute_value_agrees_with_mpmath(scale: float, offset: float) -> None:
+    law, u = NoiseLaw(scale=scale), offset * scale
+    with mpmath.workdps(400):
+        for t in (x * scale for x in (1e-9, 0.1, 0.4, 1.0, 29.0, 31.0, 300.0)):
+            ends = [(sign * mpmath.mpf(t) - u) / scale for sign in (1, -1)]
+            upper, lower = (mpmath.exp(e) / 2 if e < 0 else 1 - mpmath.exp(-e) / 2 for e in ends)
+            point, about = np.array([t]), np.array([u])
+            inside, outside = (float(mpmath.log(p)) for p in (upper - lower, 1 - (upper - lower)))
+            assert float(law.log_inside(point, about)[0]) == pytest.approx(inside, rel=2e-13, abs=1e-300)
+            assert float(law.log_outside(point, about)[0]) == pytest.approx(outside, rel=2e-13, abs=1e-15)
+
+
 @pytest.mark.parametrize("side", [0, 1, -1])
 @pytest.mark.parametrize("scale", [0.05, 0.7, 4.0])
 def test_discrete_tails_are_sums_of_masses(scale: float, side: Literal[-1, 0, 1]) -> None:

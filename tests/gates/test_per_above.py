@@ -16,6 +16,7 @@ import pytest
 from mpmath import mp
 from tests.support.interrupts import interrupt_everywhere
 from tests.support.metered_laws import MOVES, Play, adaptive, excess, searching, steady
+from tests.support.threads import at_once
 
 import sparsegate as sg
 from sparsegate.gates.approximate import renyi_bound
@@ -337,6 +338,17 @@ def test_a_ledger_that_cannot_be_written_keeps_the_answer_and_closes_the_gate(
             other.close()
     other.close()
     assert spent(ledger) == 2 * opening + each
+
+
+def test_threads_share_gates_and_a_ledger(ledger: Ledger):
+    gates = [sg.SparseVector(**GATE, ledger=ledger) for _ in range(2)]
+    opening, each = price_of(gates[0])
+    asked = at_once(lambda part: [bool(gates[part % 2].ask(FAR if n % 5 == 0 else -FAR)) for n in range(10)], range(4))
+    assert sum(map(sum, asked)) == 8
+    assert spent(ledger) == 2 * opening + 10 * each
+    for gate in gates:
+        gate.close()
+    assert spent(ledger) == 2 * opening + 8 * each
 
 
 def test_a_refund_on_a_zcdp_ledger_is_of_all_that_was_reserved(ledger: Ledger):

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 from mpmath import mp, mpf
-from tests.support.selection_laws import subsets
+from tests.support.selection_laws import peeled, subsets
 
 import sparsegate as sg
 from sparsegate.budget import Cost, pure_rho
 from sparsegate.gates.accounting import gate_cost, gate_rho
-from sparsegate.gates.approximate import renyi_bound
+from sparsegate.gates.approximate import renyi_bound, round_epsilon, zcdp_rho
 from sparsegate.gates.sparse_vector import gate_calibration
 from sparsegate.privacy import renyi
 from sparsegate.selection.select import Request
@@ -82,6 +82,19 @@ def test_noisy_scores_are_charged_for_what_a_person_touches_also_beyond_what_is_
     assert cost.rho < pure_rho(Fraction(1))
     assert Request(**asked, max_items_per_user=200).checked.cost == Cost.of(Fraction(1))  # no less is known
     assert Request(**asked).checked.cost == Cost.of(Fraction(1))
+
+
+def test_gumbel_charges_its_rounds() -> None:
+    """By the law of every outcome for neighbours that move as far as they can; half as much would be too little."""
+    asked: dict[str, Any] = {"count": 3, "epsilon": 0.25, "delta": 0.01, "sensitivity": 1, "monotonic": True}
+    rho = float(Request(method="gumbel", **asked).checked.rho or 0)
+    assert rho <= zcdp_rho(epsilon=Fraction(1, 4), delta=Fraction(1, 100))
+    steep = float(round_epsilon(epsilon=0.25, delta=0.01, count=3))
+    worst = 0.0
+    for scores, moved in (((9, 9, 9, 0), (9, 9, 9, 1)), ((0, 0, 0, 0), (1, 1, 1, 0)), ((0, 0, 0, 0), (1, 0, 0, 0))):
+        one, other = (peeled([math.exp(steep * score) for score in each], 3) for each in (scores, moved))
+        worst = max(worst, rate(one, other))
+    assert rho / 2 < worst <= rho
 
 
 # ----- gates

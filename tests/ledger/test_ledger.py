@@ -284,6 +284,15 @@ def test_only_an_entry_that_spent_has_a_release(shared: Ledger) -> None:
         shared.reserved(2)
 
 
+def test_a_release_that_does_not_read_is_a_damaged_ledger(shared: Ledger) -> None:
+    for text in ("{", "3", "null", ""):
+        number = shared.spend(epsilon=0.1, what="x").number
+        with shared.database.writing() as connection:
+            connection.add("releases", entry=number, part=1, gave=text)
+        with pytest.raises(LedgerError, match=f"damaged: what entry {number} gave does not read"):
+            shared.release(number)
+
+
 def test_what_is_written_is_never_changed_or_removed(shared: Ledger) -> None:
     entry = shared.spend(epsilon=0.25, what="x")
     shared.keep(entry, {"value": 1})

@@ -168,6 +168,18 @@ def test_each_way_to_draw_notices_the_fork_by_itself(fork):
         assert in_forked_child(lambda way=way, source=source: way(source), fork) != way(source)
 
 
+@FORKS
+def test_a_lock_held_at_the_fork_does_not_stop_the_child(fork):
+    source, seeded, twin = Secure(), Seeded(5), Seeded(5)
+    with source._lock:
+        assert isinstance(in_forked_child(source.word, fork), int)
+    with seeded._lock:  # it goes on where the parent was
+        assert in_forked_child(lambda: (seeded.word(), seeded.stream().word()), fork) == (
+            twin.word(),
+            twin.stream().word(),
+        )
+
+
 def test_where_no_page_is_wiped_the_process_id_is_noticed_at_the_next_refill(monkeypatch):
     source = Secure()
     source.word()

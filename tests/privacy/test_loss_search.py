@@ -14,6 +14,8 @@ from sparsegate.gates.bounds import outcome_loss
 from sparsegate.gates.variants import Compared, Released, Scales
 from sparsegate.privacy import Found, loss, search, tight_epsilon
 from sparsegate.privacy.loss import largest_losses
+from sparsegate.privacy.model import build
+from sparsegate.privacy.outcome import log_probabilities
 
 TOLERANCE = 1e-9
 
@@ -38,6 +40,25 @@ def test_the_search_never_beats_the_bound_and_comes_close(key: str, monotonic: b
     assert found.loss <= tight_epsilon(key, queries=5, **limit) + TOLERANCE
     assert found.loss >= 0.9 * tight_epsilon(key, queries=5, **limit) or found.loss == math.inf
     assert again(key, found, **parameters) == pytest.approx(found.loss, abs=1e-9)
+
+
+@pytest.mark.parametrize("pairs", [20, pytest.param(10_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("noise", ["continuous", "lattice"])
+@pytest.mark.parametrize("monotonic", [False, True])
+@pytest.mark.parametrize("key", [key for key in sg.VARIANTS if sg.VARIANTS[key].private])
+def test_random_neighbours_never_beat_the_bound(key: str, monotonic: bool, noise: Any, pairs: int) -> None:
+    """All outcomes of random neighbours, some near the threshold and some far from it."""
+    rng, row = np.random.default_rng(1), sg.VARIANTS[key]
+    for _ in range(pairs):
+        n, cutoff = int(rng.integers(1, 6)), int(rng.integers(1, 4))
+        model = build(row, cutoff=cutoff, epsilon=1, monotonic=monotonic, noise=noise)
+        here, bars, estimates = np.round(rng.normal(size=(3, n)) * 10.0 ** rng.uniform(0, 2.5))
+        move = rng.integers(-1, 2, n) * (1 if noise == "lattice" else rng.choice([1, rng.random()], n))
+        there = here + (np.abs(move) * rng.choice([-1, 1]) if monotonic else move)
+        public = bars * (rng.random() < 0.5), None if row.compared is Compared.ANSWER else estimates
+        first, second = (log_probabilities(model.compare(q, *public)) for q in (here, there))
+        tight = tight_epsilon(key, cutoff=cutoff, epsilon=1, monotonic=monotonic)
+        assert float(np.abs(first - second).max()) <= tight + TOLERANCE
 
 
 def test_the_search_finds_what_is_known_to_be_broken_and_the_same_with_the_same_seed() -> None:

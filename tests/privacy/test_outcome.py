@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -240,6 +240,63 @@ def test_a_transcript_on_the_lattice_is_a_sum_over_all_noise(key: str, answers: 
         asked = model.compare(answers[: len(outcome)], bars[: len(outcome)], estimates and estimates[: len(outcome)])
         exact = summed(asked, outcome)
         assert transcript(asked, outcome) == pytest.approx(math.log(exact) if exact else -math.inf, abs=1e-10), outcome
+
+
+# The definition of continuous noise, at 30 digits; side 1 is one-sided noise.
+
+
+def density(scale: Any, x: Any, side: int = 0) -> Any:
+    return mpmath.exp(-abs(x) / scale) / scale * (mpmath.mpf(x >= 0) if side else mpmath.mpf("0.5"))
+
+
+def cdf(scale: Any, x: Any, side: int = 0) -> Any:
+    if side:
+        return 1 - mpmath.exp(-x / scale) if x > 0 else mpmath.mpf(0)
+    return mpmath.exp(x / scale) / 2 if x < 0 else 1 - mpmath.exp(-x / scale) / 2
+
+
+def within(scale: Any, error: float, bar: Any) -> Any:
+    """Pr[|error + nu| < bar]."""
+    return cdf(scale, bar - error) - cdf(scale, -bar - error) if bar > 0 else mpmath.mpf(0)
+
+
+def by_quadrature(f: Callable[[Any], Any], breaks: Iterable[Any], scale: float, high: float = math.inf) -> Any:
+    """ln of the integral of f up to ``high``, piecewise between its breaks and out to 130 scales beyond them."""
+    with mpmath.workdps(30):
+        places = sorted({mpmath.mpf(0), *map(mpmath.mpf, breaks)})
+        tails = [scale * x for x in (1, 3, 8, 20, 60, 130)]
+        points = {*places, *(places[0] - t for t in tails), *(places[-1] + t for t in tails), high}
+        return mpmath.log(mpmath.quad(f, sorted(point for point in points if point <= high and point < math.inf)))
+
+
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize(("rho", "nu"), [(2.0, 3.0), (0.5, 40.0), (100.0, 1.0)])
+def test_a_continuous_gap_is_a_density_of_mpmath(side: int, rho: float, nu: float) -> None:
+    scales = Scales(Fraction(rho), Fraction(nu), None)
+    model = build("exponential-gap" if side else "ding-2019", cutoff=2, scales=scales)
+    shift, gap = mpmath.mpf(model.shift), mpmath.mpf("0.75")
+
+    def f(z: Any) -> Any:
+        bar = z + shift
+        gaps = density(nu, gap + bar + 0.5, side) * density(nu, bar - 3, side)
+        return density(rho, z, side) * cdf(nu, bar - 1.25, side) * gaps
+
+    exact = by_quadrature(f, (1.25 - shift, -0.5 - shift - gap, 3 - shift), rho)
+    assert close(transcript(model.compare([1.25, -0.5, 3.0], 0, None), [B, 0.75, 0]), exact)
+
+
+def test_a_continuous_number_is_a_density_of_mpmath_and_limits_the_threshold() -> None:
+    """A noisy answer; a noisy error, where |6 - 7.5| - 1 is left for rho; and a fresh answer, of scale 1."""
+    answer = by_quadrature(lambda z: density(2, z) * cdf(2, z - 4) * cdf(2, z - 1), (4, 1), 2, high=0.5)
+    answer += mpmath.log(density(mpmath.mpf(2), mpmath.mpf("-1.5")))
+    assert close(log_probability("roth-2011", [4, 1, 2], [B, B, 0.5], epsilon=1), answer)
+    error = by_quadrature(lambda z: density(2, z) * within(4, 3, 1 + z), (2, -1), 2, high=0.5)
+    error += mpmath.log(density(mpmath.mpf(4), mpmath.mpf("5.5")))
+    options: dict[str, Any] = {"estimates": [1, 6], "threshold": 1, "epsilon": 1}
+    assert close(log_probability("hardt-rothblum-2010", [4, 2], [B, 7.5], **options), error)
+    budget = sg.Budget(threshold_epsilon=0.5, query_epsilon=0.5, answer_epsilon=1)
+    value, bare = (log_probability("standard", [4, 1], [B, entry], budget=budget) for entry in (3.0, A))
+    assert value - bare == pytest.approx(math.log(0.5) - 2, abs=1e-12)
 
 
 def test_a_gap_and_a_fresh_answer_make_a_pair() -> None:

@@ -10,6 +10,8 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.support.goodness import FALSE_ALARM, law_p
 from tests.support.noisy_laws import loss, one_sided_law
 from tests.support.scripted import Scripted, words64
@@ -17,7 +19,7 @@ from tests.support.selection_laws import Law, named, peeled
 
 from sparsegate.errors import ParameterError
 from sparsegate.noise import Seeded
-from sparsegate.selection import exponential
+from sparsegate.selection import exponential, race
 from sparsegate.selection.exponential import exponential_groups, one_shot_groups, selection_rate
 from sparsegate.selection.scores import Scores
 
@@ -100,6 +102,49 @@ def test_the_selection_is_the_one_of_real_arithmetic(values, rate, count):
     selected = exponential_groups(scripted(words), Scores.each(values), rate=rate, count=count)
     assert len(set(selected.tolist())) == count
     assert_order_of_the_reals(selected.tolist(), values, words, rate)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(-5, 5),
+            st.one_of(
+                *(st.integers(0, 2**64 - 1), st.integers(0, 2**11), st.integers(2**39, 2**41)),
+                *(st.integers(2**64 - 2**bits, 2**64 - 1) for bits in (11, 45)),
+            ),
+        ),
+        min_size=1,
+        max_size=12,
+        unique_by=lambda pair: pair[1],
+    ),
+    st.data(),
+)
+def test_words_at_the_ends_are_ordered_like_any_others(pairs, data):
+    values, words = [pair[0] * 3 for pair in pairs], [pair[1] for pair in pairs]
+    count = data.draw(st.integers(1, len(pairs)))
+    selected = exponential_groups(scripted(words), Scores.each(values), rate=Fraction(1), count=count).tolist()
+    assert len(set(selected)) == count
+    assert_order_of_the_reals(selected, values, words, Fraction(1))
+
+
+@pytest.mark.parametrize("count", [1, 7, 60])
+@pytest.mark.parametrize("form", [Scores.each, Scores.of])
+def test_the_exact_fallback_selects_what_the_fast_path_selects(form, count, monkeypatch):
+    """Many more groups survive, and no first enclosure decides anything."""
+    scores, exactly = form(np.random.default_rng(1).integers(0, 30, 60)), race.largest_first
+
+    def blurred(low, high, count, refine, *, alike=None, bits=None):
+        blur = math.inf if bits is None else 0  # it calls itself for what is not decided, with more digits
+        return exactly(low - blur, high + blur, count, refine, alike=alike, bits=bits or 128)
+
+    def selected():
+        drawn = (exponential_groups(Seeded(s), scores, rate=Fraction(1, 3), count=count) for s in range(8))
+        return [groups.tolist() for groups in drawn]
+
+    fast = selected()
+    monkeypatch.setattr(race, "largest_first", blurred)
+    monkeypatch.setattr(exponential, "SLACK", 0.9)
+    assert selected() == fast
 
 
 def test_survivors_are_those_within_the_error_of_the_cut_and_those_with_extreme_words():

@@ -9,9 +9,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy import stats
-from tests.support.goodness import FALSE_ALARM, law_p
+from tests.support.goodness import FALSE_ALARM, chi_square_p, law_p
 from tests.support.noisy_laws import loss, noisy_law
-from tests.support.selection_laws import named
+from tests.support.selection_laws import laplace_tail, named
 
 from sparsegate.gates.lattice import Lattice
 from sparsegate.noise import Seeded
@@ -47,6 +47,16 @@ def test_items_and_noisy_scores_have_exactly_their_probabilities(form, scale, co
 def test_the_same_check_rejects_a_scale_that_is_a_fifth_off():
     law = noisy_law(SCORES, 1.5, 1, reach=22, values=True)
     assert law_p(drawn(Scores.each, Fraction(6, 5), 1, seed=3, runs=2_000), law) < FALSE_ALARM
+
+
+@pytest.mark.parametrize("off", [1, Fraction(5, 4)])
+def test_of_a_million_equal_scores_the_largest_noise_is_drawn(off):
+    size, scores, source = 10**6, Scores.histogram({7: 10**6}), Seeded(5)
+    drawn = (noisy_groups(source, scores, scores.values, scale=off * Fraction(10), count=1) for _ in range(1000))
+    sample = np.array([noisy[0] - 7 for _, noisy in drawn])
+    upto = {k: (1 - laplace_tail(k + 1, 10)) ** size for k in range(109, 181)}
+    p = chi_square_p(sample, {k: upto[k] - upto[k - 1] for k in range(118, 150)})
+    assert (p > FALSE_ALARM) == (off == 1)
 
 
 Pair = tuple[tuple[int, ...], tuple[int, ...]]

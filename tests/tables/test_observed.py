@@ -24,6 +24,7 @@ from sparsegate.tables.observed import (
     Accounting,
     CountBar,
     bar_at,
+    best_accounting,
     bottom_margin,
     bounded_range,
     candidates,
@@ -71,6 +72,12 @@ def test_the_numbers_used_keep_every_inequality_of_the_proof(epsilon: Fraction, 
     kept = chances(epsilon, delta)
     assert kept == sorted(kept)
     assert not list(violations(kept, epsilon, delta))
+
+
+def test_the_first_half_has_its_closed_form() -> None:
+    """pi(n) = d (e^(a n) - 1) / (e^a - 1) until it is even, by floats."""
+    for n, kept in enumerate(chances(Fraction(1, 10), Fraction(1, 10**6))[:109]):
+        assert float(kept) == pytest.approx(1e-6 * math.expm1(0.1 * n) / math.expm1(0.1), rel=1e-12)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), SHARES[:4])
@@ -343,6 +350,18 @@ def test_bounded_range_pays_both_sides_of_the_comparison() -> None:
     asked = math.log(9 * 2 * (1 + math.exp(3)) / 1e-6) / float(plan.rate)
     assert 0 <= plan.margin - asked <= 1 + 1e-9
     assert plan.rate == round_epsilon(epsilon=epsilon, delta=delta / 2, count=100)
+
+
+@pytest.mark.parametrize("count", [1, 100])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(50)])
+@pytest.mark.parametrize("delta", [Fraction(1, 10), Fraction(1, 10**9)])
+def test_the_better_accounting_has_the_lower_bottom(count: int, epsilon: Fraction, delta: Fraction) -> None:
+    options: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "count": count, "max_items_per_user": 7}
+    plans = [plan(**options) for plan in ACCOUNTINGS.values()]
+    best = best_accounting(**options)
+    assert best in plans
+    assert best.margin == min(plan.margin for plan in plans)
+    assert best.rate >= epsilon / count
 
 
 @pytest.mark.parametrize("rate", [Fraction(1, 1000), Fraction(1, 3), Fraction(7)])

@@ -136,6 +136,32 @@ def test_a_question_is_paid_for_as_often_as_the_exact_law_of_the_noise_says(monk
         assert proportion_p(paid, questions, probability(other)) < FALSE_ALARM
 
 
+def test_an_error_beyond_what_the_theorem_allows_is_let_through_as_rarely_as_rho_is_large() -> None:
+    """nu only raises an error: of the noise nothing but rho can hide it, and that with probability 1/60 at most."""
+    budget = Budget(threshold_epsilon=0.05, query_epsilon=1, answer_epsilon=1)
+    terms = {"cutoff": 20, "threshold": 500.0, "budget": budget, "noise": "lattice", "granularity": STEP}
+
+    def hidden(error: float) -> float:
+        return math.exp(log_probability(ROW, [error], [False], estimates=[0.0], **terms))  # type: ignore[arg-type]
+
+    bound = 500 + ROW.noise.law.shift(Fraction(20), Fraction(40), lattice=False) + 20 * math.log(60)
+    assert hidden(bound + 4 / 1024) <= 1 / 60 < hidden(bound - 20 * math.log(4))
+
+
+def test_paid_answers_have_fresh_laplace_noise_of_scale_c_over_eps3(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(OnlineAnswers, "_learn", unlearning)
+    cutoff, budget = 4000, Budget(threshold_epsilon=1000, query_epsilon=8000, answer_epsilon=400)  # of scale 10
+    made, noise = online(epsilon=None, budget=budget, cutoff=cutoff, tolerance=0.01), list[float]()
+    while not made.closed:
+        answer = made.ask({"country": "DE"})
+        noise += [answer.estimate - 900] if answer.paid else []
+    assert proportion_p(sum(each > 0 for each in noise), cutoff, 0.5) > FALSE_ALARM
+    within = sum(abs(each) <= 10 * math.log(2) for each in noise)
+    assert proportion_p(within, cutoff, 0.5) > FALSE_ALARM
+    for factor in (0.8, 1.2):
+        assert proportion_p(within, cutoff, 1 - 0.5 ** (1 / factor)) < FALSE_ALARM
+
+
 # What it learns
 
 
@@ -174,6 +200,14 @@ def test_one_person_moves_the_true_answer_by_their_weight_however_many_others_th
         for cell, moved in ((0, Fraction(1)), (1, STEP), (2, Fraction(1))):
             made._counts = counts + np.eye(6, dtype=np.int64)[cell]
             assert Fraction(made._truth(weights)) - Fraction(before) == moved
+
+
+def test_people_outside_of_the_categories_and_a_population_too_large_are_learned_as_nowhere() -> None:
+    made = online(population=4000, cutoff=20)
+    for query in ({}, {"country": "DE"}, {"smokes": 1}, {}):
+        made.ask(query)
+    assert made.ask({}).estimate == pytest.approx(1250, abs=41)
+    assert made.synthetic.sum() < 1400
 
 
 def test_a_noisy_population_is_close_and_hardly_ever_too_small() -> None:

@@ -341,3 +341,18 @@ def test_the_selection_follows_its_law_and_no_other(
     seen = observed_law(release, seed=11)
     assert law_p(seen, claimed_law(scores, 2, 2.5)) > FALSE_ALARM
     assert law_p(seen, claimed_law(scores, 2, 2.5 * 1.2)) < FALSE_ALARM
+
+
+def test_without_a_domain_it_follows_its_law_and_no_other() -> None:
+    """By hand: of a, b, c and d with 4, 2, 1 and 1 users, and dbar = 3, d comes after c by label and takes no part.
+
+    Bottom is 1 + 1 + ceil(ln(1 / 0.4) / 1.25) = 3, the third user's one item being the most that a person has.
+    """
+    rows = [*(("a", user) for user in range(4)), ("b", 4), ("b", 5), ("d", 6), ("c", 7)]
+    asked = {"count": 2, "epsilon": exact_epsilon(2.5), "delta": Fraction(2, 5), "dbar": 3, "max_items_per_user": 1}
+    seen = observed_law(prepared(rows, "observed", **asked), seed=12)
+    for epsilon, bottom, right in ((2.5, 3, True), (3, 3, False), (2.5, 4, False)):
+        claimed: Counter[Hashable] = Counter()
+        for names, probability in claimed_law({"a": 4, "b": 2, "c": 1, None: bottom}, 2, epsilon).items():
+            claimed[tuple(itertools.takewhile(bool, names))] += probability  # type: ignore[call-overload]
+        assert (law_p(seen, claimed) > FALSE_ALARM) == right

@@ -24,6 +24,7 @@ from tests.support.threads import at_once
 import sparsegate as sg
 from sparsegate.errors import GateClosed, LedgerError, ParameterError, SparsegateError
 from sparsegate.gates.variants import Scales
+from sparsegate.ledger.backup import back_up, restore
 from sparsegate.privacy import loss
 from sparsegate.privacy.loss import worst_outcome
 from sparsegate.privacy.model import build
@@ -267,6 +268,17 @@ def test_a_crash_costs_one_answer_more_than_was_seen_and_the_sum_stays_within_ep
             break
     assert 0 < opened < 20
     assert real <= spent(ledger) <= made.epsilon
+
+
+def test_a_ledger_that_was_restored_counts_all_that_was_charged_before(ledger, tmp_path):
+    on_ledger(ledger)
+    place = tmp_path / "labels.ledger"
+    back_up(str(place), tmp_path / "copy")
+    ledger.close()
+    place.unlink()
+    restore(str(place), backup=tmp_path / "copy", spent_since=0)
+    with sg.Ledger(place) as again, pytest.raises(GateClosed, match="used up"):
+        on_ledger(again)
 
 
 def test_however_often_it_is_opened_no_more_than_the_cutoff_is_ever_paid_for(ledger):

@@ -354,6 +354,22 @@ def test_under_one_name_no_more_is_paid_for_wherever_it_is_interrupted(again, er
     assert interrupt_everywhere(make, WatchedHoldout.ask, check, error=error, every=every) > 100
 
 
+def test_patience_ends_wherever_it_is_interrupted():
+    def make():
+        better = improvement(patience=2)
+        better(RECORDS < 100)
+        better(RECORDS < 100)
+        return better
+
+    def check(better):
+        for _ in range(2):  # the one that was cut short, and one that was on its way
+            if not better.finished:
+                better(RECORDS < 100)
+        assert better.finished
+
+    assert interrupt_everywhere(make, lambda better: better(RECORDS < 100), check) > 30
+
+
 # Rows in windows: counted or not, and nobody counts in a window too many, at every instruction
 
 WINDOWS = sg.uses.TimeWindows(width="1h", start=0)
