@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from pages.elsewhere import ROOT
 from sparsegate import VARIANTS
-from sparsegate.variants import Closes, Compared, Noise, Released, Scale
+from sparsegate.variants import Closes, Compared, Released, Scale
 
 PICTURES: Final = ROOT / "docs" / "pictures"
 _FOLDER: Final = ROOT / "docs" / "scripts"
@@ -46,7 +46,7 @@ def rows_script() -> str:
                 "closes": _CLOSES[row.closes],
                 "inside": row.compared is Compared.ERROR_NOISE_INSIDE,
                 "comparesAnswer": row.compared is Compared.ANSWER,
-                "oneSided": row.noise is Noise.EXPONENTIAL,
+                "oneSided": row.noise.one_sided,
                 "gap": row.gap,
                 "releasesNoisy": row.released is Released.NOISY_ANSWER,
             }

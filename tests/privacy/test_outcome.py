@@ -269,6 +269,13 @@ def by_quadrature(f: Callable[[Any], Any], breaks: Iterable[Any], scale: float, 
         return mpmath.log(mpmath.quad(f, sorted(point for point in points if point <= high and point < math.inf)))
 
 
+def test_the_quadrature_breaks_wherever_a_law_bends(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = build("standard", epsilon=1).compare([5, -2], 0, None)
+    smooth = set(asked.breaks())
+    monkeypatch.setattr(NoiseLaw, "bends", (-3.0, 4.0))
+    assert set(asked.breaks()) == smooth | {middle + bend for middle in (0.0, 5.0, -2.0) for bend in (-3.0, 4.0)}
+
+
 @pytest.mark.parametrize("side", [0, 1])
 @pytest.mark.parametrize(("rho", "nu"), [(2.0, 3.0), (0.5, 40.0), (100.0, 1.0)])
 def test_a_continuous_gap_is_a_density_of_mpmath(side: int, rho: float, nu: float) -> None:

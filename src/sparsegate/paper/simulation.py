@@ -448,7 +448,7 @@ def least_ser(selected_by: object, scores: Rankable, *, count: int, epsilon: Num
     highest = ladder.highest(count)
     best = np.cumsum(highest) / np.arange(1, count + 1) * (count / highest.sum())
     tails = np.ones(count - 1)
-    if isinstance(chosen, Method) and chosen.row and not chosen.row.noise.one_sided and count <= _MOST_PLACES:
+    if isinstance(chosen, Method) and chosen.row and chosen.row.noise is Noise.LAPLACE and count <= _MOST_PLACES:
         noise = chosen.noise(count=count, epsilon=epsilon)
         tails = _short_tails(chosen, ladder, highest, noise) if noise.query else tails
     lost = np.cumsum(-np.diff(best) * tails)

@@ -368,10 +368,13 @@ class Comparisons:
     def breaks(self) -> Floats:
         """Every point at which a table, or the weight of rho or of nu, is not smooth."""
         ends = -self.bar if self.inside else self.bar[:0]
-        every = np.concatenate((self.centre, ends, [0.0]))
+        middles = ((self.model.rho, np.zeros(1)), (self.model.nu, self.centre))
+        laws = [(law, middle) for law, middle in middles if law is not None]
+        every = np.concatenate(
+            (self.centre, ends, [0.0], *(middle + bend for law, middle in laws for bend in law.bends))
+        )
         # On the lattice a weight that starts at x is smooth on (x - 1, ...).
-        laws = (self.model.rho, self.model.nu)
-        one_sided = self.model.lattice is not None and any(law is not None and law.side for law in laws)
+        one_sided = self.model.lattice is not None and any(law.side for law, _ in laws)
         return np.unique(np.concatenate((every, every - 1)) if one_sided else every)
 
     def log_below(self, z: Points) -> Floats:
