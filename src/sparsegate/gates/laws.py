@@ -36,8 +36,8 @@ class GateLaw:
     scales; ``draw`` gives one value, or an array of them, and ``fill`` draws ahead. ``moments`` are the mean and the
     variance on the lattice; ``shift`` is the kappa of noise with these scales; ``tail`` is Pr[rho - nu > t] for ratios
     p and q of rho and nu, where a ratio of 0 is no noise; ``density`` is the ``NoiseLaw`` of a scale, or a subclass
-    with ``log_weight``, ``log_below`` and ``log_above`` of its own. The analyser takes it as log-concave, with tails of rate
-    1/scale beyond its last of ``bends``. Do not derive a law from another: what it does not say would not be refused.
+    with ``log_weight``, ``log_below`` and ``log_above`` of its own. The analyser takes it as log-concave, with tails of
+    rate 1/scale beyond its last of ``bends``. Do not derive a law from another: what it lacks would not be refused.
 
     The costs are those of ``bounds``: how many times its rate an alignment costs which moves rho by ``shift`` and an
     answer by ``move``. They must be convex in (shift, move), and bend at whole shifts alone: then whole moves suffice.
