@@ -5,16 +5,20 @@ Counts are 0 or 400 against a threshold of 200 at epsilon 20: a wrong answer has
 
 from __future__ import annotations
 
+import io
 import json
 import signal
+import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from tests.support.display import valid
 
 from sparsegate.cli import alert
-from sparsegate.cli.alert import GrowingFile, RowReader, write_metrics
+from sparsegate.cli.alert import GrowingFile, RowReader, StandardInput, write_metrics
 from sparsegate.ledger.ledger import Ledger
 
 MANY = 400
@@ -297,6 +301,22 @@ def test_lists_in_lists_and_a_broken_first_row_of_one_person_stop_nobody() -> No
     source = reader(json_lines=True, where="status = '500'")
     source.check(lines[0])
     assert list(source.read(lines)) == [(2, 1)]
+
+
+def test_standard_input_says_when_more_waits_than_one_look_takes(monkeypatch) -> None:
+    text = "at,who\n" + "1,a\n" * (alert._HELD + 5)
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(text.encode())))
+    source = StandardInput()
+    assert source.first(lambda: False) == b"at,who\n"
+    until = time.monotonic() + 20
+    while source._waiting.qsize() < alert._HELD and time.monotonic() < until:
+        time.sleep(0.01)
+    assert len(list(source.lines())) == alert._HELD + 1
+    assert source.behind  # so that nobody waits a second for the next ten thousand
+    left = 0
+    while not source.ended and time.monotonic() < until:
+        left += len(list(source.lines()))
+    assert (left, source.behind) == (5, False)
 
 
 def test_each_alarm_is_paid_for_on_a_zcdp_ledger(command, refused) -> None:

@@ -1,4 +1,4 @@
-"""`sparsegate top --ledger`: what is charged, when, and what stays spent after Ctrl-C.
+"""`sparsegate top --ledger`: what is charged, when, and what stays spent after a kill or Ctrl-C.
 
 Scores and epsilon are those of test_top: nothing fails by chance.
 """
@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -35,6 +36,28 @@ def test_the_ledger_is_charged_refuses_and_is_named(command: Command, refused: R
     assert Ledger("x.ledger").total_spent().epsilon == 70
     elsewhere = (*TOP, "--ledger", "no/folder/x.ledger", "--budget", "70", "--dataset", "visits")
     assert "no/folder/x.ledger cannot be made; check that its folder exists" in refused(*elsewhere)
+
+
+KILLED = """
+import os, signal, sys
+from sparsegate import cli
+from sparsegate.cli.options import Spending
+spend = Spending.spend
+def dying(*arguments, **named):
+    spend(*arguments, **named)
+    os.kill(os.getpid(), signal.SIGKILL)
+Spending.spend = dying
+sys.argv = ["sparsegate", *sys.argv[1:]]
+cli.main()
+"""
+
+
+def test_a_kill_between_the_commit_and_the_output_leaves_it_spent(folder: Path) -> None:
+    ledger = Ledger.create("x.ledger", dataset="visits", budget=70)
+    words, environment = [sys.executable, "-c", KILLED, *CHARGED], {**os.environ, "TMPDIR": str(folder)}
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGKILL, "", "")
+    assert ledger.total_spent().epsilon == 30
 
 
 def test_ctrl_c_stops_the_engine_at_once_and_spends_nothing(folder: Path) -> None:

@@ -252,7 +252,12 @@ def test_a_certificate_that_cannot_be_served_is_refused_at_the_start(refused, se
     assert tls_context(cert, key).minimum_version is ssl.TLSVersion.TLSv1_2
 
 
-def test_a_port_that_is_taken_is_refused(refused, serve):
+def test_a_key_that_others_can_read_and_a_port_that_is_taken_are_refused(refused, serve, visits):
+    Ledger.create(f"{visits}.ledger", dataset="visits.csv", budget=1).close()
+    key = visits.parent / "key"
+    key.write_text("x")
+    key.chmod(0o644)
+    assert "chmod 600" in refused(*serve, "--key", key)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert f"cannot listen on 127.0.0.1 port {port}: address already in use; " in refused(*serve, "--port", port)

@@ -89,6 +89,18 @@ def test_the_meter_counts_the_answers_and_closes_as_the_gate_does(scripts: Any) 
         assert (found["cost"], found["back"]) == pytest.approx((cost, 1 - cost), abs=1e-12), state
 
 
+def test_the_margin_is_that_of_a_gate(scripts: Any) -> None:
+    grid = [
+        {"cutoff": c, "epsilon": epsilon, "monotonic": one_way, "share": share}
+        for c, epsilon, one_way, share in product((1, 25), (0.1, 0.3, 2), (False, True), (0.02, 0.334, 0.5, 0.98))
+    ]
+    for state, found in zip(grid, values(scripts, "budget", grid), strict=True):
+        options = {name: state[name] for name in ("cutoff", "epsilon", "monotonic")}
+        for noise, split in product(("laplace", "exponential"), ((1 - state["share"]) / state["share"], "optimal")):
+            gate = sg.SparseVector(threshold=0, sensitivity=1, noise=noise, allocation=split, **options)
+            assert (found if split != "optimal" else found["atBest"])[noise] == gate.margin(), (state, noise, split)
+
+
 Case = tuple[dict[str, Any], dict[str, float]]
 
 
@@ -193,6 +205,27 @@ def test_the_still_pictures_are_what_the_scripts_draw(scripts: Any) -> None:
     for name, text in drawn.items():
         assert ElementTree.fromstring(text).get("aria-label")
         assert (PICTURES / name).read_text("utf-8") == text, f"run python -m pages.svt_figures: {name} is another one"
+
+
+def test_a_picture_has_a_number_for_every_place_whatever_the_controls_say(scripts: Any) -> None:
+    """Every control at its least, in the middle and at its most, alone and with the others; narrow and wide."""
+    code = """() => Object.entries(svt.figures).flatMap(([name, figure]) => {
+      const ends = ({ min, max, step, options, kind }) => kind === "check" ? [false, true] : kind === "choice"
+        ? Object.keys(options) : [min, min + step * Math.round((max - min) / step / 2), max];
+      const moved = figure.controls.filter(({ kind }) => kind !== "button" && kind !== "hidden");
+      const states = moved.flatMap((control) => ends(control).map((value) => ({ [control.name]: value })));
+      for (const at of [0, 1, 2]) {
+        const of = (control) => ends(control)[Math.min(at, ends(control).length - 1)];
+        states.push(Object.fromEntries(moved.map((control) => [control.name, of(control)])));
+      }
+      return states.flatMap((changes) => [300, 720].map((width) => {
+        const given = { ...svt.initial(figure), ...changes };
+        const state = figure.fix ? figure.fix(given) : given;
+        const text = figure.draw(state, width) + figure.says(state).join(" ");
+        return /NaN|undefined|null|Infinity/.test(text) ? `${name} ${JSON.stringify(state)}` : null;
+      }));
+    }).filter(Boolean)"""
+    assert scripts.evaluate(code) == []
 
 
 def test_every_figure_of_the_page_moves_by_the_keyboard_and_is_still_without_scripts(

@@ -125,6 +125,12 @@ def test_score_errors_are_those_of_an_independent_simulation(value: ReferenceVal
     assert abs(ours.mean() - value.ser) < 5 * error + 0.5 * 10**-value.digits
 
 
+@pytest.mark.parametrize(("key", "published"), [("em", 0.15), ("svt-s-1:c23", 0.59), ("svt-s-1:1", 0.99)])
+def test_the_aol_stand_in_has_the_three_values_it_was_fitted_to(key: str, published: float) -> None:
+    errors = simulated_errors(key, load("aol").ladder, count=150, epsilon=0.1, runs=1000, rng=5)
+    assert errors.ser.mean() == pytest.approx(published, abs=0.02)
+
+
 @pytest.mark.parametrize("key", METHODS)
 def test_a_seed_decides_everything_and_without_noise_to_speak_of_the_top_is_selected(key: str) -> None:
     public = {"count": COUNT, "epsilon": budget(key), "runs": 50}
@@ -227,3 +233,10 @@ def test_answers_are_no_shorter_than_their_bound_and_what_is_below_the_least_ser
         assert (shares <= bounds + 5.5 * np.sqrt(bounds * (1 - bounds) / runs)).all() == met
     below = np.maximum(least_ser(chosen, ladder, **public) - errors.ser, 0.0)
     assert below.mean() <= RARE + 5.5 * below.std() / math.sqrt(runs)
+
+
+def test_what_selects_c_whatever_happens_has_no_ser_below_zero_and_of_a_stranger_anything_is_expected() -> None:
+    assert least_ser("em", SCORES, count=COUNT, epsilon=EPSILON) == 0
+    stranger = lambda scores, count, epsilon, rng: []  # noqa: E731
+    best = 1 - COUNT * max(SCORES) / float(LADDER.highest(COUNT).sum())
+    assert least_ser(stranger, SCORES, count=COUNT, epsilon=EPSILON) == pytest.approx(best)

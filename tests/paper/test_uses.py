@@ -114,9 +114,20 @@ def test_the_flawed_gate_for_pairs_costs_half_its_claim_for_each_of_them() -> No
     assert sg.privacy.tight_epsilon("chen-2015", epsilon=2 / 3, queries=3) == pytest.approx(1)
 
 
-def test_the_score_moves_up_and_down_and_one_noise_has_the_scale_of_both(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("seed", range(5))
+def test_the_score_is_the_definition_rounded_down(seed: int) -> None:
+    """Half the sum of abs(c - r s / n), in rationals."""
+    counts = np.random.default_rng(seed).integers(0, 1000, (3, 4))
+    down, across, n = counts.sum(axis=1).tolist(), counts.sum(axis=0).tolist(), int(counts.sum())
+    apart = [abs(int(c) - Fraction(down[x] * across[y], n)) for (x, y), c in np.ndenumerate(counts)]
+    assert uses.dependence(counts) == sum(apart, Fraction(0)) / 2 // 1
     half = 2**40  # beyond what 64 bits can multiply
     assert uses.dependence(np.array([[half, 0], [0, half]])) == half
+    codes = np.array([[0, 1, 2], [1, 1, 0], [0, 0, 2]])
+    assert uses.dependences(codes, (2, 2, 3)) == {(0, 1): 0, (0, 2): 1, (1, 2): 0}
+
+
+def test_the_score_moves_up_and_down_and_one_noise_has_the_scale_of_both(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = np.zeros((10_000, 3), dtype=np.int64)
     rows[:150, :2] = 1
     rows[150:300, 2] = 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
@@ -23,6 +24,7 @@ from sparsegate.errors import (
     SparsegateError,
 )
 from sparsegate.gates.sparse_vector import SparseVector
+from sparsegate.ledger.backup import back_up, restore
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.gate_store import CANNOT_PAY, GateStore
 from sparsegate.service.gates import GateRow, GateSpec, preview_view
@@ -170,6 +172,20 @@ def test_a_gate_whose_noise_would_be_other_now_is_not_gone_on_with(
     assert costs(again, gate, 1)
 
 
+def test_two_servers_on_one_ledger_pay_for_each_above_once(shop_on_both: Shop) -> None:
+    shop, keeper = shop_on_both, shop_on_both.keeper()
+    other = shop.keeper()
+    gate = opened(shop, keeper)
+    callers = [(server, shop.caller()) for _ in range(6) for server in (keeper, other)]
+    with ThreadPoolExecutor(6) as pool:
+        replies = list(pool.map(lambda each: each[0].ask(each[1], gate, HIGH), callers))
+    assert all(reply.above for reply in replies)
+    assert costs(keeper, gate, len(callers))
+    other._store.pay_ahead(row_of(other, gate))
+    keeper._store.pay_ahead(row_of(keeper, gate))
+    assert costs(keeper, gate, len(callers) + 1)
+
+
 def test_without_turns_the_store_admits_one_ask_for_one_charge(shop: Shop, keeper: Keeper) -> None:
     store, gate = keeper._store, opened(shop, keeper)
     row = row_of(keeper, gate)
@@ -256,6 +272,18 @@ def test_an_outcome_that_is_taken_back_counts_as_an_above(shop: Shop, keeper: Ke
     assert row_of(keeper, gate).tally.unpaid == 1
     assert not keeper.ask(shop.caller(), gate, LOW).above
     assert costs(keeper, gate, 2)
+
+
+def test_a_restored_ledger_gives_nothing_back(shop: Shop, keeper: Keeper, tmp_path: Path) -> None:
+    gate = opened(shop, keeper)
+    back_up(shop.place, tmp_path / "backup")
+    shop.place = str(tmp_path / "again.ledger")
+    restore(shop.place, backup=tmp_path / "backup", rho_since=0)
+    again = shop.keeper()
+    again.close_gate(gate)
+    assert costs(again, gate, 1)
+    with pytest.raises(GateClosed):
+        again.ask(shop.caller(), gate, LOW)
 
 
 def test_a_token_with_a_bound_on_epsilon_opens_gates_with_a_cutoff_alone(shop: Shop, keeper: Keeper) -> None:

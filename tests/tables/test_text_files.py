@@ -11,6 +11,7 @@ import gzip
 import io
 import itertools
 import json
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -128,6 +129,23 @@ def test_a_look_in_small_pieces_sees_the_same(tmp_path: Path, monkeypatch: pytes
         (tmp_path / "x").write_bytes(long)
         write_lines(str(tmp_path / "x"), "FIMI", tmp_path / f"kept-{size}")
         assert (tmp_path / f"kept-{size}").read_bytes() == b"\n123456789\n\n\nb\n"
+
+
+def test_nothing_changes_at_the_edges_of_blocks(large: dict[str, Path], tmp_path: Path) -> None:
+    """Where the engine starts anew one line must not cost another."""
+    lines = large["large.dat"].read_bytes().split(b"\n")
+    place, edge, lost, odd = 0, BLOCK, Counter[bytes](), iter((ODD["return"], ODD["long"]))
+    for i, line in enumerate(lines):
+        place += len(line) + 1
+        if place > edge:
+            lost[line[:2]] += 1
+            lines[i], edge = next(odd), edge + BLOCK
+    (tmp_path / "x.dat").write_bytes(b"\n".join(lines))
+    with Workspace() as workspace:
+        rows = workspace.open([str(tmp_path / "x.dat")]).filter("item LIKE 'B%'")
+        counts = rows.aggregate("item, count(*)", "item").fetchall()
+    assert sum(lost.values()) == 2
+    assert dict(counts) == {f"B{i}": READERS - lost[f"B{i}".encode()] for i in range(7)}
 
 
 RECORDS = {

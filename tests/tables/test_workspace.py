@@ -162,6 +162,15 @@ def test_a_copy_reads_the_file_once(folder: Path, name: str) -> None:
         assert "READ_PARQUET" not in rows.explain()
 
 
+def test_a_file_without_permission_is_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "open", refuse)  # no mode of a file keeps root from it
+    with pytest.raises(TableError, match="permissions"):
+        read(folder / "comma.csv")
+
+
 # --- SQLite: people are what SQLite itself calls different ------------------------------------------------------------
 
 

@@ -25,6 +25,7 @@ import sparsegate as sg
 from sparsegate.gates.bounds import tight_loss
 from sparsegate.gates.sparse_vector import gate_calibration
 from sparsegate.gates.variants import Scales
+from sparsegate.ledger.backup import back_up, restore
 from sparsegate.ledger.gate import rounded_down
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.privacy import loss, worst_case
@@ -304,6 +305,14 @@ def test_another_question_under_the_same_name_or_with_the_same_state_is_refused(
     assert refused.value.parameter == parameter
     assert len(ledger.entries()) == 2
     Alert(**options)
+
+
+def test_a_restored_ledger_lets_no_alert_go_on(ledger, kept, tmp_path):
+    Alert(**kept)
+    back_up(ledger.database.shown, tmp_path / "copy")
+    restore(str(tmp_path / "again"), backup=tmp_path / "copy", spent_since=1)
+    with Ledger(tmp_path / "again") as restored, pytest.raises(sg.GateClosed, match="restored from a backup"):
+        Alert(**kept | {"ledger": restored})
 
 
 def test_a_state_file_is_for_its_owner_and_a_bad_one_costs_nothing(ledger, kept, tmp_path):

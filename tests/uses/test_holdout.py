@@ -116,6 +116,23 @@ def test_paid_answers_have_fresh_laplace_noise_of_scale_c_over_n_eps3():
         assert proportion_p(within, cutoff, 1 - 0.5 ** (1 / factor)) < 1e-3, "the twin, at 2,000 answers"
 
 
+@pytest.mark.soak
+@pytest.mark.filterwarnings("ignore:a paid score lies within")
+def test_an_audit_of_whole_holdouts_finds_nothing_and_catches_one_that_costs_more_than_it_says():
+    def spending(epsilon):
+        def scored(values):
+            made = Holdout(size=4, threshold=0.85, cutoff=1, epsilon=epsilon)
+            first = made.score(0.0, values)
+            return first.paid, not made.closed and made.score(1.0, values).paid
+
+        return scored
+
+    pair = ([1.0, 1.0, 1.0, 0.0], [1.0, 1.0, 1.0, 1.0])
+    options = {"neighbours": [pair], "patterns": False, "samples": 3000, "seed": 1}
+    assert not sg.audit(spending(1), epsilon=1, **options).violates
+    assert sg.audit(spending(30), epsilon=1, **options).violates
+
+
 # What it answers
 
 
@@ -342,6 +359,23 @@ def test_a_seeded_run_gives_nothing_back_ever(ledger):
     assert spent(ledger) == made.epsilon
     with pytest.raises(GateClosed, match="used up"):
         on_ledger(ledger)
+
+
+def test_a_restored_ledger_lets_no_holdout_go_on(ledger, tmp_path):
+    on_ledger(ledger)
+    back_up(ledger.database.shown, tmp_path / "copy")
+    restore(str(tmp_path / "again"), backup=tmp_path / "copy", spent_since=0)
+    with sg.Ledger(tmp_path / "again") as restored, pytest.raises(GateClosed, match="used up"):
+        on_ledger(restored)
+
+
+def test_a_reserved_charge_serves_one_holdout(ledger):
+    with ledger.together() as report:
+        reserved = report.reserve(epsilon=EPSILON, what="the holdout")
+    with on_ledger(reserved) as made:
+        free(made)
+    with pytest.raises(LedgerError):
+        on_ledger(reserved)
 
 
 # How far a holdout may be from its population

@@ -13,8 +13,10 @@ from tests.support.accounts import Noted
 from tests.support.processes import in_forked_child
 
 import sparsegate as sg
+from sparsegate.gates.gate import Gate
 from sparsegate.gates.variants import Scales
 from sparsegate.privacy import loss
+from sparsegate.testing import assert_private
 from sparsegate.uses.records import STEPS
 
 CANDIDATES = [[0.0, 0.3, 1.0], [1.0, math.nan, -2.0], [7.0, 1.0, 0.5], [0.2, math.inf, -math.inf]]
@@ -96,6 +98,26 @@ def test_no_neighbours_lose_more_than_was_paid_and_the_monotonic_scale_would(clo
 
     assert worst(Scales(rho, nu, None)) <= 1 + 1e-9
     assert worst(Scales(rho, nu / 2, None)) > 1.2
+
+
+def test_the_auditor_finds_nothing_and_finds_it_where_thirty_times_as_much_is_spent():
+    candidates = [[0, 0, 0, 0], [0, 0, 0, 1], [1, 1, 0, 0], [0, 1, 1, 1]]
+
+    def spending(epsilon):
+        # Of twenty times the size, which is not among what the noise depends on, so that there is nothing to warn of.
+        calibration, source = made(size=80, epsilon=epsilon, cutoff=1)._gate._calibration, sg.Seeded(3)
+
+        def told(present):
+            gate = Gate(calibration, threshold=STEPS, source=source, not_private=True)
+            better = sg.uses.Improvement(gate, by=0.25, size=4, patience=None, ends=(0, 1))
+            return "".join("BA"[bool(better(values[:present]))] for values in candidates if not better.finished)
+
+        return told
+
+    pairs = {"neighbours": [(4, 3), (3, 4)], "patterns": False, "batch": False, "samples": 1_000, "seed": 1}
+    assert_private(spending(1), epsilon=1, **pairs)
+    with pytest.raises(AssertionError, match="NOT private"):
+        assert_private(spending(30), epsilon=1, **pairs)
 
 
 def test_the_estimate_is_of_the_improvement_of_the_mean_in_units_of_the_values():

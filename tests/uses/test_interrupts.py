@@ -320,6 +320,14 @@ def test_a_state_file_is_that_of_before_or_after_and_the_noise_is_in_no_other_fi
     assert interrupt_everywhere(make, StateFile.forget, forgotten, error=error) > 15
 
 
+def test_whoever_waits_is_not_told_that_it_is_finished_while_another_asks(monkeypatch):
+    watched, seen, ask = WatchedImprovement(), [], sg.SparseVector.ask
+    look = lambda gate, units: seen.append(watched.better.finished) or ask(gate, units)  # noqa: E731
+    monkeypatch.setattr(sg.SparseVector, "ask", look)
+    watched.ask()
+    assert seen == [False]
+
+
 def test_a_holdout_that_is_interrupted_while_it_stores_an_answer_gives_no_other(monkeypatch):
     watched = WatchedHoldout()
 

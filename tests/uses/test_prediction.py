@@ -177,6 +177,32 @@ def test_a_free_token_has_the_law_of_the_public_model():
         assert (law_p(seen, dict(enumerate(softmax([0, 0, largest])))) > FALSE_ALARM) == right
 
 
+@pytest.mark.soak
+def test_whole_runs_have_the_law_that_the_check_is_of():
+    private, numbers = [says("b", "p")] * 3 + [says("c", "a")] * 5, {"epsilon": 6, "temperature": 1}
+    made = (predictor(private, seed, **numbers) for seed in range(12_000))
+    seen = Counter(tuple((each.paid, each.token) for each in one.generate((), 2)) for one in made)
+    terms = predictor(private, **numbers).terms
+    for noise, right in ((1.0, True), (0.8, False)):
+        assert (law_p(seen, law(terms, 2, of_tokens(terms, private), noise)) > FALSE_ALARM) == right
+
+
+@pytest.mark.soak
+def test_an_audit_of_the_black_box_finds_no_more_than_is_claimed_and_a_leak_in_a_twin():
+    rng = np.random.default_rng(3)
+    around = (["bb"] * 4 + ["pp"] * 3, "bb", "pp")  # one batch takes the distance over the threshold
+    pairs = [((*others, mine), (*others, other)) for others, mine, other in [around, *PAIRS]]
+    options = {"neighbours": pairs, "patterns": False, "samples": 12_000, "confidence": 1 - 1e-6, "seed": 1}
+    for spent, violates in ((1, False), (40, True)):  # the twin is far louder than it says
+
+        def run(answers, spent=spent):
+            models = [says(*each) for each in answers]
+            made = predictor(models, int(rng.integers(1 << 60)), epsilon=spent, cutoff=1, temperature=1)
+            return " ".join(f"{each.paid:d}{each.token}" for each in made.generate((), 2))
+
+        assert sg.audit(run, epsilon=1, **options).violates == violates
+
+
 # How answers are read
 
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from fractions import Fraction
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from tests.support.accounts import Account
 from tests.support.display import valid
-from tests.support.goodness import FALSE_ALARM, law_p
+from tests.support.goodness import FALSE_ALARM, excess, law_p
 from tests.support.interrupts import interrupt_everywhere
 
 import sparsegate as sg
 from sparsegate.gates.accounting import pure_rho
 from sparsegate.uses import tuning
-from sparsegate.uses.run_cost import RunCost, RunLaw
-from sparsegate.uses.tuning import OptunaSpace, candidate_law, preview_tuning, tune
+from sparsegate.uses.run_cost import RunCost, RunLaw, best_of
+from sparsegate.uses.tuning import OptunaSpace, Tuned, candidate_law, preview_tuning, tune
 
 SEEDED = {"source": sg.Seeded(7), "not_private": True}
 PURE = {"each": RunCost.pure(0.5), "runs": "geometric", "mean": 10}
@@ -64,6 +66,60 @@ def test_a_tiny_training_is_tuned_by_the_exact_law_of_the_best():
     none_is_up = {p: law.generating(1 - p) for p in (UP, 0.8 * UP)}
     assert law_p(seen, {0.0: none_is_up[UP], 1.0: 1 - none_is_up[UP]}) > FALSE_ALARM
     assert law_p(seen, {0.0: none_is_up[0.8 * UP], 1.0: 1 - none_is_up[0.8 * UP]}) < FALSE_ALARM
+
+
+CLAIM = float(best_of(RunCost.pure(EPSILON), RunLaw.of("geometric", 10), Fraction(0)).epsilon)
+AUDIT = {"neighbours": [(0, 1)], "patterns": False, "seed": 1}
+RNG = np.random.default_rng(3)
+
+
+def fixed_number(bit, n):
+    """Ten runs, always: whether the best is up."""
+    return (RNG.random((n, 10)) < (UP if bit else 1 - UP)).any(axis=1)[:, None]
+
+
+def all_scores(bit, n):
+    """A random number of runs, and how many were up and down."""
+    runs = RNG.geometric(0.1, n)
+    ups = RNG.binomial(runs, UP if bit else 1 - UP)
+    return np.column_stack([ups, runs - ups])
+
+
+def adaptive_candidates(bit, n):
+    """Each candidate is the sum of all answers so far, and scores the more the later it is: the best has that sum."""
+    counts = all_scores(bit, n)
+    return (counts[:, 0] - counts[:, 1])[:, None]
+
+
+@pytest.mark.parametrize("trap", [fixed_number, all_scores, adaptive_candidates])
+def test_the_audit_flags_whoever_breaks_a_hypothesis(trap):
+    assert sg.audit(trap, epsilon=CLAIM, samples=400_000, batch=True, **AUDIT).violates
+
+
+def test_the_audit_does_not_flag_tuning_itself():
+    def tuned(bit):
+        return bool(tune(lambda _, rng: (response(bit, rng), None), candidates=[0], **PURE).score)
+
+    assert not sg.audit(tuned, epsilon=CLAIM, samples=1_500, batch=False, **AUDIT).violates
+
+
+def test_exact_laws_of_the_traps_exceed_the_claim():
+    def told(q):
+        """K geometric of mean 10; what is seen is the whole sequence, by its number of ups."""
+        return {
+            (k, u): 0.1 * 0.9 ** (k - 1) * math.comb(k, u) * q**u * (1 - q) ** (k - u)
+            for k in range(1, 60)
+            for u in range(k + 1)
+        }
+
+    def summed(q):
+        sums = {}
+        for (k, u), p in told(q).items():
+            sums[2 * u - k] = sums.get(2 * u - k, 0) + p
+        return sums
+
+    for law in (lambda q: {0: q**10, 1: 1 - q**10}, told, summed):
+        assert excess(law(UP), law(1 - UP), CLAIM) > 1e-3
 
 
 class Learns:
@@ -235,3 +291,49 @@ def test_a_study_whose_sampler_learns_is_refused(monkeypatch):
     )
     with pytest.raises(sg.ParameterError, match="RandomSampler: TPESampler does not draw afresh"):
         OptunaSpace({}, SimpleNamespace(sampler=tpe()))
+
+
+@pytest.mark.parametrize("sampler", ["TPESampler", "CmaEsSampler", "GPSampler", "QMCSampler", "NSGAIISampler"])
+def test_optuna_samplers_that_learn_or_walk_are_refused_by_name(sampler):
+    optuna = pytest.importorskip("optuna")
+    study = optuna.create_study(sampler=object.__new__(getattr(optuna.samplers, sampler)))  # some cannot be made here
+    with pytest.raises(sg.ParameterError, match=f"RandomSampler: {sampler}"):
+        OptunaSpace({}, study)
+    for given in (study, study.sampler):
+        with pytest.raises(sg.ParameterError, match="candidates.*one fixed law"):
+            tune(train, candidates=given, **PURE)
+    with pytest.raises(sg.ParameterError, match="study.*given to be told"):
+        OptunaSpace({}).tell(Tuned(**dict.fromkeys(Tuned.__dataclass_fields__)))
+
+
+def test_opacus_trains_and_its_settings_are_the_cost_of_a_run():
+    torch, opacus = pytest.importorskip("torch"), pytest.importorskip("opacus")
+    x = torch.randn(256, 2, generator=torch.Generator().manual_seed(1))
+    records = torch.utils.data.TensorDataset(x, (x.sum(1) > 0).float())
+    noise, epochs, histories = 1.5, 2, []
+
+    def trained(rate, rng):
+        model, engine = torch.nn.Linear(2, 1), opacus.PrivacyEngine(accountant="rdp")
+        private, optimizer, loader = engine.make_private(
+            module=model,
+            optimizer=torch.optim.SGD(model.parameters(), lr=rate),
+            data_loader=torch.utils.data.DataLoader(records, batch_size=32),
+            noise_multiplier=noise,
+            max_grad_norm=1.0,
+        )
+        for _ in range(epochs):
+            for inputs, labels in loader:
+                optimizer.zero_grad()
+                torch.nn.functional.binary_cross_entropy_with_logits(private(inputs)[:, 0], labels).backward()
+                optimizer.step()
+        histories.append((engine.accountant.history, len(loader)))
+        return float((model(torch.eye(2)) > 0).float().mean()), model.weight.detach().numpy()
+
+    each = RunCost.dp_sgd(noise, sample_rate=1 / 8, steps=epochs * 8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Opacus's own: of hooks, and that its noise is not secure
+        best = tune(trained, candidates=[0.1, 1.0], each=each, mean=2, delta=1e-5, **SEEDED)
+    assert histories
+    assert all(each == ([(noise, 1 / 8, epochs * 8)], 8) for each in histories), "what was declared is what was done"
+    assert each.profile(5.0) < 1e-5 < each.profile(0.5)
+    assert float(best.epsilon) > 1

@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shlex
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from tests.support.browsing import PHONE, ask, call, fill_gate, go, needs_browse
 from tests.support.serving import MANY, NOBODY, listening, serving, visits
 
 from sparsegate.conditions import Column, Kind, Schema, read_condition
+from sparsegate.ledger.account import exact_text
 
 pytestmark = needs_browser
 
@@ -324,6 +327,23 @@ def test_answers_are_searched_and_noted_and_notes_stay_here(page, service):
     assert page.evaluate("Object.keys(localStorage).length") == 0
 
 
+def test_the_expected_wait_is_said_before_and_during_an_ask(browser, tmp_path, data):
+    with serving(tmp_path, data, delay=1.0) as service, listening(service.app) as url, tab(browser, url) as page:
+        gate = service.open_gate(cutoff=20)
+        sign_in(page, service.analyst)
+        go(page, f"#/gates/{gate}")
+        page.get_by_text("An answer takes about 1 s, whatever it is.").wait_for()
+        with ThreadPoolExecutor() as pool:
+            others = [pool.submit(service.ask, gate, NOBODY, token=role) for role in ("owner", "owner")]
+            page.locator("#wait").get_by_text("1 question is before yours: about 2 s.").wait_for()
+            page.get_by_label("Count where").fill(MANY)
+            page.keyboard.press("Enter")
+            page.locator("#asking-note").get_by_text("Asking… ").wait_for()
+            page.locator("#latest strong").wait_for()
+            assert [other.result().status_code for other in others] == [200, 200]
+        assert page.locator("#asking-note").is_hidden()
+
+
 def test_curly_quotes_are_explained_and_mended_before_anything_is_sent(at_gate):
     posts = []
     at_gate.on("request", lambda request: posts.append(request.url) if request.method == "POST" else None)
@@ -526,6 +546,35 @@ def test_an_owner_opens_a_gate_asks_and_closes_it_with_the_keyboard_alone(owner,
     line.get_by_role("link").click()
     owner.reload()
     owner.get_by_role("heading", name="Ward 7").wait_for()
+
+
+def test_the_budget_has_its_entries_and_a_chart_of_spending(browser, tmp_path, data):
+    with serving(tmp_path, data) as service, listening(service.app) as url, tab(browser, url) as owner:
+        sign_in(owner, service.owner)
+        gate = service.open_gate(name="spent")
+        service.ask(gate, MANY)
+        service.send("DELETE", f"/v1/gates/{gate}")
+        go(owner, "#/budget")
+        owner.locator("#entries tr").first.wait_for()
+        statement = service.keeper.budget()
+        assert owner.locator("#entries tr").count() == len(statement.entries)
+        kinds = owner.locator("#entries td:nth-child(3)").all_text_contents()
+        assert kinds == ["given back", "spent", "budget set to"]
+        links = owner.locator("#entries a").evaluate_all("all => all.map(a => a.hash)")
+        assert links == [f"#/gates/{gate}"] * 2, "what a gate cost and gave back leads to it"
+        spent = exact_text(statement.spent.epsilon)
+        exact = owner.locator("#spent .amount").first
+        assert spent in (exact.get_attribute("title"), exact.text_content())
+        assert owner.locator("#spent-meter").get_attribute("max") == "1000"
+        assert {"time", "epsilon", "budget", "spent or reserved"} <= {
+            *owner.locator("#spending text").all_text_contents()
+        }
+        drawn = owner.locator("#spending .curve").get_attribute("d")
+        # Up by the whole gate, and down by what it gave back; one step each.
+        heights = [float(point.split()[1]) for point in re.findall(r"[\d.]+ [\d.]+", drawn)]
+        zero, top, end = heights[0], min(heights), heights[-1]
+        assert zero > end > top
+        assert (zero - end) / (zero - top) == pytest.approx(float(statement.spent.epsilon) / 100, abs=0.02)
 
 
 def test_a_token_is_made_with_its_limits_shown_once_and_revoked(browser, owner, service):
