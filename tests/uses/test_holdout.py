@@ -361,14 +361,6 @@ def test_a_seeded_run_gives_nothing_back_ever(ledger):
         on_ledger(ledger)
 
 
-def test_a_restored_ledger_lets_no_holdout_go_on(ledger, tmp_path):
-    on_ledger(ledger)
-    back_up(ledger.database.shown, tmp_path / "copy")
-    restore(str(tmp_path / "again"), backup=tmp_path / "copy", spent_since=0)
-    with sg.Ledger(tmp_path / "again") as restored, pytest.raises(GateClosed, match="used up"):
-        on_ledger(restored)
-
-
 def test_a_reserved_charge_serves_one_holdout(ledger):
     with ledger.together() as report:
         reserved = report.reserve(epsilon=EPSILON, what="the holdout")
