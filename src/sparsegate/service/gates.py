@@ -1,13 +1,9 @@
 """A gate as a service keeps it: a state machine without any input or output.
 
-An ask goes through two commits, whatever its answer is, and a third if it fails or is late:
-
-    intend ──► draw ──► settle above | below ──► it leaves
-      └──► nothing: lost      └──► void: lost, too
-
-What is lost has no outcome for ever. For the cutoff it counts as an ABOVE (``Tally.remaining``; where ``closes`` is
-"rarer", as the rarer answer), for what goes back as whichever costs more (``ledger.gate``), without a cutoff as an
-ABOVE that is paid for. **Theorems**, for all interleavings, crashes and repeats:
+An ask goes through two commits, whatever it answers: intend, draw, settle; and a third, void, if it fails or is late.
+What is lost has no outcome for ever: it counts as an ABOVE for the cutoff (of a gate that closes by the "rarer" answer
+as that one: ``Tally.remaining``), and as whichever costs more for what goes back (``ledger.gate``). **Theorems**, for
+all interleavings, crashes and repeats:
 
 - A gate says ABOVE at most c times; what it has released is a prefix-closed part of a transcript of ``SparseVector``.
 - A gate **without a cutoff** (``gates.per_above``) is charged for each ABOVE before noise is drawn for a question that

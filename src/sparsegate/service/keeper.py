@@ -19,14 +19,12 @@ intent has the ledger's write lock. The turn is held until the answer has left (
     GateStore.void                 what failed or is late is taken back                   before (d), then lost (c)
     Asking.leave                   the turn is given back after arrival + D               as it was: stored, or lost (c)
 
-(a) A token that is not remembered is looked up, and a long condition read, in a thread. (b) Without a D all is done in
-the pool thread. (c) It has no outcome, is an ABOVE of the cutoff for ever and costs what the dearer outcome does
-(``service.gates``); a retry gets 503 outcome-lost. (d) If D passes during commit 3 the client is told that it is lost;
-where the process dies before ``void`` the outcome stays, counts as what it was, and a retry gets it. Where the engine
-failed it is lost (c), but the gate stays open.
-
-A signal: what is under way is answered, for D and half a minute (``web.server``); then it dies as above. A client that
-hangs up: it is asked all the same, and stored.
+(a) Tokens that are not remembered are looked up, and long conditions read, in threads. (b) Without a D it is the pool
+thread. (c) No outcome: an ABOVE of the cutoff for ever, in cost the dearer one (``service.gates``); a retry gets 503
+outcome-lost. (d) If D passes during commit 3 the client is told that it is lost; without ``void`` the outcome stays,
+counts as what it was, and a retry gets it. What failed is lost (c), but without ``void`` its gate stays open.
+After a signal what is under way is answered, for D and half a minute (``web.server``); then it dies as above.
+If the client hangs up the question is asked all the same, and its answer stored.
 
 A gate is charged in full in the transaction that stores it, a release before it draws, and what a closed gate gives
 back is what its answers did not cost. So by the theorem of ``ledger.account`` all that the keeper ever says is
