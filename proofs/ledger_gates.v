@@ -10,8 +10,8 @@
       the outside may know: we let it see every outcome from its commit on, though the code lets it out later, if ever.
     - [worst_of col g]: the largest L over all ways to complete the asks that have no outcome; [gate_cost] is that of the
       rows, at most epsilon, and [unused] what the gate gives back, rounded down to twelve decimal places.
-    - [intend_gate], [settle_gate], [void_gate], [close_gate]: [Tally.intend], [Tally.settle], [GateStore.void] and
-      [GateStore.close].
+    - [intend_gate], [settle_gate], [void_gate], [close_gate]: [Tally.intend], [Tally.settle], [Tally.void] (in
+      [GateStore.void], which may close the gate, too) and [GateStore.close].
 
     [loss_bounds_every_transcript]: a transcript that agrees with all that is known costs at most [worst_of ever].
 

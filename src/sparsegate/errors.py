@@ -202,8 +202,8 @@ class OutcomeLost(ServiceError):
 
     status, type = 503, "outcome-lost"
     text = (
-        "this answer is lost and counts as an ABOVE of the gate's cutoff; look at the gate, and ask again under a "
-        "new idempotency key"
+        "this answer is lost: it counts as an ABOVE for the gate's cutoff, and as whichever costs more for what goes "
+        "back; look at the gate, and ask again under a new idempotency key"
     )
 
 

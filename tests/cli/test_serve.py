@@ -69,7 +69,7 @@ def test_a_service_starts_answers_stops_on_a_signal_and_goes_on_where_it_was(vis
         assert url.startswith("http://127.0.0.1:")
         assert "'visits.csv', unit user: 1 column may be asked about" in said
         assert "visits.csv.ledger: epsilon 199.95, delta 0.000000999 left of epsilon 200, delta 0.000001" in said
-        assert "answers leave 0.5 s after their turn came" in said
+        assert "answers leave 0.5 s after their work began" in said
         token = re.search(r"sg_[\w-]{43}", said).group()
         with connect(url, token) as owner:
             gate = owner.open_gate(threshold=100, cutoff=3, epsilon=100)

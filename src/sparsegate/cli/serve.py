@@ -333,4 +333,4 @@ def _about_delay(pace: DelayPlan, look: float) -> str:
     dearest = f"questions of up to {pace.capacity / look:.2g} times a look at every column are answered"
     if not pace.delay:
         return f"delay   off: whoever has a stopwatch sees how long a count takes, and that may be data; {dearest}"
-    return f"delay   answers leave {pace.delay:g} s after their turn came, whatever they are; {dearest}"
+    return f"delay   answers leave {pace.delay:g} s after their work began, whatever they are; {dearest}"

@@ -153,7 +153,7 @@ class Call(Generic[Result]):
     """One request, under one idempotency key however often it is sent.
 
     ``read`` makes a result of the body; ``refused`` hears of an error before it is raised. ``delayed``: its answer
-    leaves D after its turn came. ``again``: it may be sent again where no answer came.
+    leaves D after its work began. ``again``: it may be sent again where no answer came.
     """
 
     path: str

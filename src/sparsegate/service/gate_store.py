@@ -2,9 +2,9 @@
 
 **The store decides, and no lock.** Whether a request came before is read under the one write lock of the ledger; and
 the unique constraints of ``requests`` and ``asks`` refuse a second row with its whole transaction, charge included.
-Both commits of an ask write the same rows and columns whatever the outcome: ``intend`` adds an ask and counts it,
-``settle`` writes 0 or 1, and an estimate or none. Whether a gate is through follows from its counters and is never
-written. A gate that gave back is closed for good and takes no outcome any more, in whichever process.
+All commits of an ask write the same rows and columns whatever the outcome: ``intend`` adds an ask and counts it,
+``settle`` writes 0 or 1, and an estimate or none, ``void`` takes that back. Whether a gate is through follows from its
+counters and is never written. A gate that gave back is closed for good and takes no outcome any more, in any process.
 
 An intent, and a charge, is refused while there is no room for what follows it (``Database.room``). Asks of a gate take
 turns, so only the newest can be on its way: until its answer leaves nobody sees it, nor that the gate closed with it
@@ -367,7 +367,8 @@ class GateStore:
     ) -> int | Asked:
         """Reserve one ABOVE: the number of the ask. A request that came before returns the ask that it became.
 
-        ``arrive`` is called when the wait for other writers is over, and says at which moment the answer leaves.
+        ``arrive`` is called when the wait for other writers is over, and says at which moment the answer leaves; it may
+        run in the thread of another ask, and in its transaction (``ledger.database.GroupCommit``).
         """
 
         def intent(connection: Connection) -> tuple[int, float] | Asked:
@@ -443,11 +444,9 @@ class GateStore:
             row = connection.one(_READ_FOR_OUTCOME, **this)
             outcome = connection.value(f"SELECT above FROM asks {_ASK}", **this, number=number)
             connection.run(f"UPDATE asks SET above = NULL, estimate = NULL {_ASK}", **this, number=number)
-            above, below = row.above - (outcome == 1), row.below - (outcome == 0)
-            connection.run(_COUNT_OUTCOME, **this, above=above, below=below)
-            if (cell := _read_tally(connection, row, gate).cell) is not None:
-                undone = replace(cell, above=cell.above - (outcome == 1), below=cell.below - (outcome == 0))
-                _count_cell(connection, gate, undone, number)
+            tally = _read_tally(connection, row, gate).void(None if outcome is None else bool(outcome))
+            connection.run(_COUNT_OUTCOME, **this, above=tally.above, below=tally.below)
+            _count_cell(connection, gate, tally.cell, number)
             if because is not None:
                 self._close(connection, "gates.entry = :this", because, number, **this)
 

@@ -1,7 +1,9 @@
 """A gate as a service keeps it: a state machine without any input or output.
 
-An ask goes through two commits, whatever comes of it: intend, draw, settle. One that was intended and not settled has
-no outcome, and counts as an ABOVE for ever (``ledger.gate``). **Theorems**, for all interleavings, crashes and repeats:
+An ask goes through two commits, whatever it answers: intend, draw, settle; and a third, void, if it fails or is late.
+What is lost has no outcome for ever: it counts as an ABOVE for the cutoff (of a gate that closes by the "rarer" answer
+as that one: ``Tally.remaining``), and as whichever costs more for what goes back (``ledger.gate``). **Theorems**, for
+all interleavings, crashes and repeats:
 
 - A gate says ABOVE at most c times; what it has released is a prefix-closed part of a transcript of ``SparseVector``.
 - A gate **without a cutoff** (``gates.per_above``) is charged for each ABOVE before noise is drawn for a question that
@@ -206,6 +208,11 @@ class Tally(AnswerCounts):
             raise SparsegateError("an ask must be intended before it is settled")
         cell = None if self.cell is None else self.cell.settle(above=above)
         return replace(self, above=self.above + above, below=self.below + (not above), cell=cell)
+
+    def void(self, above: bool | None) -> Tally:
+        """Where the gate stands when the outcome of an ask is taken back; None: it has none."""
+        cell = None if self.cell is None else self.cell.void(above)
+        return replace(self, above=self.above - (above is True), below=self.below - (above is False), cell=cell)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,17 +5,30 @@ An ask commits an intent, which reserves one ABOVE, before data is touched or no
 ``OutcomeLost``, at the same moment, and the intent counts as an ABOVE for ever (``deadline``). "Arrival" is when the
 intent has the ledger's write lock. The turn is held until the answer has left (``departures``).
 
-    web.admission, web.routes.ask       token, line, price of the condition: refusals end there, at no cost [event loop]
-    Keeper.ask                          a repeated key gets what was stored; closed gates, changed data     [worker]
-    deadline.Asking.run                 waits for what follows until arrival + D, and no longer             [worker]
-    Keeper._take_turn                   the turn at the gate across processes, a place              [thread of its own]
-    GateStore.pay_ahead, .intend        1: the next ABOVE is paid for; one group commit with other asks
-    Keeper._decided, GateStore.settle   2: data.dataset counts, gates.gate draws; 3
-    Asking.deliver, Asking.leave        the outcome, or ``lost``; the turn is given back after arrival + D
+                                                                                          if it dies here: ledger; retry
+    web.admission, web.routes.ask  token, price of the condition, line [event loop (a)]   nothing; it is new
+    Keeper.ask                     repeated key, closed gate, changed data [pool thread]  nothing; it is new
+    deadline.Asking.run            waits for all that follows, until arrival + D
+    Keeper._take_turn, Places      turn across processes, place [thread of its own (b)]   nothing; it is new
+    Keeper._resumed                the live gate; of a new cell the noise is kept         the noise; it is new
+    GateStore.pay_ahead            without a cutoff the next ABOVE is paid for            the charge; it is new
+    GateStore.intend               1, in one group commit with other asks                 before nothing, then lost (c)
+    Keeper._decided                2: data.dataset counts, gates.gate draws               lost (c)
+    GateStore.settle               3                                                      before lost (c), then stored
+    Asking.deliver                 the answer, or ``lost``                                stored: it is given again
+    GateStore.void                 what failed or is late is taken back                   before (d), then lost (c)
+    Asking.leave                   the turn is given back after arrival + D               as it was: stored, or lost (c)
 
-Of late work the outcome is taken back (``GateStore.void``). A gate is charged in full in the transaction that stores
-it, a release before it draws, and what a closed gate gives back is what its answers did not cost. So by the theorem of
-``ledger.account`` all that the keeper ever says is (epsilon, delta)-DP for the budget.
+(a) Tokens that are not remembered are looked up, and long conditions read, in threads. (b) Without a D it is the pool
+thread. (c) No outcome: an ABOVE of the cutoff for ever, in cost the dearer one (``service.gates``); a retry gets 503
+outcome-lost. (d) If D passes during commit 3 the client is told that it is lost; without ``void`` the outcome stays,
+counts as what it was, and a retry gets it. What failed is lost (c), but without ``void`` its gate stays open.
+After a signal what is under way is answered, for D and half a minute (``web.server``); then it dies as above.
+If the client hangs up the question is asked all the same, and its answer stored.
+
+A gate is charged in full in the transaction that stores it, a release before it draws, and what a closed gate gives
+back is what its answers did not cost. So by the theorem of ``ledger.account`` all that the keeper ever says is
+(epsilon, delta)-DP for the budget.
 """
 
 from __future__ import annotations
@@ -32,7 +45,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sparsegate.budget import LONGEST_LINE, Number, PaidByKeeper, exact_epsilon
 from sparsegate.conditions import Condition, Kind, read_condition
@@ -74,6 +87,17 @@ from sparsegate.tables.columns import identifier
 TOP: Final = "/v1/top"
 
 
+class _Trouble(NamedTuple):
+    """Why an ask has no outcome. What may depend on the data closes the gate for good."""
+
+    why: str
+    closes: bool = False
+
+
+_LATE: Final = _Trouble("it took longer than the delay")
+_UNWRITTEN: Final = _Trouble("its outcome could not be written")
+
+
 class _Given(Exception):
     """Another sender of the same request was first: its argument is this one's response."""
 
@@ -105,10 +129,6 @@ OTHER_NOISE: Final = "this gate was opened by another version, whose noise was o
 OTHER_CELLS: Final = "the data is served with other cells (--cells) than this gate was opened on"
 FAILED: Final = "a question could not be answered"
 LONGEST_CELL: Final = 200
-_LATE: Final = "it took longer than the delay"
-_UNWRITTEN: Final = "its outcome could not be written"
-
-Reader = Callable[[str], Condition]
 
 LOG = logging.getLogger("sparsegate.service")
 
@@ -296,11 +316,12 @@ class Keeper:
         where: str,
         *,
         cell: str | int | None = None,
-        read: Reader | None = None,
+        as_read: Callable[[], Condition] | None = None,
     ) -> Answered:
         """Is the number of people who match above the gate's threshold? Blocks until the answer may leave.
 
-        With a gate for each cell it is asked of the people in this ``cell``.
+        With a gate for each cell it is asked of the people in this ``cell``. ``as_read`` gives what ``read`` made of
+        ``where`` before, or raises what that raised; it is called where there is no answer yet.
         """
         request = request.bound_to({"gate": gate, "where": where} | ({} if cell is None else {"cell": cell}))
         row = self._store.gate(gate, visible=True, cell=None if cell is None else json.dumps(cell))
@@ -308,7 +329,7 @@ class Keeper:
         if (known := self._store.same_ask(row, request)) is not None:
             return self._again(row, request, known)
         row.tally.require_open()
-        whole = (read or self.read)(where)
+        whole = self.read(where) if as_read is None else as_read()
         condition = self._in_cell(row, whole, cell)
         self._check_data()
         if row.fingerprint != self.dataset.fingerprint:
@@ -371,24 +392,24 @@ class Keeper:
                     return
                 asking.intend(partial(self._void, gate, number, None))
                 trouble = self._decided(asking, gate, live, number, condition)
-                if trouble:
-                    self._void(gate, number, None if trouble in (_LATE, _UNWRITTEN) else FAILED)
+                if trouble is not None:
+                    self._void(gate, number, FAILED if trouble.closes else None)
                     asking.deliver(lost)
             asking.leave()
         self.pressure.note(asking.used)
-        if trouble:
+        if trouble is not None:
             # Logged after the answer has left, for the owner alone: when a question fails may depend on the data.
-            LOG.warning("gate %s, question %d: %s; it counts as an ABOVE", gate.id, number, trouble)
+            LOG.warning("gate %s, question %d: %s; it counts as an ABOVE", gate.id, number, trouble.why)
 
     @own_settings
     def _decided(
         self, asking: Asking[Answered], gate: GateRow, live: SparseVector, number: int, condition: Condition
-    ) -> str:
+    ) -> _Trouble | None:
         """Steps 2 and 3; what went wrong, or nothing."""
         try:
             answer = live.ask(self.dataset.count(condition, per=gate.tally.spec.per))
         except Exception as error:
-            return _LATE if asking.late else f"it could not be counted ({type(error).__name__})"
+            return _LATE if asking.late else _Trouble(f"it could not be counted ({type(error).__name__})", closes=True)
         if asking.late:
             return _LATE
         try:
@@ -396,7 +417,7 @@ class Keeper:
             tally = self._store.settle(gate, number, above=answer.above, estimate=value, late=lambda: asking.late)
         except Exception:
             return _LATE if asking.late else _UNWRITTEN
-        return "" if asking.deliver(partial(_answer, gate, number, answer, tally)) else _LATE
+        return None if asking.deliver(partial(_answer, gate, number, answer, tally)) else _LATE
 
     def _void(self, gate: GateRow, number: int, because: str | None) -> None:
         """No outcome may be left behind where none was given; what may depend on the data also closes the gate."""

@@ -97,7 +97,7 @@ def _stamp(file: str) -> Stamp | None:
 
 POSTGRESQL: Final = ("postgresql://", "postgres://", "postgresql+psycopg://")
 COUNT_FAILED: Final = "the table could not be counted; the engine's own message may hold data and is not repeated here"
-CONNECTIONS: Final = 16  # counts at once; more wait
+CONNECTIONS: Final = 16  # that are kept for counts; a keeper admits fewer at once (``DelayPlan.places``)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -213,7 +213,7 @@ _Key = Annotated[
         max_length=200,
         pattern="^[ -~]+$",
         description="New for each request; a request that is sent again, under the same key, gets the same answer. "
-        "Keys do not expire: they are kept as long as the ledger.",
+        "That of a question is kept as long as its gate is open, all others as long as the ledger.",
         examples=["7d9a1a0e-3f0c-4a0f-9a52-6a1f0d2b8c11"],
     ),
 ]

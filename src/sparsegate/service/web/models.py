@@ -80,7 +80,7 @@ _CLOSES: Final = 'Closes after `cutoff` ABOVE ("above"), or when both answers we
 _NOISE: Final = "Auto is exponential; with `queries` the one of less variance."
 _PRACTICE: Final = means("Whether it is made up, to practise on, and free.", default=False)
 _CONFIDENCE: Final = means("The probability with which margins and error bars hold.", 0.95)
-_DELAY: Final = means("D: an answer leaves this many seconds after its turn came.", 0.05)
+_DELAY: Final = means("D: an answer leaves this many seconds after its work began.", 0.05)
 _MARGIN: Final = means("An answer this far from the threshold is right with `confidence`.", 92.0)
 _LEFT: Final = means("How many more ABOVE it can give; null: as many as the ledger pays for.", 24)
 _ROLE: Final = "`analyst` asks; `owner` also opens gates, releases tops and sees the budget."

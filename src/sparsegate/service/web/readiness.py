@@ -135,7 +135,7 @@ def metrics_text(state: Any) -> str:
         (
             "delay_seconds",
             "gauge",
-            "D: an answer leaves this long after its turn came; 0 is off.",
+            "D: an answer leaves this long after its work began; 0 is off.",
             {"": keeper.pace.delay},
         ),
         ("overruns_total", "counter", "Questions that took longer than D.", overruns),

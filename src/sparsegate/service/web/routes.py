@@ -110,15 +110,15 @@ async def close_gate(gate: GateInPath, service: Service, _: Owner) -> Body:
 async def ask(gate: GateInPath, body: models.AskGate, service: Service, request: Calling) -> Body:
     """Is the number of people with a matching row above the threshold?"""
     keeper = service.keeper
-    read = await service.reading.run(request.token, keeper.read, body.where, short=len(body.where) <= SHORT)
-    asking = partial(keeper.ask, request, gate, body.where, cell=body.cell, read=read)
+    as_read = await service.reading.run(request.token, keeper.read, body.where, short=len(body.where) <= SHORT)
+    call = partial(keeper.ask, request, gate, body.where, cell=body.cell, as_read=as_read)
     try:
-        read(body.where)
+        as_read()
     except ConditionError:
         # It stands in no line: it is refused, or it is given again what it was given while it could be asked.
-        return service.label(vars(await service.run(asking)))
+        return service.label(vars(await service.run(call)))
     async with service.queues.at(gate, request.token):
-        return service.label(vars(await service.run(asking, ask=True)))
+        return service.label(vars(await service.run(call, ask=True)))
 
 
 @gate_router.get(
