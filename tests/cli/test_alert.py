@@ -319,6 +319,19 @@ def test_standard_input_says_when_more_waits_than_one_look_takes(monkeypatch) ->
     assert (left, source.behind) == (5, False)
 
 
+def test_all_that_came_while_it_waited_is_looked_at_together(monkeypatch) -> None:
+    """A condition is tested on a batch: of a thousand lines, one at a time, each would cost a query."""
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"at,who\n" + b"1,a\n" * 1000)))
+    source = StandardInput()
+    assert source.first(lambda: False) == b"at,who\n"
+    read, looks, until = 0, 0, time.monotonic() + 20
+    while not source.ended and time.monotonic() < until:
+        time.sleep(0.1)
+        read, looks = read + len(list(source.lines(wait=5))), looks + 1
+    assert read == 1001
+    assert looks < 10
+
+
 def test_each_alarm_is_paid_for_on_a_zcdp_ledger(command, refused) -> None:
     """With a margin of 12 a count 199 from the threshold is wrong with a probability below e**-30."""
     Ledger.create("log.ledger", dataset="log", budget=(100, 1e-6)).close()

@@ -18,6 +18,7 @@ from tests.cli.conftest import PROGRAM
 from tests.support.in_database import Store
 from tests.support.postgres_cluster import Cluster
 
+from sparsegate.cli import watch
 from sparsegate.errors import TableError
 from sparsegate.gates.sparse_vector import SparseVector
 from sparsegate.ledger.gate import rounded_down
@@ -175,6 +176,21 @@ def test_answers_leave_before_the_next_condition_is_read_and_ctrl_c_names_the_co
             "kept nowhere: with --ledger they would be\n"
         )
     assert list(tmp_path.glob("sparsegate-*")) == []
+
+
+def test_whoever_stops_a_gate_on_a_ledger_is_told_that_the_rest_goes_back(
+    command, visits, tmp_path, monkeypatch
+) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(watch.WatchReport, "add", stop)
+    with Ledger.create(tmp_path / "x.ledger", dataset="visits", budget=30) as ledger:
+        code, _, err = command("watch", visits, *GATE, "--where", "page = '/pay'", "--ledger", tmp_path / "x.ledger")
+        assert (code, ledger.statement().spent.epsilon) == (130, 0)
+    assert (
+        "epsilon 10 was paid: charged as entry 2 of the ledger of 'visits'; what its answers did not cost goes" in err
+    )
 
 
 def test_a_file_of_conditions_has_each_bad_line_named_before_anything_is_paid(command, visits: Path, tmp_path) -> None:

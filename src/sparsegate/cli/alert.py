@@ -546,18 +546,18 @@ class StandardInput:
     def first(self, stopped: Callable[[], bool]) -> bytes:
         """The first line, as soon as it is there; it is given again."""
         while not self._first and not self.ended and not stopped():
-            self._first = list(self.lines(wait=_STEP))[:1]
+            self._first = list(islice(self.lines(wait=_STEP), 1))
         return b"".join(self._first)
 
     def lines(self, wait: float = 0) -> Iterator[bytes]:
-        """What has come; with ``wait`` one line, once it comes."""
+        """What has come; with ``wait``, once anything comes."""
         first, self._first = self._first, []
         yield from first
-        waiting = 1 if wait else self._waiting.qsize()
+        waiting = self._waiting.qsize()
         self.behind = waiting >= _HELD  # whoever writes waits for us
-        for _ in range(waiting):
+        for place in range(max(waiting, 1) if wait else waiting):
             try:
-                line = self._waiting.get(timeout=wait) if wait else self._waiting.get_nowait()
+                line = self._waiting.get(timeout=wait) if wait and not place else self._waiting.get_nowait()
             except queue.Empty:
                 return
             if not line:

@@ -85,6 +85,8 @@ def watch(
         with SparseVector(**public, ledger=Prepaid(paid), refund=not no_refund) as gate:
             goes_on = listed is not None and account.ledger is not None
             report = WatchReport(as_json=as_json, keep=paid.keep, again=spending.again, goes_on=goes_on)
+            if account.ledger is not None and not no_refund and spending.conversion_delta is None:
+                spending.again = f"what its answers did not cost goes back; {spending.again}"
             record = asked | {"epsilon": exact_text(gate.budget.total), "delta": "0", "method": "sparse-vector"}
             record |= {"unit": unit_text, "margin": gate.margin(), "confidence": 0.95, "recorded": spending.recorded}
             report.add({"release": "watch", "record": record})

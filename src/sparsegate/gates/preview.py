@@ -241,7 +241,7 @@ class Preview(Tabular):
         return " ".join(filter(None, [self.statement, self.warning, series, *more]))
 
     def __repr__(self) -> str:
-        return f"<Preview: {self._said()}>"
+        return f"<Preview: {self._sentences()}>"
 
 
 def gate_preview(
