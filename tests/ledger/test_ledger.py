@@ -141,6 +141,24 @@ def test_of_two_who_go_on_with_one_release_the_store_refuses_the_one_that_knows_
     assert [part["answer"] for part in shared.release(entry.number).gave] == [1, 2]
 
 
+def test_a_schema_in_front_hides_no_ledger_and_makes_no_second_one(cluster: Any) -> None:
+    """Statements find a table wherever it is on the search path: so must the look whether a ledger is there."""
+    from sqlalchemy import create_engine, text
+
+    place = cluster.database()
+    with Ledger.create(place, dataset="visits", budget=1) as ledger:
+        ledger.spend(epsilon=1, what="all of it")
+    engine = create_engine(place.replace("postgresql://", "postgresql+psycopg://", 1))
+    with engine.begin() as connection:
+        connection.execute(text("CREATE SCHEMA AUTHORIZATION CURRENT_USER"))
+    engine.dispose()
+    assert Ledger.exists(place)
+    with pytest.raises(LedgerError, match="already"):
+        Ledger.create(place, dataset="visits", budget=1)
+    with Ledger(place) as again, pytest.raises(BudgetExceeded):
+        again.spend(epsilon=1, what="again")
+
+
 def test_a_server_that_keeps_old_snapshots_refuses_nobody(cluster: Any) -> None:
     """A transaction that waited for the lock sees what was spent while it waited, whatever the server's default is."""
     place = cluster.database()

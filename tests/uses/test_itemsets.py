@@ -389,7 +389,7 @@ def test_one_charge_before_anything_is_drawn(monkeypatch):
     account = Noted()
     found = frequent_itemsets(polars(), **ASKED, pool=4, answers_epsilon=1, ledger=account)
     ((epsilon, delta, what),) = account.charged
-    assert (epsilon, delta) == (21, 0)
+    assert (epsilon, delta, found.record.epsilon) == (21, 0, 21)
     assert what == "7 sets of up to 3 of product, method items-first, selection subset, domain public"
     (kept,) = account.kept
     assert kept == {"release": "top_items", **found.to_dict()}

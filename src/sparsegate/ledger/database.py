@@ -446,7 +446,8 @@ class PostgresDatabase(Database):
         )
         super().__init__(engine, patience=patience)
 
-    _tables = "SELECT tablename AS name FROM pg_catalog.pg_tables WHERE schemaname = current_schema()"
+    # Those that a statement would find, wherever on the search path: a ledger must not be made in front of another.
+    _tables = "SELECT relname AS name FROM pg_catalog.pg_class WHERE relkind IN ('r', 'p') AND pg_table_is_visible(oid)"
 
     def exists(self) -> bool:
         with self.reading() as connection:

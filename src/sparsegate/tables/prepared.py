@@ -134,9 +134,9 @@ class TableInPlace(ABC):
     def counts(self, question: Question, domain: Any) -> tuple[Sized | None, CountsInPlace]:
         """The size of the public domain, None for "observed"; and the counts, made when they are first asked for."""
 
-    @abstractmethod
     def groups(self, question: Question, domain: Any, groups: Any) -> GroupsInPlace:
-        """The same for every group of a public list."""
+        """The same for every group of a public list; a table that has none leaves this out."""
+        raise ParameterError("per", "must not be given for a table that stays where it is", question.per, _COPY)
 
 
 def prepare(
